@@ -1,0 +1,21 @@
+"""Lineage -> Atlas entities. Pure: plain values; `shared.catalog` makes a client's objects of them."""
+
+from shared.atlas.entities import (
+    PROCESS_ATTRIBUTES,
+    PROCESS_TYPE,
+    AssetEntity,
+    ProcessEntity,
+    asset_entity,
+    column_mapping,
+    process_entity,
+)
+
+__all__ = [
+    "PROCESS_ATTRIBUTES",
+    "PROCESS_TYPE",
+    "AssetEntity",
+    "ProcessEntity",
+    "asset_entity",
+    "column_mapping",
+    "process_entity",
+]

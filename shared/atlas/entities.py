@@ -1,0 +1,116 @@
+"""A process -> the Atlas entities that say it: plain values, final names, stable bytes.
+
+Types and limits are Purview's: `azure_synapse_operation` is a Process whose only own attribute is `columnMapping`, a
+JSON string with one object for each pair of source and sink; a property holds 32 KB at most.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.translation import ALL_ROWS
+
+PROCESS_TYPE = "azure_synapse_operation"
+PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")
+"""What is written of a process beside its name and its edges."""
+
+LONGEST_PROPERTY = 32 * 1024
+"""Bytes of one property in Purview."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetEntity:
+    """A data set as the catalog wants it."""
+
+    type: str
+    qualified_name: str
+    attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEntity:
+    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets."""
+
+    type: str
+    qualified_name: str
+    attributes: tuple[tuple[str, str], ...]
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str], ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that is written: equal lineage has equal fingerprints, whatever run it came from."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+_REQUIRED: dict[str, str] = {"fs_path": "path"}
+"""Attributes that a type demands beside its name: attribute by type, filled with the qualified name."""
+
+
+def asset_entity(asset: Asset) -> AssetEntity:
+    """An asset that no scan has found, as we create it: a placeholder, and marked as one."""
+    attributes = {
+        "name": asset.qualified_name.rstrip("/").rsplit("/", 1)[-1],
+        "description": "Placed here by Throughline: a Spark job used it and no scan had found it.",
+    }
+    if asset.type in _REQUIRED:
+        attributes[_REQUIRED[asset.type]] = asset.qualified_name
+    return AssetEntity(type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()))
+
+
+def process_entity(process: Process, *, with_indirect: bool = False) -> ProcessEntity:
+    """The process with its column mapping. `with_indirect` adds the columns that only decide what is written."""
+    mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
+    notes = [f"Operations: {', '.join(process.operations)}."]
+    if process.end_not_seen:
+        notes.append("The end of its run was not seen.")
+    if shown < total:
+        notes.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+    return ProcessEntity(
+        type=PROCESS_TYPE,
+        qualified_name=process.qualified_name,
+        attributes=tuple(zip(PROCESS_ATTRIBUTES, (process.name, " ".join(notes), mapping), strict=True)),
+        inputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.inputs)),
+        outputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.outputs)),
+    )
+
+
+def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False) -> tuple[str, int, int]:
+    """Purview's `columnMapping` (a JSON string), how many column pairs it shows, and of how many.
+
+    One object for each (source, sink), `Sink` repeated where several columns make one. When it is too long for a
+    property, pairs are left out from the end, in their sorted order; the caller says so on the process.
+    """
+    wanted = sorted(
+        {
+            (edge.input.qualified_name, edge.output.qualified_name, edge.output.column, edge.input.column)
+            for edge in edges
+            if edge.output.column != ALL_ROWS and (with_indirect or edge.kind == EdgeKind.DIRECT)
+        }
+    )
+    text = _mapping_json(wanted)
+    fitting = len(wanted)
+    if len(text) > LONGEST_PROPERTY:
+        low = 0
+        while low < fitting:
+            middle = (low + fitting + 1) // 2
+            if len(_mapping_json(wanted[:middle])) <= LONGEST_PROPERTY:
+                low = middle
+            else:
+                fitting = middle - 1
+        text = _mapping_json(wanted[:fitting])
+    return text.decode(), fitting, len(wanted)
+
+
+def _mapping_json(pairs: list[tuple[str, str, str, str]]) -> bytes:
+    grouped: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for source, sink, output, column in pairs:
+        grouped.setdefault((source, sink), []).append({"Source": column, "Sink": output})
+    return msgspec.json.encode(
+        [
+            {"DatasetMapping": {"Source": source, "Sink": sink}, "ColumnMapping": columns}
+            for (source, sink), columns in grouped.items()
+        ]
+    )

@@ -1,0 +1,92 @@
+"""The error tree: each class says what becomes of the event that met it.
+
+    ThroughlineError
+    |-- Refused             the sender's fault: answered with a 4xx, nothing is stored
+    |   |-- TooLarge        413
+    |   `-- Unreadable      400: empty, not UTF-8, not JSON, wrong types, too deep
+    |-- Quarantined         this event can never be used: a dead letter, everything else goes on
+    |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
+    |   |-- StorageUnavailable
+    |   |-- CatalogUnavailable
+    |   `-- Contended       another worker changed the same row; starting over settles it
+    |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
+    `-- Misconfigured       settings are missing or wrong: nothing starts
+
+Shells hold no classification: they look at the class alone.
+"""
+
+from dataclasses import dataclass
+
+
+class ThroughlineError(Exception):
+    """The root of everything that Throughline raises on purpose."""
+
+
+@dataclass
+class Refused(ThroughlineError):  # noqa: N818 - named for what becomes of the event
+    """The sender must mend this: `status` and `title` for the answer, `field` where in the body."""
+
+    detail: str
+    field: str | None = None
+    status: int = 400
+    title: str = "The event can't be read"
+
+    def __str__(self) -> str:
+        return f"{self.detail} (at {self.field})" if self.field else self.detail
+
+
+class Unreadable(Refused):
+    """Empty, broken, of the wrong types, or nested too deeply."""
+
+
+@dataclass
+class TooLarge(Refused):
+    """More bytes than the receiver takes."""
+
+    status: int = 413
+    title: str = "The event is too large"
+
+    __str__ = Refused.__str__
+
+
+class Quarantined(ThroughlineError):  # noqa: N818
+    """An event that was accepted but can never be used; it becomes a dead letter."""
+
+
+@dataclass
+class Retry(ThroughlineError):  # noqa: N818
+    """Nothing is wrong with the event: try again after `after` seconds."""
+
+    detail: str
+    after: float = 5.0
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+class StorageUnavailable(Retry):
+    """Blob or table storage did not answer, or asked us to come back later."""
+
+
+class CatalogUnavailable(Retry):
+    """The catalog did not answer, or asked us to come back later."""
+
+
+class Contended(Retry):
+    """Somebody else kept changing the row we needed."""
+
+
+@dataclass
+class CatalogRefused(ThroughlineError):  # noqa: N818
+    """The catalog answered that it will not take what was sent."""
+
+    status: int
+    code: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.code}: {self.detail}".strip()
+
+
+class Misconfigured(ThroughlineError):  # noqa: N818
+    """Every setting that is missing or wrong, in one message."""

@@ -1,0 +1,100 @@
+"""What we mean by lineage: frozen values without behaviour that needs the outside world.
+
+Every tuple here is sorted and free of duplicates where it stands for a set, so that equal lineage is
+equal Python and serialises to equal bytes.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EdgeKind(StrEnum):
+    """How an input column reaches an output: by its value, or only by deciding what is written."""
+
+    DIRECT = "DIRECT"
+    INDIRECT = "INDIRECT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Asset:
+    """A data set in the catalog, by `type` and `qualified_name`.
+
+    `namespace` and `name` are the spelling of the events, kept because people search by it.
+    """
+
+    type: str
+    qualified_name: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Column:
+    """A column of the asset with `qualified_name`; an empty `column` means all rows of it."""
+
+    qualified_name: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ColumnEdge:
+    """One input column and the output column it reaches; `masked` when only a mask of the value does."""
+
+    input: Column
+    output: Column
+    kind: EdgeKind
+    masked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """The catalog's node between assets: one per job and sink, the same for ever."""
+
+    qualified_name: str
+    name: str
+    operations: tuple[str, ...]
+    inputs: tuple[Asset, ...]
+    outputs: tuple[Asset, ...]
+    columns: tuple[ColumnEdge, ...]
+    end_not_seen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Span:
+    """First and last event time."""
+
+    first: datetime
+    last: datetime
+
+    def __or__(self, other: "Span") -> "Span":
+        return Span(first=min(self.first, other.first), last=max(self.last, other.last))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What one application run says about one process, and when: one value per distinct content."""
+
+    application_run: str
+    content: Process
+    seen: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """What one run says: a process for each sink, as far as this run alone can tell."""
+
+    application_run: str
+    processes: tuple[Process, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationFacts:
+    """What is known of an application run beside its contributions.
+
+    `first` and `last` are the times of its own events, `ended` its own end: COMPLETE, FAIL, ABORT or nothing yet.
+    """
+
+    first: datetime | None = None
+    last: datetime | None = None
+    ended: str | None = None

@@ -1,0 +1,196 @@
+"""OpenLineage events as they travel: the parts of the JSON that Throughline uses, and no others.
+
+Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
+SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet and
+LifecycleStateChangeDatasetFacet. Whatever is not named here is passed over without being built.
+Field names are the specification's own, in snake case; unset and null mean the same.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
+
+
+class Wire(Struct, rename="camel", frozen=True, kw_only=True):
+    """The base of all: camelCase on the wire, frozen here."""
+
+
+class Transformation(Wire, frozen=True):
+    """How an input field acts on an output field; `type` is DIRECT or INDIRECT."""
+
+    type: str = ""
+    subtype: str = ""
+    masking: bool | None = None
+
+
+class InputField(Wire, frozen=True):
+    """A column of a data set, as a source."""
+
+    namespace: str
+    name: str
+    field: str
+    transformations: tuple[Transformation, ...] | None = None
+
+
+class OutputField(Wire, frozen=True):
+    """All that one output column comes from; `transformation_type` is how facets before 1-1-0 told a mask."""
+
+    input_fields: tuple[InputField, ...] | None = None
+    transformation_type: str | None = None
+
+
+class ColumnLineage(Wire, frozen=True):
+    """`fields`: by output column; `dataset`: what every output row depends on (since 1-2-0)."""
+
+    fields: dict[str, OutputField] | None = None
+    dataset: tuple[InputField, ...] | None = None
+
+
+class SchemaField(Wire, frozen=True):
+    """A column's name and the producer's word for its type."""
+
+    name: str
+    type: str | None = None
+
+
+class Schema(Wire, frozen=True):
+    """The columns of a data set, in their order."""
+
+    fields: tuple[SchemaField, ...] | None = None
+
+
+class Symlink(Wire, frozen=True):
+    """Another name of the same data set; `type` is TABLE for a catalog's table."""
+
+    namespace: str
+    name: str
+    type: str = ""
+
+
+class Symlinks(Wire, frozen=True):
+    """All other names."""
+
+    identifiers: tuple[Symlink, ...] | None = None
+
+
+class LifecycleStateChange(Wire, frozen=True):
+    """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE."""
+
+    lifecycle_state_change: str = ""
+
+
+class DatasetFacets(Wire, frozen=True):
+    """What is said of a data set."""
+
+    dataset_schema: Schema | None = field(name="schema", default=None)
+    symlinks: Symlinks | None = None
+    column_lineage: ColumnLineage | None = None
+    lifecycle_state_change: LifecycleStateChange | None = None
+
+
+class Dataset(Wire, frozen=True):
+    """An input or an output."""
+
+    namespace: str
+    name: str
+    facets: DatasetFacets | None = None
+
+
+class JobName(Wire, frozen=True):
+    """A job by namespace and name."""
+
+    namespace: str
+    name: str
+
+
+class RunRef(Wire, frozen=True):
+    """A run by its id."""
+
+    run_id: str
+
+
+class Parent(Wire, frozen=True):
+    """The application (or task) that a run belongs to."""
+
+    run: RunRef
+    job: JobName
+
+
+class EnvironmentProperties(Wire, frozen=True):
+    """Databricks' properties, which the listener nests twice under one name."""
+
+    values: dict[str, Any] | None = field(name="environment-properties", default=None)
+
+
+class ProcessingEngine(Wire, frozen=True):
+    """What ran the job, and the listener's version."""
+
+    name: str | None = None
+    version: str | None = None
+    openlineage_adapter_version: str | None = None
+
+
+class RunFacets(Wire, frozen=True):
+    """What is said of a run."""
+
+    parent: Parent | None = None
+    environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
+    processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
+
+
+class Run(Wire, frozen=True):
+    """A run; its id is a UUID."""
+
+    run_id: str
+    facets: RunFacets | None = None
+
+
+class JobType(Wire, frozen=True):
+    """APPLICATION, SQL_JOB, RDD_JOB, TASK, MODEL …; BATCH, STREAMING or NONE; SPARK, DBT, AIRFLOW …."""
+
+    job_type: str | None = None
+    processing_type: str | None = None
+    integration: str | None = None
+
+
+class Sql(Wire, frozen=True):
+    """The statement as the user wrote it, literals and all."""
+
+    query: str = ""
+
+
+class JobFacets(Wire, frozen=True):
+    """What is said of a job."""
+
+    job_type: JobType | None = None
+    sql: Sql | None = None
+
+
+class Job(Wire, frozen=True):
+    """A job by namespace and name, with its facets."""
+
+    namespace: str
+    name: str
+    facets: JobFacets | None = None
+
+
+class RunEvent(Wire, frozen=True):
+    """A state change of a run: the only kind of event that carries what a job did."""
+
+    event_time: str
+    run: Run
+    job: Job
+    event_type: EventType | None = None
+    inputs: tuple[Dataset, ...] | None = None
+    outputs: tuple[Dataset, ...] | None = None
+
+
+class Envelope(Wire, frozen=True):
+    """Just enough of any event to tell which of the three classes it is."""
+
+    event_time: str
+    run: RunRef | None = None
+    job: JobName | None = None
+    dataset: JobName | None = None

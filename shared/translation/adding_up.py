@@ -1,0 +1,133 @@
+"""The contributions of all runs, added up to the process as the catalog should hold it. Pure.
+
+A process is the union of what its application runs said, and what is superseded leaves: when a newer application run
+has written the process and has ended without failure, or been quiet for long enough, older ones count no more. Newer
+is by an application run's earliest event time and then its id, never by arrival. In applications that never end, what
+was not seen for days before the process's newest contribution leaves.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
+from shared.translation.columns import union_edges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait: `quiet` before a newer application run counts as over, `unseen` before an edge leaves."""
+
+    quiet: timedelta = timedelta(hours=1)
+    unseen: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """The process (None when it has no input or no output), and when the passing of time alone may change it."""
+
+    process: Process | None
+    revisit: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Application:
+    run: str
+    first: datetime
+    last: datetime
+    ended: str | None
+    contributions: tuple[Contribution, ...]
+
+    def over_at(self, patience: Patience) -> datetime | None:
+        """When it supersedes the older ones: at its end, or once it is quiet for long enough; never if it failed."""
+        if self.ended == "COMPLETE":
+            return self.first
+        return None if self.ended else self.last + patience.quiet
+
+
+_NOTHING_KNOWN = ApplicationFacts()
+
+
+def add_up(
+    contributions: Iterable[Contribution],
+    applications: Mapping[str, ApplicationFacts],
+    *,
+    now: datetime | None,
+    patience: Patience | None = None,
+) -> Sum:
+    """The contributions to one process, added up as of `now` (None: no clock, so quietness never counts)."""
+    patience = patience or Patience()
+    ordered = _applications(contributions, applications)
+    if not ordered:
+        return Sum(process=None)
+    oldest, revisit = 0, None
+    for index, application in enumerate(ordered):
+        over = application.over_at(patience)
+        if over is None or (application.ended is None and now is None):
+            continue
+        if application.ended or (now is not None and over <= now):
+            oldest, revisit = index, None
+        elif index > 0 and revisit is None:
+            revisit = over
+    current = [each for application in ordered[oldest:] for each in application.contributions]
+    newest = max(each.seen.last for each in current)
+    process = union([each.content for each in current if each.seen.last >= newest - patience.unseen])
+    return Sum(process=_without_noise(process), revisit=revisit)
+
+
+def _applications(
+    contributions: Iterable[Contribution], facts: Mapping[str, ApplicationFacts]
+) -> tuple[_Application, ...]:
+    """The application runs that contributed, oldest first."""
+    grouped: dict[str, list[Contribution]] = {}
+    for each in contributions:
+        grouped.setdefault(each.application_run, []).append(each)
+    found = []
+    for run, own in grouped.items():
+        known = facts.get(run, _NOTHING_KNOWN)
+        span = own[0].seen
+        for each in own[1:]:
+            span |= each.seen
+        if known.first and known.last:
+            span |= Span(first=known.first, last=known.last)
+        found.append(
+            _Application(run=run, first=span.first, last=span.last, ended=known.ended, contributions=tuple(own))
+        )
+    return tuple(sorted(found, key=lambda each: (each.first, each.run)))
+
+
+def union(contents: Sequence[Process]) -> Process:
+    """Several contents of one process (at least one, all with the same qualified name) as one."""
+    inputs: dict[tuple[str, str], Asset] = {}
+    outputs: dict[tuple[str, str], Asset] = {}
+    for content in contents:
+        for assets, known in ((content.inputs, inputs), (content.outputs, outputs)):
+            for asset in assets:
+                key = (asset.qualified_name, asset.type)
+                known[key] = min(known.get(key, asset), asset)
+    return Process(
+        qualified_name=contents[0].qualified_name,
+        name=min(content.name for content in contents),
+        operations=tuple(sorted({operation for content in contents for operation in content.operations})),
+        inputs=tuple(sorted(inputs.values())),
+        outputs=tuple(sorted(outputs.values())),
+        columns=union_edges(edge for content in contents for edge in content.columns),
+        end_not_seen=all(content.end_not_seen for content in contents),
+    )
+
+
+def _without_noise(process: Process) -> Process | None:
+    """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
+    sinks = {asset.qualified_name for asset in process.outputs}
+    inputs = tuple(asset for asset in process.inputs if asset.qualified_name not in sinks)
+    if not inputs or not process.outputs:
+        return None
+    return Process(
+        qualified_name=process.qualified_name,
+        name=process.name,
+        operations=process.operations,
+        inputs=inputs,
+        outputs=process.outputs,
+        columns=tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks),
+        end_not_seen=process.end_not_seen,
+    )
