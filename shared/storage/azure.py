@@ -1,0 +1,248 @@
+"""The storage port on Azure Blob and Table Storage (or Azurite), through Microsoft's SDKs.
+
+Containers and tables are made when the service says that they are missing: nothing is asked for on the way.
+Two makers race for the same one and one of them gets a 409, which is as good as having made it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from azure.core import MatchConditions
+from azure.core.exceptions import (
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+from azure.data.tables import TableClient, TableServiceClient, UpdateMode
+from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
+
+from shared.errors import StorageUnavailable
+from shared.storage.port import BlobFact, Row
+
+_COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_LEASES = "control"
+
+T = TypeVar("T")
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """The SDK's errors as those of our own tree; what is a mistake of ours passes through as it is."""
+    try:
+        yield
+    except (ServiceRequestError, ServiceResponseError) as error:
+        raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from error
+    except ClientAuthenticationError as error:
+        raise StorageUnavailable(
+            "Storage refused our identity: grant it Storage Blob Data Owner and Storage Table Data Contributor",
+            after=60,
+        ) from error
+    except HttpResponseError as error:
+        if error.status_code == 403:  # noqa: PLR2004 - HTTP's own number
+            raise StorageUnavailable(
+                "Storage refused access (403): check roles and network rules of the account", after=60
+            ) from error
+        if error.status_code not in _COME_BACK_LATER:
+            raise
+        headers = getattr(error.response, "headers", {})
+        after = headers.get("Retry-After", "")
+        raise StorageUnavailable(
+            f"Storage answered {error.status_code}", after=float(after) if after.isdigit() else 5.0
+        ) from error
+
+
+class AzureStorage:
+    """The storage port over a BlobServiceClient and a TableServiceClient. Thread-safe, as these are."""
+
+    def __init__(self, blobs: BlobServiceClient, tables: TableServiceClient) -> None:
+        self._blobs = blobs
+        self._tables = tables
+
+    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:
+        """As the port says."""
+        blob = self._blob(container, name)
+        try:
+            self._with_container(
+                container, lambda: blob.upload_blob(data, metadata=dict(metadata or {}), length=len(data))
+            )
+        except ResourceExistsError:
+            return False
+        return True
+
+    def get(self, container: str, name: str) -> bytes | None:
+        """As the port says."""
+        try:
+            with _translated_errors():
+                return self._blob(container, name).download_blob().readall()
+        except ResourceNotFoundError:
+            return None
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
+        """As the port says."""
+        try:
+            with _translated_errors():
+                for found in self._blobs.get_container_client(container).list_blobs(name_starts_with=prefix or None):
+                    yield BlobFact(name=found.name, size=found.size, arrived=found.last_modified)
+        except ResourceNotFoundError:
+            return
+
+    def insert(self, table: str, row: Row) -> str | None:
+        """As the port says."""
+        try:
+            return _etag(self._with_table(table, lambda client: client.create_entity(_entity(row))))
+        except ResourceExistsError:
+            return None
+
+    def upsert(self, table: str, row: Row) -> str:
+        """As the port says."""
+        return _etag(
+            self._with_table(table, lambda client: client.upsert_entity(_entity(row), mode=UpdateMode.REPLACE))
+        )
+
+    def replace(self, table: str, row: Row) -> str | None:
+        """As the port says."""
+        try:
+            return _etag(
+                self._with_table(
+                    table,
+                    lambda client: client.update_entity(
+                        _entity(row),
+                        mode=UpdateMode.REPLACE,
+                        etag=row.etag,
+                        match_condition=MatchConditions.IfNotModified,
+                    ),
+                )
+            )
+        except (ResourceModifiedError, ResourceNotFoundError):
+            return None
+
+    def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
+        """As the port says."""
+        condition = MatchConditions.IfNotModified if etag else None
+        try:
+            self._with_table(
+                table, lambda client: client.delete_entity(partition, key, etag=etag, match_condition=condition)
+            )
+        except ResourceModifiedError:
+            return False
+        except ResourceNotFoundError:
+            pass  # already gone: what was asked for
+        return True
+
+    def read(self, table: str, partition: str, key: str) -> Row | None:
+        """As the port says."""
+        try:
+            with _translated_errors():
+                return _row(self._table(table).get_entity(partition, key))
+        except ResourceNotFoundError:
+            return None
+
+    def partition(self, table: str, partition: str) -> Iterator[Row]:
+        """As the port says."""
+        return self._query(
+            table,
+            lambda client: client.query_entities("PartitionKey eq @partition", parameters={"partition": partition}),
+        )
+
+    def scan(self, table: str) -> Iterator[Row]:
+        """As the port says."""
+        return self._query(table, lambda client: client.list_entities())
+
+    def lease(self, name: str, seconds: int) -> "AzureLease | None":
+        """As the port says."""
+        blob = self._blob(_LEASES, name)
+        lease = BlobLeaseClient(blob)
+        for _ in range(2):
+            try:
+                with _translated_errors():
+                    lease.acquire(lease_duration=seconds)
+                    return AzureLease(client=lease)
+            except ResourceNotFoundError:
+                self.put_new(_LEASES, name, b"")
+            except HttpResponseError as error:
+                if error.status_code != 409:  # noqa: PLR2004 - HTTP's own number
+                    raise
+                return None
+        return None
+
+    def _blob(self, container: str, name: str) -> BlobClient:
+        return self._blobs.get_blob_client(container, name)
+
+    def _table(self, table: str) -> TableClient:
+        return self._tables.get_table_client(table)
+
+    def _with_container(self, container: str, act: Callable[[], T]) -> T:
+        with _translated_errors():
+            try:
+                return act()
+            except ResourceNotFoundError:
+                with suppress(ResourceExistsError):  # somebody else may make it just now
+                    self._blobs.create_container(container)
+                return act()
+
+    def _with_table(self, table: str, act: Callable[[TableClient], T]) -> T:
+        with _translated_errors():
+            try:
+                return act(self._table(table))
+            except ResourceNotFoundError as error:
+                if "TableNotFound" not in str(error):  # create_entity sets no error_code
+                    raise
+                self._tables.create_table_if_not_exists(table)
+                return act(self._table(table))
+
+    def _query(self, table: str, ask: Callable[[TableClient], Any]) -> Iterator[Row]:
+        try:
+            with _translated_errors():
+                for found in ask(self._table(table)):
+                    yield _row(found)
+        except ResourceNotFoundError:
+            return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureLease:
+    """A lease on a blob."""
+
+    client: BlobLeaseClient
+
+    def renew(self) -> bool:
+        """As the port says. The SDK forgets the id of a lease that it has released."""
+        if not self.client.id:
+            return False
+        try:
+            with _translated_errors():
+                self.client.renew()
+        except HttpResponseError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """As the port says."""
+        if not self.client.id:
+            return
+        try:
+            with _translated_errors():
+                self.client.release()
+        except HttpResponseError:
+            return  # lost in the meantime: there is nothing to let go
+
+
+def _entity(row: Row) -> dict[str, Any]:
+    return {"PartitionKey": row.partition, "RowKey": row.key, **row.values}
+
+
+def _row(entity: Any) -> Row:
+    values = {key: value for key, value in entity.items() if key not in {"PartitionKey", "RowKey"}}
+    return Row(
+        partition=entity["PartitionKey"], key=entity["RowKey"], values=values, etag=entity.metadata.get("etag") or ""
+    )
+
+
+def _etag(answer: Mapping[str, Any]) -> str:
+    return str(answer["etag"])

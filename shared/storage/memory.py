@@ -1,0 +1,125 @@
+"""Storage in memory: for tests, and for trying things without any server. Thread-safe."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from uuid import uuid4
+
+from shared.storage.port import BlobFact, Row
+
+
+class MemoryStorage:
+    """The storage port over dictionaries."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._blobs: dict[str, dict[str, tuple[bytes, datetime]]] = {}
+        self._tables: dict[str, dict[tuple[str, str], Row]] = {}
+        self._leases: dict[str, tuple[str, float]] = {}
+        self._etags = count(1)
+
+    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:  # noqa: ARG002 - nobody reads it here
+        """As the port says."""
+        with self._lock:
+            blobs = self._blobs.setdefault(container, {})
+            if name in blobs:
+                return False
+            blobs[name] = (bytes(data), datetime.now(UTC))
+            return True
+
+    def get(self, container: str, name: str) -> bytes | None:
+        """As the port says."""
+        found = self._blobs.get(container, {}).get(name)
+        return found[0] if found else None
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
+        """As the port says."""
+        with self._lock:
+            found = sorted(self._blobs.get(container, {}).items())
+        for name, (data, arrived) in found:
+            if name.startswith(prefix):
+                yield BlobFact(name=name, size=len(data), arrived=arrived)
+
+    def insert(self, table: str, row: Row) -> str | None:
+        """As the port says."""
+        with self._lock:
+            return None if self._row(table, row.partition, row.key) else self._write(table, row)
+
+    def upsert(self, table: str, row: Row) -> str:
+        """As the port says."""
+        with self._lock:
+            return self._write(table, row)
+
+    def replace(self, table: str, row: Row) -> str | None:
+        """As the port says."""
+        with self._lock:
+            found = self._row(table, row.partition, row.key)
+            return self._write(table, row) if found and found.etag == row.etag else None
+
+    def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
+        """As the port says."""
+        with self._lock:
+            found = self._row(table, partition, key)
+            if found and etag is not None and found.etag != etag:
+                return False
+            self._tables.get(table, {}).pop((partition, key), None)
+            return True
+
+    def read(self, table: str, partition: str, key: str) -> Row | None:
+        """As the port says."""
+        return self._row(table, partition, key)
+
+    def partition(self, table: str, partition: str) -> Iterator[Row]:
+        """As the port says."""
+        return (row for row in self.scan(table) if row.partition == partition)
+
+    def scan(self, table: str) -> Iterator[Row]:
+        """As the port says."""
+        with self._lock:
+            found = sorted(self._tables.get(table, {}).items())
+        return (row for _, row in found)
+
+    def lease(self, name: str, seconds: int) -> "MemoryLease | None":
+        """As the port says."""
+        with self._lock:
+            holder = self._leases.get(name)
+            if holder and holder[1] > time.monotonic():
+                return None
+            lease = MemoryLease(storage=self, name=name, holder=uuid4().hex, seconds=seconds)
+            self._leases[name] = (lease.holder, time.monotonic() + seconds)
+            return lease
+
+    def _row(self, table: str, partition: str, key: str) -> Row | None:
+        return self._tables.get(table, {}).get((partition, key))
+
+    def _write(self, table: str, row: Row) -> str:
+        etag = f'W/"{next(self._etags)}"'
+        self._tables.setdefault(table, {})[row.partition, row.key] = replace(row, values=dict(row.values), etag=etag)
+        return etag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLease:
+    """A lease on MemoryStorage."""
+
+    storage: MemoryStorage
+    name: str
+    holder: str
+    seconds: int
+
+    def renew(self) -> bool:
+        """As the port says."""
+        with self.storage._lock:  # noqa: SLF001 - one class in two parts
+            mine = self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder  # noqa: SLF001
+            if mine:
+                self.storage._leases[self.name] = (self.holder, time.monotonic() + self.seconds)  # noqa: SLF001
+            return mine
+
+    def release(self) -> None:
+        """As the port says."""
+        with self.storage._lock:  # noqa: SLF001
+            if self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder:  # noqa: SLF001
+                del self.storage._leases[self.name]  # noqa: SLF001

@@ -1,0 +1,79 @@
+"""The storage port: what Throughline asks of blobs and tables, and no more.
+
+Kept by `MemoryStorage` and `AzureStorage`; one contract suite holds both to it. Every method raises
+StorageUnavailable when the store does not answer; containers and tables come into being when first written.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+Value = str | int | bool | bytes | datetime
+"""What a table's cell may hold. A string of up to 32 Ki characters, bytes of up to 64 KiB (Azure Table Storage)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of a table; `etag` is set on rows that were read or written."""
+
+    partition: str
+    key: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+    etag: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobFact:
+    """What a listing tells of a blob."""
+
+    name: str
+    size: int
+    arrived: datetime
+
+
+class Lease(Protocol):
+    """Something only one holder has at a time."""
+
+    def renew(self) -> bool:
+        """Hold it for its whole length again; False when it was lost."""
+
+    def release(self) -> None:
+        """Let it go. Nothing happens when it was lost."""
+
+
+class Storage(Protocol):
+    """Blobs, tables and leases."""
+
+    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:
+        """Write a blob that is not there yet; False, and nothing changed, when it is."""
+
+    def get(self, container: str, name: str) -> bytes | None:
+        """A blob's content, None when there is none."""
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
+        """All blobs whose names start with `prefix`, by name."""
+
+    def insert(self, table: str, row: Row) -> str | None:
+        """Write a row that is not there yet: its etag, or None, and nothing changed, when it is."""
+
+    def upsert(self, table: str, row: Row) -> str:
+        """Write a row whatever was there: its new etag."""
+
+    def replace(self, table: str, row: Row) -> str | None:
+        """Write a row over the one with `row.etag`: the new etag, or None when it has changed or gone."""
+
+    def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
+        """Remove a row: False when it has changed since `etag`. One that is not there counts as removed."""
+
+    def read(self, table: str, partition: str, key: str) -> Row | None:
+        """One row, None when there is none."""
+
+    def partition(self, table: str, partition: str) -> Iterator[Row]:
+        """All rows of a partition, by key."""
+
+    def scan(self, table: str) -> Iterator[Row]:
+        """All rows of a table: for people and repairs, never on the hot path."""
+
+    def lease(self, name: str, seconds: int) -> Lease | None:
+        """Take the lease of this name for 15 to 60 seconds; None when somebody else has it."""

@@ -1,0 +1,216 @@
+"""One contract for the storage port, held by memory and by Azurite alike."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from shared.errors import StorageUnavailable
+from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.azure import AzureStorage
+
+
+def on_azurite(connection: str) -> Storage:
+    return AzureStorage(
+        BlobServiceClient.from_connection_string(connection), TableServiceClient.from_connection_string(connection)
+    )
+
+
+@pytest.fixture(params=["memory", "azurite"])
+def storage(request: pytest.FixtureRequest) -> Storage:
+    if request.param == "memory":
+        return MemoryStorage()
+    return on_azurite(request.getfixturevalue("azurite").connection_string)
+
+
+def test_a_blob_is_written_once(storage: Storage, unique: str) -> None:
+    assert storage.get(unique, "a/b") is None
+    assert storage.put_new(unique, "a/b", b"first", {"reason": "none"})
+    assert not storage.put_new(unique, "a/b", b"second")
+    assert storage.get(unique, "a/b") == b"first"
+
+
+def test_an_empty_and_a_large_blob_come_back_whole(storage: Storage, unique: str) -> None:
+    for name, data in (("empty", b""), ("large", bytes(range(256)) * 20_000)):
+        assert storage.put_new(unique, name, data)
+        assert storage.get(unique, name) == data
+
+
+def test_a_listing_is_by_name_and_prefix_and_tells_size_and_arrival(storage: Storage, unique: str) -> None:
+    assert list(storage.blobs(unique)) == []
+    for name in ("b/2", "a/1", "b/1"):
+        storage.put_new(unique, name, b"xyz")
+    assert [fact.name for fact in storage.blobs(unique)] == ["a/1", "b/1", "b/2"]
+    found = list(storage.blobs(unique, "b/"))
+    assert [(fact.name, fact.size) for fact in found] == [("b/1", 3), ("b/2", 3)]
+    assert all(abs(fact.arrived - datetime.now(UTC)) < timedelta(minutes=5) for fact in found)
+
+
+def test_a_row_is_inserted_once(storage: Storage, unique: str) -> None:
+    row = Row(partition="p", key="k", values={"n": 1})
+    assert storage.insert(unique, row)
+    assert storage.insert(unique, replace(row, values={"n": 2})) is None
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert found.values["n"] == 1
+
+
+VALUES = {
+    "text": "ä ' \" \u2028 𝄞",
+    "empty": "",
+    "bytes": bytes(range(256)) * 200,
+    "number": -5,
+    "yes": True,
+    "no": False,
+    "time": datetime(2026, 11, 21, 13, 0, 0, 123000, tzinfo=UTC),
+}
+
+
+def test_every_kind_of_value_comes_back(storage: Storage, unique: str) -> None:
+    storage.upsert(unique, Row(partition="p", key="k", values=VALUES))
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert dict(found.values) == VALUES
+
+
+@pytest.mark.parametrize(
+    "odd", ["with space", "o'quote", "ü|ö", "event|20261121T130000000000Z|START|ab", "~!*().,;=&+"]
+)
+def test_odd_keys_are_found_again(storage: Storage, unique: str, odd: str) -> None:
+    storage.insert(unique, Row(partition=odd, key=odd, values={"n": 1}))
+    assert storage.read(unique, odd, odd)
+    assert [row.key for row in storage.partition(unique, odd)] == [odd]
+    assert storage.delete(unique, odd, odd)
+    assert storage.read(unique, odd, odd) is None
+
+
+def test_replacing_needs_the_etag_that_was_read(storage: Storage, unique: str) -> None:
+    first = storage.insert(unique, Row(partition="p", key="k", values={"a": 1, "b": 1}))
+    assert first
+    second = storage.replace(unique, Row(partition="p", key="k", values={"a": 2}, etag=first))
+    assert second
+    assert second != first
+    assert storage.replace(unique, Row(partition="p", key="k", values={"a": 3}, etag=first)) is None
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert (dict(found.values), found.etag) == ({"a": 2}, second), "replaced as a whole, not merged"
+
+
+def test_a_row_that_has_gone_cannot_be_replaced(storage: Storage, unique: str) -> None:
+    etag = storage.insert(unique, Row(partition="p", key="k"))
+    assert etag
+    storage.delete(unique, "p", "k")
+    assert storage.replace(unique, Row(partition="p", key="k", etag=etag)) is None
+
+
+def test_deleting_by_etag_spares_a_row_that_changed(storage: Storage, unique: str) -> None:
+    first = storage.upsert(unique, Row(partition="p", key="k", values={"n": 1}))
+    second = storage.upsert(unique, Row(partition="p", key="k", values={"n": 2}))
+    assert not storage.delete(unique, "p", "k", first)
+    assert storage.read(unique, "p", "k")
+    assert storage.delete(unique, "p", "k", second)
+    assert storage.delete(unique, "p", "k", second), "gone is gone"
+
+
+def test_a_partition_holds_its_own_rows_by_key(storage: Storage, unique: str) -> None:
+    assert list(storage.partition(unique, "p")) == []
+    assert list(storage.scan(unique)) == []
+    for partition, key in (("p", "2"), ("q", "1"), ("p", "!"), ("p", "10")):
+        storage.upsert(unique, Row(partition=partition, key=key))
+    assert [row.key for row in storage.partition(unique, "p")] == ["!", "10", "2"]
+    assert sorted((row.partition, row.key) for row in storage.scan(unique)) == [
+        ("p", "!"),
+        ("p", "10"),
+        ("p", "2"),
+        ("q", "1"),
+    ]
+
+
+def test_more_than_a_page_of_rows_comes_back(storage: Storage, unique: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: storage.insert(unique, Row(partition="p", key=f"{n:05}")), range(1100)))
+    assert len(list(storage.partition(unique, "p"))) == 1100
+
+
+def test_only_one_holds_a_lease(storage: Storage, unique: str) -> None:
+    lease = storage.lease(unique, 15)
+    assert lease
+    assert storage.lease(unique, 15) is None
+    assert lease.renew()
+    lease.release()
+    second = storage.lease(unique, 15)
+    assert second
+    assert not lease.renew(), "what was let go and taken by another is lost"
+    lease.release()
+    assert storage.lease(unique, 15) is None, "a late release does not take it from the other"
+
+
+def everybody(act: Callable[[int], object]) -> list[object]:
+    """What eight threads get that start at the same moment."""
+    ready = threading.Barrier(8)
+
+    def run(number: int) -> object:
+        ready.wait()
+        return act(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(run, range(8)))
+
+
+def test_of_many_writers_at_once_exactly_one_wins(storage: Storage, unique: str) -> None:
+    blobs = everybody(lambda n: storage.put_new(unique, "b", str(n).encode()))
+    rows = everybody(lambda n: bool(storage.insert(unique, Row(partition="p", key="k", values={"n": n}))))
+    leases = everybody(lambda _: storage.lease(unique, 15) is not None)
+    assert [sum(map(bool, won)) for won in (blobs, rows, leases)] == [1, 1, 1]
+
+
+def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> None:
+    storage.insert(unique, Row(partition="p", key="k", values={"n": 0}))
+
+    def add(_: int) -> None:
+        for _ in range(5):
+            while True:
+                row = storage.read(unique, "p", "k")
+                assert row
+                if storage.replace(unique, replace(row, values={"n": int(str(row.values["n"])) + 1})):
+                    break
+
+    everybody(add)
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert found.values["n"] == 40
+
+
+def test_storage_that_is_away_says_so() -> None:
+    nowhere = "http://127.0.0.1:9/devstoreaccount1"
+    patience = {"retry_total": 0, "connection_timeout": 1}
+    key = "a2V5"
+    connection = (
+        f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"
+        f"BlobEndpoint={nowhere};TableEndpoint={nowhere};"
+    )
+    away = AzureStorage(
+        BlobServiceClient.from_connection_string(connection, **patience),
+        TableServiceClient.from_connection_string(connection, **patience),
+    )
+    attempts: list[Callable[[], object]] = [
+        lambda: away.put_new("c", "b", b""),
+        lambda: away.get("c", "b"),
+        lambda: list(away.blobs("c")),
+        lambda: away.insert("t", Row(partition="p", key="k")),
+        lambda: away.upsert("t", Row(partition="p", key="k")),
+        lambda: away.replace("t", Row(partition="p", key="k", etag="e")),
+        lambda: away.delete("t", "p", "k"),
+        lambda: away.read("t", "p", "k"),
+        lambda: list(away.partition("t", "p")),
+        lambda: away.lease("l", 15),
+    ]
+    for attempt in attempts:
+        with pytest.raises(StorageUnavailable) as caught:
+            attempt()
+        assert key not in str(caught.value)
