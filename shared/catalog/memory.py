@@ -1,0 +1,109 @@
+"""A catalog in memory: for tests of what stands before the catalog, and for trying things without one."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+
+from shared.atlas import AssetEntity, ProcessEntity
+from shared.catalog.port import AssetKey, Graph, Node
+from shared.errors import CatalogRefused
+
+
+class MemoryCatalog:
+    """The catalog port over dictionaries; `writes` counts the calls that wrote."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._guids: dict[AssetKey, str] = {}
+        self._numbers = count(1)
+        self.assets: dict[AssetKey, AssetEntity] = {}
+        self.processes: dict[str, ProcessEntity] = {}
+        self.writes = 0
+
+    def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
+        """As the port says."""
+        with self._lock:
+            return {key: self._guids[key] for key in keys if key in self._guids}
+
+    def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+        """As the port says."""
+        with self._lock:
+            self.writes += 1
+            created = {}
+            for asset in assets:
+                key = (asset.type, asset.qualified_name)
+                self.assets[key] = asset
+                created[key] = self._guid(key)
+            return created
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        """As the port says."""
+        with self._lock:
+            self.writes += 1
+            known = set(self._guids.values())
+            dangling = [k for p in processes for k in (*p.inputs, *p.outputs) if guids.get(k) not in known]
+            if dangling:
+                raise CatalogRefused(status=404, code="ATLAS-404-00-00A", detail=f"No such entity: {dangling[0]}")
+            for process in processes:
+                self.processes[process.qualified_name] = process
+            return {p.qualified_name: self._guid((p.type, p.qualified_name)) for p in processes}
+
+    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
+        """As the port says."""
+        with self._lock:
+            found = self.processes.get(qualified_name)
+            return found if found and found.type == type else None
+
+    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+        """As the port says."""
+        with self._lock:
+            self.writes += 1
+            self.processes.pop(qualified_name, None)
+            self._guids.pop((type, qualified_name), None)
+
+    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
+        """As the port says."""
+        with self._lock:
+            found = [self._asset_node(key) for key in sorted(self.assets) if text.lower() in key[1].lower()]
+            return tuple(found[:limit])
+
+    def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
+        """As the port says."""
+        with self._lock:
+            steps = {
+                "INPUT": [(o, i, p) for p in self.processes.values() for o in p.outputs for i in p.inputs],
+                "OUTPUT": [(i, o, p) for p in self.processes.values() for o in p.outputs for i in p.inputs],
+            }
+            keys = {value: key for key, value in self._guids.items()}
+            nodes: dict[str, Node] = {guid: self._asset_node(keys[guid])}
+            edges: set[tuple[str, str]] = set()
+            for way in ("INPUT", "OUTPUT") if direction == "BOTH" else (direction,):
+                reached = {keys[guid]}
+                for _ in range(depth):
+                    taken = [step for step in steps[way] if step[0] in reached]
+                    for _, there, process in taken:
+                        node = self._process_node(process)
+                        nodes |= {node.guid: node, self._guids[there]: self._asset_node(there)}
+                        edges |= {(self._guids[key], node.guid) for key in process.inputs if self._guids[key] in nodes}
+                        edges |= {(node.guid, self._guids[key]) for key in process.outputs if self._guids[key] in nodes}
+                    reached = {there for _, there, _ in taken}
+            return Graph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
+
+    def _guid(self, key: AssetKey) -> str:
+        return self._guids.setdefault(key, f"guid-{next(self._numbers)}")
+
+    def _asset_node(self, key: AssetKey) -> Node:
+        attributes = dict(self.assets[key].attributes)
+        return Node(
+            guid=self._guids[key], type=key[0], qualified_name=key[1], name=attributes["name"], attributes=attributes
+        )
+
+    def _process_node(self, process: ProcessEntity) -> Node:
+        attributes = dict(process.attributes)
+        return Node(
+            guid=self._guids[process.type, process.qualified_name],
+            type=process.type,
+            qualified_name=process.qualified_name,
+            name=attributes["name"],
+            attributes=attributes,
+        )

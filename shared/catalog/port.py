@@ -1,0 +1,67 @@
+"""The catalog port: what Throughline asks of Purview or Atlas, and no more.
+
+Every method raises CatalogUnavailable when the catalog does not answer or asks to come back later, and CatalogRefused
+when it will not take what was sent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shared.atlas import AssetEntity, ProcessEntity
+
+AssetKey = tuple[str, str]
+"""Type and qualified name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An entity as people look at it: a data set or a process in a lineage graph."""
+
+    guid: str
+    type: str
+    qualified_name: str
+    name: str
+    attributes: Mapping[str, Any]
+
+    @property
+    def is_process(self) -> bool:
+        """Whether it stands between data sets."""
+        return "columnMapping" in self.attributes or self.type == "azure_synapse_operation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A part of the lineage: nodes by guid, and edges as pairs of guids, in the direction of the data."""
+
+    base: str
+    nodes: Mapping[str, Node]
+    edges: tuple[tuple[str, str], ...]
+
+
+class Catalog(Protocol):
+    """Finding, writing and reading entities."""
+
+    def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
+        """The guids of those assets that exist, by exact name."""
+
+    def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+        """Create these assets in one call: their guids."""
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        """Create or update these processes in one call; `guids` knows every input and output.
+
+        The processes' guids, by qualified name.
+        """
+
+    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
+        """A process as the catalog holds it now, None when it is not there."""
+
+    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+        """Remove a process; nothing happens when it is not there."""
+
+    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
+        """Entities whose name or qualified name holds the text."""
+
+    def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
+        """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""

@@ -1,0 +1,165 @@
+"""pyapacheatlas' client on a transport of our own: one session, timeouts, retries, and errors of our tree.
+
+The library (0.16.0) opens a connection for each call, has no timeouts, loses the status and headers of a 429, and
+raises an AtlasException that is no `Exception`. Its verbs are kept; its four transport methods are replaced.
+"""
+
+import json as jsonlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+from pyapacheatlas.auth.base import AtlasAuthBase
+from pyapacheatlas.core import AtlasClient
+from pyapacheatlas.core.util import AtlasResponse
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from shared.errors import CatalogRefused, CatalogUnavailable
+
+_COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_LONGEST_DETAIL = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause."""
+
+    connect: float = 3.05
+    read: float = 30.0
+    tries: int = 3
+    longest_pause: float = 10.0
+
+    @property
+    def bound(self) -> float:
+        """Seconds after which a call is certainly over."""
+        return self.tries * (self.connect + self.read) + (self.tries - 1) * self.longest_pause
+
+
+class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
+    """A bearer token that does not change: the local catalog's."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def get_authentication_headers(self, **_: Any) -> dict[str, str]:
+        """The headers that pyapacheatlas sends."""
+        return {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+
+
+class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
+    """Bearer tokens of an azure-identity credential, which itself keeps and renews them."""
+
+    SCOPE = "https://purview.azure.net/.default"
+
+    def __init__(self, credential: Any) -> None:
+        super().__init__()
+        self._credential = credential
+
+    def get_authentication_headers(self, **_: Any) -> dict[str, str]:
+        """The headers that pyapacheatlas sends."""
+        return {
+            "Authorization": f"Bearer {self._credential.get_token(self.SCOPE).token}",
+            "Content-Type": "application/json",
+        }
+
+
+class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas ships no types
+    """AtlasClient whose calls end in time, are tried again when that can help, and fail as our own errors."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        authentication: AtlasAuthBase,
+        *,
+        effort: Effort | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(endpoint, authentication)
+        self._effort = effort or Effort()
+        self._parameters = dict(parameters or {})
+        self._local = threading.local()
+
+    def close(self) -> None:
+        """End the calling thread's connections; others end with their threads."""
+        session = getattr(self._local, "session", None)
+        if session:
+            session.close()
+            del self._local.session
+
+    def _get_http(self, url: str, params: Any = None, **kwargs: Any) -> AtlasResponse:
+        return self._call("GET", url, params, None, kwargs)
+
+    def _post_http(
+        self,
+        url: str,
+        params: Any = None,
+        json: Any = None,
+        files: Any = None,  # noqa: ARG002 - part of the method that is replaced; Throughline sends no files
+        **kwargs: Any,
+    ) -> AtlasResponse:
+        return self._call("POST", url, params, json, kwargs)
+
+    def _put_http(self, url: str, params: Any = None, json: Any = None, **kwargs: Any) -> AtlasResponse:
+        return self._call("PUT", url, params, json, kwargs)
+
+    def _delete_http(self, url: str, params: Any = None, json: Any = None, **kwargs: Any) -> AtlasResponse:
+        return self._call("DELETE", url, params, json, kwargs)
+
+    def _session(self) -> requests.Session:
+        """One session for each thread: requests does not promise that a session may be shared."""
+        if not hasattr(self._local, "session"):
+            self._local.session = requests.Session()
+        session: requests.Session = self._local.session
+        return session
+
+    def _call(self, method: str, url: str, params: Any, json: Any, kwargs: Mapping[str, Any]) -> AtlasResponse:
+        headers = self.generate_request_headers(kwargs.get("headers_include"), kwargs.get("headers_exclude"))
+        retrying = Retrying(
+            retry=retry_if_exception_type(CatalogUnavailable),
+            stop=stop_after_attempt(self._effort.tries),
+            wait=self._pause,
+            reraise=True,
+        )
+        return retrying(self._once, method, url, {**self._parameters, **(params or {})}, json, headers)
+
+    def _pause(self, state: RetryCallState) -> float:
+        """What the catalog asked for, if it did, else longer each time, with jitter."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.after if isinstance(error, CatalogUnavailable) else 0.0
+        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._effort.longest_pause)
+
+    def _once(self, method: str, url: str, params: Any, json: Any, headers: Mapping[str, str]) -> AtlasResponse:
+        try:
+            answer = self._session().request(
+                method,
+                url,
+                params=params,
+                json=json,
+                headers=headers,
+                timeout=(self._effort.connect, self._effort.read),
+                allow_redirects=False,
+            )
+        except requests.RequestException as error:
+            raise CatalogUnavailable(f"The catalog did not answer: {type(error).__name__}", after=0) from error
+        if answer.status_code in _COME_BACK_LATER:
+            asked = answer.headers.get("Retry-After", "")
+            raise CatalogUnavailable(
+                f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
+                after=float(asked) if asked.isdigit() else 0,
+            )
+        if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - HTTP's own numbers
+            code, detail = _detail(answer)
+            raise CatalogRefused(status=answer.status_code, code=code, detail=detail)
+        return AtlasResponse(answer)
+
+
+def _detail(answer: requests.Response) -> tuple[str, str]:
+    """Atlas' error code and message; the start of the text where the answer is no error of Atlas."""
+    try:
+        body = jsonlib.loads(answer.text)
+        return str(body["errorCode"]), str(body.get("errorMessage", ""))[:_LONGEST_DETAIL]
+    except (ValueError, KeyError, TypeError):
+        return "", answer.text[:_LONGEST_DETAIL]
