@@ -1,0 +1,23 @@
+"""Each new blob in `events`: settle its run when that may have changed, then publish what is dirty.
+
+What it raises is storage being away or busy: the host tries again, and the sweeper after it.
+"""
+
+import azure.functions as func
+
+from shared.bootstrap import worker
+from shared.errors import Quarantined
+from shared.pipeline import EVENTS, bury, digest_of, publish, settle_event, stored_from_blob
+
+
+def main(event: func.InputStream) -> None:
+    """`event` is the blob; its name (with the container) says which run it belongs to."""
+    parts = worker()
+    name = (event.name or "").removeprefix(f"{EVENTS}/")
+    try:
+        place = stored_from_blob(name)
+    except Quarantined as error:
+        bury(parts.storage, name, digest_of(name.encode()), error)
+        return
+    if settle_event(parts.storage, place, event.read()):
+        publish(parts.storage, parts.catalog, parts.publishing)

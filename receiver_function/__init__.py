@@ -1,0 +1,45 @@
+"""POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
+
+import json
+import logging
+from typing import Any
+
+import azure.functions as func
+
+from shared.bootstrap import receiver
+from shared.errors import Refused, StorageUnavailable
+from shared.pipeline import note_refusal, receive
+
+_LOG = logging.getLogger("throughline.receiver")
+
+
+def main(req: func.HttpRequest) -> func.HttpResponse:
+    """Never a 204 nor a redirect: the Java client fails on the first and loses the event on the second."""
+    parts = receiver()
+    body = req.get_body()
+    try:
+        receipt = receive(
+            parts.storage, body, encoding=req.headers.get("Content-Encoding", ""), most_bytes=parts.max_body_bytes
+        )
+    except Refused as refusal:
+        note_refusal(parts.storage, body, refusal)
+        _LOG.warning("refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
+        problem = {"type": "about:blank", "title": refusal.title, "status": refusal.status, "detail": refusal.detail}
+        return _answer(refusal.status, problem | ({"field": refusal.field} if refusal.field else {}))
+    except StorageUnavailable as error:
+        _LOG.error("storage unavailable bytes=%d reason=%s", len(body), error)
+        problem = {
+            "type": "about:blank",
+            "title": "Storage is away, send it again",
+            "status": 503,
+            "detail": str(error),
+        }
+        return _answer(503, problem, {"Retry-After": "1"})
+    _LOG.info("received run=%s type=%s ignored=%r", receipt.run_id, receipt.event_type, receipt.ignored)
+    outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
+    return _answer(201, {**outcome, "run": receipt.run_id, "event": receipt.digest})
+
+
+def _answer(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> func.HttpResponse:
+    kind = "application/json" if status < 400 else "application/problem+json"  # noqa: PLR2004 - HTTP's own number
+    return func.HttpResponse(json.dumps(body), status_code=status, mimetype=kind, headers=headers)

@@ -1,0 +1,111 @@
+"""The composition root: the only place that names adapters. Each shell asks here for what it needs, once a process.
+
+Imports are made where they are needed: the receiver must be warm before Spark's five seconds are over, and neither
+the catalog's client nor azure-identity has anything to do with it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from shared.catalog import Catalog
+from shared.pipeline import Publishing, Sweeping
+from shared.settings import CatalogSettings, Settings, StorageSettings, load
+from shared.storage import Storage
+from shared.storage.azure import AzureStorage
+from shared.translation import Patience
+
+_QUICK = {"retry_total": 1, "retry_backoff_factor": 0.1, "connection_timeout": 1, "read_timeout": 2}
+"""For the receiver: Spark waits for it, five seconds at most."""
+
+_PATIENT = {"retry_total": 4, "connection_timeout": 5, "read_timeout": 30}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receiver:
+    """What the receiver works with."""
+
+    storage: Storage
+    max_body_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What parser, sweeper and command line work with."""
+
+    storage: Storage
+    catalog: Catalog
+    publishing: Publishing
+    sweeping: Sweeping
+
+
+@cache
+def receiver() -> Receiver:
+    """The receiver's parts. Raises Misconfigured."""
+    settings = load(catalog=False)
+    return Receiver(storage=_storage(settings.storage, _QUICK), max_body_bytes=settings.max_body_bytes)
+
+
+@cache
+def worker() -> Worker:
+    """The parts of parser and sweeper. Raises Misconfigured."""
+    return assemble(load(catalog=True))
+
+
+def assemble(settings: Settings) -> Worker:
+    """The parts that these settings (with a catalog) ask for."""
+    if settings.catalog is None:
+        raise ValueError("settings without a catalog cannot make a worker")
+    catalog, call_bound = _catalog(settings.catalog)
+    return Worker(
+        storage=_storage(settings.storage, _PATIENT),
+        catalog=catalog,
+        publishing=Publishing(
+            batch=settings.batch,
+            call_bound=call_bound,
+            with_indirect=settings.indirect_columns,
+            patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
+        ),
+        sweeping=Sweeping(end_timeout=settings.times.end_timeout),
+    )
+
+
+def _storage(settings: StorageSettings, patience: dict[str, Any]) -> AzureStorage:
+    if settings.connection_string:
+        return AzureStorage(
+            BlobServiceClient.from_connection_string(settings.connection_string, **patience),
+            TableServiceClient.from_connection_string(settings.connection_string, **patience),
+        )
+    credential = _credential(settings.client_id)
+    return AzureStorage(
+        BlobServiceClient(settings.blob_endpoint, credential=credential, **patience),
+        TableServiceClient(settings.table_endpoint, credential=credential, **patience),
+    )
+
+
+def _catalog(settings: CatalogSettings) -> tuple[Catalog, Any]:
+    """The catalog, and after what time a call to it is certainly over."""
+    from datetime import timedelta  # noqa: PLC0415 - beside the imports it belongs to
+
+    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+    from shared.catalog.transport import (  # noqa: PLC0415 - the same
+        CredentialToken,
+        Effort,
+        StaticToken,
+        SteadyAtlasClient,
+    )
+
+    token = StaticToken(settings.token) if settings.token else CredentialToken(_credential(settings.client_id))
+    effort = Effort()
+    parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
+    client = SteadyAtlasClient(settings.endpoint, token, effort=effort, parameters=parameters)
+    return AtlasCatalog(client), timedelta(seconds=effort.bound)
+
+
+def _credential(client_id: str) -> Any:
+    from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - slow to import, and not needed locally
+
+    return DefaultAzureCredential(managed_identity_client_id=client_id or None)

@@ -1,0 +1,31 @@
+"""Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
+
+from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
+from shared.pipeline.publish import Published, Publishing, publish, recorded
+from shared.pipeline.receive import Receipt, note_refusal, receive
+from shared.pipeline.settle import bury, settle_event, settle_run
+from shared.pipeline.status import Status, Waiting, status
+from shared.pipeline.sweep import Sweeping, Swept, sweep
+
+__all__ = [
+    "EVENTS",
+    "Published",
+    "Publishing",
+    "Receipt",
+    "Status",
+    "StoredEvent",
+    "Sweeping",
+    "Swept",
+    "Waiting",
+    "bury",
+    "digest_of",
+    "note_refusal",
+    "publish",
+    "receive",
+    "recorded",
+    "settle_event",
+    "settle_run",
+    "status",
+    "stored_from_blob",
+    "sweep",
+]

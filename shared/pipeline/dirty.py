@@ -1,0 +1,81 @@
+"""Which processes are to be published anew, and when: one row each, in one partition."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.pipeline.places import DIRTY, DIRTY_PARTITION
+from shared.storage import Row, Storage
+
+_PAUSE = "!pause"
+"""Sorts before every process: one query tells what is due and whether the catalog is to be left alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dirty:
+    """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
+
+    `revisit`: it is published as it should be now, and only the passing of time may change it.
+    """
+
+    process: str
+    due: datetime
+    attempts: int = 0
+    error: str = ""
+    revisit: bool = False
+    etag: str = ""
+
+    def row(self) -> Row:
+        """As a row of `dirty`."""
+        return Row(
+            partition=DIRTY_PARTITION,
+            key=self.process,
+            etag=self.etag,
+            values={
+                "due": self.due.isoformat(),
+                "attempts": self.attempts,
+                "error": self.error,
+                "revisit": self.revisit,
+            },
+        )
+
+    @classmethod
+    def of(cls, row: Row) -> "Dirty":
+        """From a row of `dirty`."""
+        return cls(
+            process=row.key,
+            due=datetime.fromisoformat(str(row.values["due"])),
+            attempts=int(str(row.values["attempts"])),
+            error=str(row.values["error"]),
+            revisit=bool(row.values["revisit"]),
+            etag=row.etag,
+        )
+
+
+def mark_dirty(storage: Storage, processes: Iterable[str]) -> None:
+    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more."""
+    now = datetime.now(UTC)
+    for process in sorted(processes):
+        storage.upsert(DIRTY, Dirty(process=process, due=now).row())
+
+
+def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:
+    """All dirty processes; until when the catalog is to be left alone; and why."""
+    until, why, found = None, "", []
+    for row in storage.partition(DIRTY, DIRTY_PARTITION):
+        each = Dirty.of(row)
+        if each.process == _PAUSE:
+            until, why = each.due, each.error
+        else:
+            found.append(each)
+    return tuple(found), until, why
+
+
+def pause(storage: Storage, until: datetime, error: str) -> None:
+    """Leave the catalog alone until then."""
+    storage.upsert(DIRTY, Dirty(process=_PAUSE, due=until, error=error).row())
+
+
+def resume(storage: Storage) -> None:
+    """The catalog answers again."""
+    storage.delete(DIRTY, DIRTY_PARTITION, _PAUSE)

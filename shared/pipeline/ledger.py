@@ -1,0 +1,65 @@
+"""What the catalog holds of each process, as far as we know: the row that keeps slow old writes off newer ones."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.pipeline.places import CATALOG, LEDGER
+from shared.storage import Row, Storage
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
+
+    `fingerprint` and `qualified_name` are those of the last write that was begun.
+    """
+
+    process: str
+    state: str = "nothing"
+    qualified_name: str = ""
+    fingerprint: str = ""
+    guid: str = ""
+    until: datetime = _NEVER
+
+    def may_still_land(self, now: datetime) -> bool:
+        """Whether a write that somebody began may not be over yet."""
+        return self.state == "writing" and now < self.until
+
+    def row(self) -> Row:
+        """As a row of `ledger`."""
+        return Row(
+            partition=self.process,
+            key=CATALOG,
+            values={
+                "state": self.state,
+                "qualified_name": self.qualified_name,
+                "fingerprint": self.fingerprint,
+                "guid": self.guid,
+                "until": self.until.isoformat(),
+            },
+        )
+
+    @classmethod
+    def of(cls, row: Row) -> "Entry":
+        """From a row of `ledger`."""
+        return cls(
+            process=row.partition,
+            state=str(row.values["state"]),
+            qualified_name=str(row.values["qualified_name"]),
+            fingerprint=str(row.values["fingerprint"]),
+            guid=str(row.values["guid"]),
+            until=datetime.fromisoformat(str(row.values["until"])),
+        )
+
+
+def ledger_entry(storage: Storage, process: str) -> Entry:
+    """The entry of a process, by key."""
+    found = storage.read(LEDGER, process, CATALOG)
+    return Entry.of(found) if found else Entry(process=process)
+
+
+def note(storage: Storage, entry: Entry) -> None:
+    """Put an entry on record. Only the publisher does, under its lease."""
+    storage.upsert(LEDGER, entry.row())

@@ -1,0 +1,112 @@
+"""Where everything lies: containers, tables, and the names of blobs and rows. One place for each fact.
+
+    events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
+    ignored/2026/11/21/13/{digest}.json.gz                        one that no lineage can need
+    runs           {run}      event|{time}|{type}|{digest}        an event of the run
+                   {run}      process|{process}                   the run is an application that wrote this process
+                   {run}      state                               what became of the run
+    contributions  {process}  {application run}|{content}         what an application run says about the process
+    dirty          process    {process}                           to be published anew, when due
+    ledger         {process}  catalog                             what the catalog holds of it
+    deadletters    {day}      {time}|{digest}                     what can never be used, and why
+    refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
+
+Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.errors import Quarantined
+from shared.openlineage import ENDS, Event
+
+EVENTS = "events"
+IGNORED = "ignored"
+CONTENTS = "contributions"
+
+RUNS = "runs"
+CONTRIBUTIONS = "contributions"
+DIRTY = "dirty"
+LEDGER = "ledger"
+DEAD_LETTERS = "deadletters"
+REFUSED = "refused"
+
+STATE = "state"
+CATALOG = "catalog"
+DIRTY_PARTITION = "process"
+
+_EVENT_BLOB = re.compile(
+    r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEvent:
+    """What the name of an event's blob tells."""
+
+    run_id: str
+    time: datetime
+    type: str
+    digest: str
+
+    @property
+    def blob(self) -> str:
+        """The name of its blob in `events`."""
+        return f"{self.time:%Y/%m/%d/%H}/{self.run_id}/{stamp(self.time)}_{self.type}_{self.digest}.json.gz"
+
+    @property
+    def row_key(self) -> str:
+        """The key of its row in `runs`."""
+        return f"event|{stamp(self.time)}|{self.type}|{self.digest}"
+
+    @property
+    def end(self) -> str | None:
+        """The end it brings to its run, if any."""
+        return self.type if self.type in ENDS else None
+
+
+def stored(event: Event, digest: str) -> StoredEvent:
+    """The place of a decoded event whose bytes have this digest."""
+    return StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest)
+
+
+def stored_from_blob(name: str) -> StoredEvent:
+    """The event of a blob's name within `events`. Raises Quarantined for a name that is none of ours."""
+    found = _EVENT_BLOB.fullmatch(name)
+    if not found:
+        raise Quarantined(f"Not the name of an event: {name[:200]}")
+    return StoredEvent(run_id=found["run"], time=_moment(found["time"]), type=found["type"], digest=found["digest"])
+
+
+def stored_from_row(partition: str, key: str) -> StoredEvent | None:
+    """The event of a row in `runs`; None for rows that are no events."""
+    kind, *parts = key.split("|")
+    if kind != "event":
+        return None
+    return StoredEvent(run_id=partition, time=_moment(parts[0]), type=parts[1], digest=parts[2])
+
+
+def digest_of(data: bytes) -> str:
+    """32 hexadecimal digits that stand for these bytes."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def process_key(qualified_name: str) -> str:
+    """The key of a process in all tables: safe for any name."""
+    return digest_of(qualified_name.encode())
+
+
+def ignored_blob(event: Event, digest: str) -> str:
+    """The name of an ignored event's blob in `ignored`."""
+    return f"{event.time:%Y/%m/%d/%H}/{digest}.json.gz"
+
+
+def stamp(moment: datetime) -> str:
+    """A time that sorts as text, in UTC, to the microsecond."""
+    return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.strptime(text, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)

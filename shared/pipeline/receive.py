@@ -1,0 +1,94 @@
+"""Receiving: validate, select, store. An event is answered with a 2xx only after it is safely stored."""
+
+import gzip
+import logging
+import zlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
+from shared.openlineage import Ignore, decode, select
+from shared.pipeline.places import EVENTS, IGNORED, REFUSED, RUNS, digest_of, ignored_blob, stamp, stored
+from shared.storage import Row, Storage
+
+_LOG = logging.getLogger("throughline.receive")
+_LONGEST_JOB_NAME = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of an event that was accepted: `ignored` says why it is not needed, if it is not."""
+
+    run_id: str
+    event_type: str
+    digest: str
+    ignored: str | None = None
+
+
+def receive(storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int) -> Receipt:
+    """Store one event as it was sent. Doing so again with the same bytes changes nothing.
+
+    `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking.
+    Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
+    """
+    raw = _unpacked(body, encoding, most_bytes)
+    event = decode(raw)
+    digest = digest_of(raw)
+    decision = select(event)
+    packed = gzip.compress(raw, compresslevel=6, mtime=0)
+    if isinstance(decision, Ignore):
+        storage.put_new(IGNORED, ignored_blob(event, digest), packed, {"reason": decision.reason})
+        return Receipt(run_id=event.run_id, event_type=event.type, digest=digest, ignored=decision.reason)
+    place = stored(event, digest)
+    job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
+    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values={"job": job, "bytes": len(raw)}))
+    storage.put_new(EVENTS, place.blob, packed)
+    return Receipt(run_id=event.run_id, event_type=event.type, digest=digest)
+
+
+def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> None:
+    """Count a refused body: its size, digest and what was wrong, never the body itself."""
+    now = datetime.now(UTC)
+    row = Row(
+        partition=f"{now:%Y-%m-%d}",
+        key=f"{stamp(now)}|{digest_of(body)}",
+        values={"status": refusal.status, "error": str(refusal)[:_LONGEST_JOB_NAME], "bytes": len(body)},
+    )
+    try:
+        storage.upsert(REFUSED, row)
+    except StorageUnavailable as error:
+        _LOG.warning("a refusal was answered but could not be counted: %s", error)
+
+
+def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
+    if len(body) > most_bytes:
+        raise TooLarge(f"An event may have {most_bytes:,} bytes; this one has {len(body):,}")
+    if not body:
+        raise Unreadable(
+            "The body is empty. Azure Functions drops chunked bodies: leave the listener's transport.compression unset"
+        )
+    kind = encoding.strip().lower()
+    if kind in {"", "identity"}:
+        raw = body
+    elif kind == "gzip":
+        raw = _gunzipped(body, most_bytes)
+    else:
+        raise Refused(f"Content-Encoding {encoding[:40]!r} is not known: send plain or gzip", status=415)
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable("The body is not UTF-8") from error
+    return raw
+
+
+def _gunzipped(body: bytes, most_bytes: int) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        raw = unpacker.decompress(body, most_bytes + 1)
+    except zlib.error as error:
+        raise Unreadable("The body says it is gzip but is not") from error
+    if len(raw) > most_bytes:
+        raise TooLarge(f"An event may have {most_bytes:,} bytes; this one unpacks to more")
+    if not unpacker.eof:
+        raise Unreadable("The gzip body is cut off")
+    return raw

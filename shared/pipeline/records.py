@@ -1,0 +1,187 @@
+"""The rows behind a run's state and a process's contributions, as values."""
+
+import functools
+import gzip
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from shared.model import Contribution, Process, Span
+from shared.openlineage import stronger_end
+from shared.pipeline.places import CONTENTS, STATE, digest_of
+from shared.storage import Row, Storage, Value
+
+_INLINE = 48 * 1024
+"""Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""
+
+_SUPPORTERS = 64
+"""Runs that a contribution remembers one by one; older ones are folded into one span."""
+
+ContentKey = tuple[str, str]
+"""A process's key and the digest of one content of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """What became of a run.
+
+    `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
+    that any settling of this run may have written, so that the next one can withdraw what no longer holds;
+    `merged` the digests of the events that were merged. `verdict` is published, skipped or waiting as far as the
+    run alone can tell, and counts only when `settled`.
+    """
+
+    run_id: str
+    end: str | None = None
+    timed_out: bool = False
+    generation: int = 0
+    settled: bool = False
+    verdict: str = "waiting"
+    reason: str = ""
+    attempted: frozenset[ContentKey] = frozenset()
+    current: frozenset[ContentKey] = frozenset()
+    merged: frozenset[str] = frozenset()
+    etag: str = ""
+
+    def done_with(self, digest: str, end: str | None) -> bool:
+        """Whether an event with this digest, bringing this end, has nothing new to say."""
+        return self.settled and digest in self.merged and stronger_end(self.end, end) == self.end
+
+    def row(self) -> Row:
+        """As a row of `runs`."""
+        lists = {"attempted": sorted(self.attempted), "current": sorted(self.current), "merged": sorted(self.merged)}
+        return Row(
+            partition=self.run_id,
+            key=STATE,
+            etag=self.etag,
+            values={
+                "end": self.end or "",
+                "timed_out": self.timed_out,
+                "generation": self.generation,
+                "settled": self.settled,
+                "verdict": self.verdict,
+                "reason": self.reason,
+                "lists": _pack(lists),
+            },
+        )
+
+    @classmethod
+    def of(cls, row: Row) -> "RunState":
+        """From a row of `runs`."""
+        lists = msgspec.json.decode(_unpack(row.values["lists"]))
+        return cls(
+            run_id=row.partition,
+            end=str(row.values["end"]) or None,
+            timed_out=bool(row.values["timed_out"]),
+            generation=int(str(row.values["generation"])),
+            settled=bool(row.values["settled"]),
+            verdict=str(row.values["verdict"]),
+            reason=str(row.values["reason"]),
+            attempted=frozenset((process, content) for process, content in lists["attempted"]),
+            current=frozenset((process, content) for process, content in lists["current"]),
+            merged=frozenset(lists["merged"]),
+            etag=row.etag,
+        )
+
+
+class Supporter(msgspec.Struct, frozen=True, array_like=True):
+    """One run behind a contribution: when it said so, in which generation, and whether it has taken it back."""
+
+    seen: Span
+    generation: int
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContributionRecord:
+    """A contribution with the runs that speak for it; `folded` is the span of those no longer kept one by one.
+
+    `content` is missing only while nobody but a run that takes its word back has spoken.
+    """
+
+    process: str
+    application_run: str
+    digest: str
+    content: Process | None = None
+    supporters: Mapping[str, Supporter] = field(default_factory=dict)
+    folded: Span | None = None
+    etag: str = ""
+
+    @property
+    def contribution(self) -> Contribution | None:
+        """What the process is to be made of; None when every run has taken it back."""
+        spans = [supporter.seen for supporter in self.supporters.values() if not supporter.withdrawn]
+        spans += [self.folded] if self.folded else []
+        if not spans or not self.content:
+            return None
+        return Contribution(
+            application_run=self.application_run, content=self.content, seen=functools.reduce(operator.or_, spans)
+        )
+
+    def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord | None":
+        """With this run's word; None when the record already has a word of the same or a later generation."""
+        known = self.supporters.get(run_id)
+        if known and known.generation >= supporter.generation:
+            return None
+        supporters = {**self.supporters, run_id: supporter}
+        folded = self.folded
+        while len(supporters) > _SUPPORTERS:
+            oldest = min(supporters, key=lambda run: (supporters[run].seen.last, run))
+            gone = supporters.pop(oldest)
+            if not gone.withdrawn:
+                folded = folded | gone.seen if folded else gone.seen
+        return replace(self, content=self.content or content, supporters=supporters, folded=folded)
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `contributions`; a long content becomes a blob first."""
+        values: dict[str, Value] = {"supporters": _pack([self.supporters, self.folded])}
+        packed = _pack(self.content)
+        if len(packed) <= _INLINE:
+            values["content"] = packed
+        else:
+            values["blob"] = f"{self.digest}.json.gz"
+            storage.put_new(CONTENTS, f"{self.digest}.json.gz", packed)
+        key = contribution_key(self.application_run, self.digest)
+        return Row(partition=self.process, key=key, values=values, etag=self.etag)
+
+    @classmethod
+    def of(cls, row: Row, storage: Storage) -> "ContributionRecord":
+        """From a row of `contributions`."""
+        packed = row.values.get("content") or storage.get(CONTENTS, str(row.values.get("blob")))
+        supporters, folded = _decode_supporters(_unpack(row.values["supporters"]))
+        application_run, _, digest = row.key.partition("|")
+        return cls(
+            process=row.partition,
+            application_run=application_run,
+            digest=digest,
+            content=_decode_content(_unpack(packed)),
+            supporters=supporters,
+            folded=folded,
+            etag=row.etag,
+        )
+
+
+_decode_content = msgspec.json.Decoder(Process | None).decode
+_decode_supporters = msgspec.json.Decoder(tuple[dict[str, Supporter], Span | None]).decode
+
+
+def content_digest(content: Process) -> str:
+    """32 hexadecimal digits: the same for the same content."""
+    return digest_of(msgspec.json.encode(content))
+
+
+def contribution_key(application_run: str, digest: str) -> str:
+    """The key of a contribution within its process."""
+    return f"{application_run}|{digest}"
+
+
+def _pack(value: object) -> bytes:
+    return gzip.compress(msgspec.json.encode(value), mtime=0)
+
+
+def _unpack(cell: object) -> bytes:
+    if not isinstance(cell, bytes):
+        raise TypeError(f"a cell should hold bytes, it holds {type(cell).__name__}")
+    return gzip.decompress(cell)

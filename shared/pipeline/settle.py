@@ -1,0 +1,256 @@
+"""Settling a run: all its events merged, translated, and put on record as contributions to processes.
+
+Safe to do again, at the same time, in any order, and to be cut off between any two calls:
+
+1. The end is on record before the events are read, so an event that arrives later finds it and settles anew.
+2. What will be written is on record (`attempted`, with a new generation) before it is written, so that whoever settles
+   next can take back what no longer holds. A settling that was overtaken writes with its old generation, which
+   a contribution that has heard a newer one refuses.
+3. Contributions, then dirty marks, then *settled*. Whatever was cut off before that is done again by the
+   redelivered message or by the sweeper.
+"""
+
+import gzip
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from shared.errors import Contended, Refused
+from shared.model import Lineage, Process, Span
+from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
+from shared.pipeline.dirty import mark_dirty
+from shared.pipeline.places import (
+    CONTRIBUTIONS,
+    DEAD_LETTERS,
+    EVENTS,
+    RUNS,
+    STATE,
+    StoredEvent,
+    process_key,
+    stamp,
+    stored_from_row,
+)
+from shared.pipeline.records import (
+    ContentKey,
+    ContributionRecord,
+    RunState,
+    Supporter,
+    content_digest,
+    contribution_key,
+)
+from shared.storage import Row, Storage
+from shared.translation import Skip, Wait, translate
+
+_LOG = logging.getLogger("throughline.settle")
+_TRIES = 8
+_LINK = "process|"
+
+
+def settle_event(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
+    """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed.
+
+    An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
+    may have something to do. Raises Retry when storage is away or others keep changing the same rows.
+    """
+    if event.end is None:
+        found = storage.read(RUNS, event.run_id, STATE)
+        if found is None or RunState.of(found).done_with(event.digest, None):
+            return False
+    settle_run(storage, event.run_id, trigger=event, known={event.digest: packed})
+    return True
+
+
+def settle_run(
+    storage: Storage,
+    run_id: str,
+    *,
+    trigger: StoredEvent | None = None,
+    timed_out: bool = False,
+    known: dict[str, bytes] | None = None,
+) -> None:
+    """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
+
+    `known` holds blobs that need not be read again, by digest.
+    """
+    overtaken = False
+    for _ in range(_TRIES):
+        state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
+        if state is None:
+            continue
+        if trigger and not overtaken and state.done_with(trigger.digest, trigger.end):
+            return
+        if _settle_once(storage, run_id, known or {}):
+            return
+        overtaken = True  # what was half written here has to be looked at again, whoever settled meanwhile
+    raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
+
+
+def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool) -> RunState | None:
+    """The run's state with this end on record; None when somebody else changed it meanwhile."""
+    fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
+    etag = storage.insert(RUNS, fresh.row())
+    if etag:
+        return replace(fresh, etag=etag)
+    found = storage.read(RUNS, run_id, STATE)
+    if found is None:
+        return None
+    state = RunState.of(found)
+    wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
+    if wanted == state:
+        return state
+    etag = storage.replace(RUNS, replace(wanted, settled=False).row())
+    return replace(wanted, settled=False, etag=etag) if etag else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    state: RunState
+    events: tuple[Event, ...]
+    merged: frozenset[str]
+    written: tuple[str, ...]
+
+
+def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes]) -> bool:
+    """Gather, decide, apply. False when another settling got in between."""
+    gathered = _gather(storage, run_id, known)
+    run = merge(gathered.events) if gathered.events else None
+    contents, outcome = _decide(gathered, run)
+    settled = _apply(storage, gathered, run, contents, outcome)
+    if settled:
+        _LOG.info(
+            "run settled run=%s verdict=%s reason=%r events=%d processes=%d",
+            run_id,
+            outcome.verdict,
+            outcome.reason,
+            len(gathered.events),
+            len(contents),
+        )
+    return settled
+
+
+def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered:
+    state, events, merged, written = RunState(run_id=run_id), [], set(), []
+    for row in storage.partition(RUNS, run_id):
+        if row.key == STATE:
+            state = RunState.of(row)
+        elif row.key.startswith(_LINK):
+            written.append(row.key.removeprefix(_LINK))
+        elif place := stored_from_row(run_id, row.key):
+            packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
+            if packed is None:
+                continue  # a row without a blob is no event: its sender was never told 2xx
+            merged.add(place.digest)
+            event = _readable(storage, place, packed)
+            if event:
+                events.append(event)
+    return _Gathered(state=state, events=tuple(events), merged=frozenset(merged), written=tuple(written))
+
+
+def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | None:
+    """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
+    try:
+        event = decode(gzip.decompress(packed))
+    except (Refused, OSError, EOFError) as error:
+        bury(storage, place.blob, place.digest, error)
+        return None
+    return event
+
+
+def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
+    """Put a dead letter on record: the blob stays where it is."""
+    now = datetime.now(UTC)
+    values = {"blob": blob, "error": f"{type(error).__name__}: {error}"[:1000], "at": stamp(now)}
+    storage.upsert(DEAD_LETTERS, Row(partition="event", key=digest, values=values))
+    _LOG.error("dead letter blob=%s error=%s: %s", blob, type(error).__name__, error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    verdict: str
+    reason: str = ""
+
+
+def _decide(gathered: _Gathered, run: MergedRun | None) -> tuple[dict[ContentKey, Process], _Outcome]:
+    """Pure: the contents that this run stands for, and what became of it."""
+    if run is None:
+        reason = "none of its events can be used" if gathered.merged else "none of its events is stored yet"
+        return {}, _Outcome(verdict="dead" if gathered.merged else "waiting", reason=reason)
+    word = translate(run, timed_out=gathered.state.timed_out)
+    if isinstance(word, Wait):
+        return {}, _Outcome(verdict="waiting", reason=word.reason)
+    if isinstance(word, Skip):
+        return {}, _Outcome(verdict="skipped", reason=word.reason)
+    return _contents(word), _Outcome(verdict="published")
+
+
+def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
+    return {(process_key(each.qualified_name), content_digest(each)): each for each in lineage.processes}
+
+
+def _apply(
+    storage: Storage,
+    gathered: _Gathered,
+    run: MergedRun | None,
+    contents: dict[ContentKey, Process],
+    outcome: _Outcome,
+) -> bool:
+    state = gathered.state
+    current = frozenset(contents)
+    if current | state.attempted:
+        state = replace(state, generation=state.generation + 1, attempted=state.attempted | current, settled=False)
+        etag = storage.replace(RUNS, state.row())
+        if not etag:
+            return False
+        state = replace(state, etag=etag)
+    if run:
+        for key, content in contents.items():
+            _support(storage, run, key, content, state.generation)
+        for key in sorted(state.attempted - current):
+            _withdraw(storage, run, key, state.generation)
+    mark_dirty(storage, {process for process, _ in state.attempted} | set(gathered.written))
+    final = replace(
+        state, settled=True, verdict=outcome.verdict, reason=outcome.reason, current=current, merged=gathered.merged
+    )
+    return storage.replace(RUNS, final.row()) is not None
+
+
+def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
+    """Put this run's word for a content on record."""
+    _speak(storage, run, key, content, Supporter(seen=_span(run), generation=generation))
+
+
+def _withdraw(storage: Storage, run: MergedRun, key: ContentKey, generation: int) -> None:
+    """Take this run's word back. It is noted even where nothing was written yet: a settling that was overtaken may
+    still come to write it, with its older generation.
+    """
+    _speak(storage, run, key, None, Supporter(seen=_span(run), generation=generation, withdrawn=True))
+
+
+def _span(run: MergedRun) -> Span:
+    return Span(first=run.first, last=run.last)
+
+
+def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
+    """Change one contribution, against whoever else changes it. The link from the application to the process comes
+    first, so that the end of the application always finds what it wrote.
+    """
+    process, digest = key
+    row_key = contribution_key(run.application_run, digest)
+    for _ in range(_TRIES):
+        found = storage.read(CONTRIBUTIONS, process, row_key)
+        record = (
+            ContributionRecord.of(found, storage)
+            if found
+            else ContributionRecord(process=process, application_run=run.application_run, digest=digest)
+        )
+        changed = record.with_word(run.run_id, supporter, content)
+        if changed is None:
+            return
+        if found:
+            if storage.replace(CONTRIBUTIONS, changed.row(storage)):
+                return
+            continue
+        storage.insert(RUNS, Row(partition=run.application_run, key=f"{_LINK}{process}"))
+        if storage.insert(CONTRIBUTIONS, changed.row(storage)):
+            return
+    raise Contended(f"Contribution {process} {row_key} kept changing", after=2)

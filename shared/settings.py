@@ -1,0 +1,206 @@
+"""The only reader of the environment. Everything missing or wrong is reported at once, with what to do.
+
+The table `SETTINGS` is the whole list; docs and templates are checked against it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from shared.errors import Misconfigured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its name in the environment, its default (None: it has none), and what it is for."""
+
+    name: str
+    default: str | None
+    meaning: str
+    parse: Callable[[str], Any] = str
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if number <= 0:
+        raise ValueError("must be above 0")
+    return number
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if number <= 0:
+        raise ValueError("must be above 0")
+    return number
+
+
+def _yes_or_no(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("must be true or false")
+    return text.lower() == "true"
+
+
+def _endpoint(text: str) -> str:
+    if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
+        raise ValueError("must start with https:// (http:// only for this machine)")
+    return text.rstrip("/")
+
+
+_STORAGE = "AzureWebJobsStorage"
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(name=_STORAGE, default="", meaning="Connection string of the storage account: for local use (Azurite)"),
+    Setting(
+        name=f"{_STORAGE}__blobServiceUri",
+        default="",
+        meaning="In Azure instead of a connection string: https://ACCOUNT.blob.core.windows.net",
+        parse=lambda text: _endpoint(text) if text else "",
+    ),
+    Setting(
+        name=f"{_STORAGE}__tableServiceUri",
+        default="",
+        meaning="In Azure instead of a connection string: https://ACCOUNT.table.core.windows.net",
+        parse=lambda text: _endpoint(text) if text else "",
+    ),
+    Setting(
+        name=f"{_STORAGE}__clientId", default="", meaning="Client id of the user-assigned identity, if there is one"
+    ),
+    Setting(
+        name="THROUGHLINE_CATALOG_ENDPOINT",
+        default=None,
+        meaning="Atlas v2 end point: https://ACCOUNT.purview.azure.com/datamap/api/atlas/v2",
+        parse=_endpoint,
+    ),
+    Setting(
+        name="THROUGHLINE_CATALOG_TOKEN",
+        default="",
+        meaning="A fixed bearer token, for the local catalog; without it Azure's default credential is used",
+    ),
+    Setting(
+        name="THROUGHLINE_MAX_BODY_BYTES",
+        default=str(64 * 1024 * 1024),
+        meaning="The largest event that is taken, in bytes",
+        parse=_whole,
+    ),
+    Setting(
+        name="THROUGHLINE_END_TIMEOUT_MINUTES",
+        default="360",
+        meaning="How long after its last event a run's end is waited for",
+        parse=_positive,
+    ),
+    Setting(
+        name="THROUGHLINE_QUIET_MINUTES",
+        default="60",
+        meaning="How long an application that has not ended must be quiet before it replaces older runs",
+        parse=_positive,
+    ),
+    Setting(
+        name="THROUGHLINE_UNSEEN_DAYS",
+        default="7",
+        meaning="How long an edge stays that an endless application does not repeat",
+        parse=_positive,
+    ),
+    Setting(
+        name="THROUGHLINE_INDIRECT_COLUMNS",
+        default="false",
+        meaning="Whether filter, join and sort columns are shown in the catalog too",
+        parse=_yes_or_no,
+    ),
+    Setting(
+        name="THROUGHLINE_BATCH", default="50", meaning="How many processes one call to the catalog holds", parse=_whole
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """Either a connection string, or the end points and an identity."""
+
+    connection_string: str
+    blob_endpoint: str
+    table_endpoint: str
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSettings:
+    """Where the catalog is, and how to get in. The token is kept out of any print."""
+
+    endpoint: str
+    token: str
+    client_id: str
+
+    def __repr__(self) -> str:
+        return f"CatalogSettings(endpoint={self.endpoint!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """The times of the rules of meaning."""
+
+    end_timeout: timedelta
+    quiet: timedelta
+    unseen: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings; `catalog` is None where it was not asked for."""
+
+    storage: StorageSettings
+    catalog: CatalogSettings | None
+    times: Times
+    max_body_bytes: int
+    indirect_columns: bool
+    batch: int
+
+
+def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings from the environment. `catalog`: whether the catalog's settings are needed too.
+
+    Raises Misconfigured with every problem in it.
+    """
+    found = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for setting in SETTINGS:
+        text = found.get(setting.name) or setting.default
+        if text is None:
+            if catalog:
+                problems.append(f"{setting.name} is missing. {setting.meaning}")
+            continue
+        try:
+            values[setting.name] = setting.parse(text)
+        except ValueError as error:
+            problems.append(f"{setting.name} is wrong: {error}. {setting.meaning}")
+    identity = (f"{_STORAGE}__blobServiceUri", f"{_STORAGE}__tableServiceUri")
+    if not values.get(_STORAGE) and not all(values.get(name) for name in identity):
+        problems.append(f"{_STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
+    if problems:
+        raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {each}" for each in problems))
+    client_id = values[f"{_STORAGE}__clientId"]
+    return Settings(
+        storage=StorageSettings(
+            connection_string=values[_STORAGE],
+            blob_endpoint=values[identity[0]],
+            table_endpoint=values[identity[1]],
+            client_id=client_id,
+        ),
+        catalog=CatalogSettings(
+            endpoint=values["THROUGHLINE_CATALOG_ENDPOINT"],
+            token=values["THROUGHLINE_CATALOG_TOKEN"],
+            client_id=client_id,
+        )
+        if catalog
+        else None,
+        times=Times(
+            end_timeout=timedelta(minutes=values["THROUGHLINE_END_TIMEOUT_MINUTES"]),
+            quiet=timedelta(minutes=values["THROUGHLINE_QUIET_MINUTES"]),
+            unseen=timedelta(days=values["THROUGHLINE_UNSEEN_DAYS"]),
+        ),
+        max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
+        indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
+        batch=values["THROUGHLINE_BATCH"],
+    )
