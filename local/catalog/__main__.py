@@ -1,0 +1,148 @@
+"""Starts a catalog: `python -m local.catalog --port 21000 --data catalog.sqlite`.
+
+It listens on this machine only. It ends, after finishing the calls it has, on SIGTERM, SIGINT or, when told
+`--stop-with-stdin`, when its standard input closes.
+"""
+
+import argparse
+import errno
+import fcntl
+import os
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import uvicorn
+
+from local.catalog import LOCAL_TOKEN
+from local.catalog.app import make_app
+from local.catalog.catalog import Catalog
+from local.catalog.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+MEMORY = ":memory:"
+_GRACE_SECONDS = 5
+
+
+class StartError(Exception):
+    """Why the catalog can't start, in a sentence that says what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until told to end; return the exit code (2: could not start)."""
+    options = _parser().parse_args(arguments)
+    try:
+        with _alone(options.data), _listen(options) as listener:
+            _serve(options, listener)
+    except StartError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m local.catalog",
+        description="An Atlas-v2-compatible catalog on this machine, for Throughline's local world.",
+    )
+    parser.add_argument("--port", type=int, default=21000, help="port on 127.0.0.1; 0 takes a free one (21000)")
+    parser.add_argument("--fd", type=int, help="serve on this inherited listening socket instead of a port")
+    parser.add_argument("--data", default=MEMORY, help="SQLite file, made when missing; or :memory: (the default)")
+    parser.add_argument("--token", default=LOCAL_TOKEN, help="what clients send as Authorization: Bearer TOKEN (local)")
+    parser.add_argument(
+        "--deletes",
+        choices=["soft", "hard"],
+        default="soft",
+        help="soft: what is deleted is marked and kept, Atlas' default; hard: it goes",
+    )
+    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
+    return parser
+
+
+@contextmanager
+def _alone(data: str) -> "Iterator[None]":
+    """Hold the data's lock file: two catalogs on one file would not see each other's type definitions."""
+    if data == MEMORY:
+        yield
+        return
+    lock = Path(f"{data}.lock")
+    try:
+        handle = lock.open("w")
+    except OSError as error:
+        raise StartError(f"Can't write {lock}: {error.strerror}. Name a file in a folder you can write to.") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StartError(f"Another catalog uses {data}. Stop that one, or name another file by --data.") from error
+        yield
+
+
+def _listen(options: argparse.Namespace) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, options.port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"Port {options.port} on {HOST} is in use. Stop what listens there, or name another by --port."
+            ) from error
+        raise StartError(f"Can't listen on port {options.port} of {HOST}: {error.strerror}.") from error
+    except OverflowError as error:
+        listener.close()
+        raise StartError(f"{options.port} is no port: name one from 1 to 65535 by --port.") from error
+    return listener
+
+
+def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
+    try:
+        store = Store(options.data)
+    except sqlite3.Error as error:
+        raise StartError(f"Can't use {options.data} as the catalog's data: {error}.") from error
+    app = make_app(Catalog(store, soft=options.deletes == "soft"), token=options.token)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_keep_alive=75,
+        server_header=False,
+    )
+    server = uvicorn.Server(config)
+    # uvicorn ends gracefully and then raises the signal again: that is a success, not a crash.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    if options.stop_with_stdin:
+        threading.Thread(target=_stop_with_stdin, args=(server,), daemon=True).start()
+    sys.stdout.write(f"Catalog on http://{HOST}:{listener.getsockname()[1]}/api/atlas/v2, data in {options.data}\n")
+    sys.stdout.flush()
+    server.run(sockets=[listener])
+
+
+def _end(_number: int, _frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _stop_with_stdin(server: uvicorn.Server) -> None:
+    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
+    while os.read(0, 1024):
+        pass
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""A catalog's parts together, and one call to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.catalog.calls import Calls
+from local.catalog.entities import Writer
+from local.catalog.errors import CatalogError, Fault
+from local.catalog.store import Entity, Store
+from local.catalog.typedefs import Typedefs
+from local.catalog.views import Views
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call: the places in its path, its query in order, and its JSON body (None without one)."""
+
+    path: Mapping[str, str]
+    query: tuple[tuple[str, str], ...]
+    body: Any
+
+    def all(self, name: str) -> list[str]:
+        """Give all values of a query parameter."""
+        return [value for key, value in self.query if key == name]
+
+    def get(self, name: str, default: str = "") -> str:
+        """Give the first value of a query parameter."""
+        return next(iter(self.all(name)), default)
+
+    def flag(self, name: str) -> bool:
+        """Give a query parameter that is true or false; pyapacheatlas writes True and False."""
+        return self.get(name).lower() == "true"
+
+    def number(self, name: str, default: int) -> int:
+        """Give a query parameter that is a whole number. Error: 400-00-029."""
+        try:
+            return int(self.get(name) or default)
+        except ValueError as error:
+            raise CatalogError(Fault.BAD_REQUEST, f"{name} is a whole number, not {self.get(name)}") from error
+
+
+class Catalog:
+    """What is stored, the types that give it a meaning, and the counts. `soft`: deletes keep what they mark."""
+
+    def __init__(self, store: Store, *, soft: bool) -> None:
+        self._soft = soft
+        self.store = store
+        self.calls = Calls(store)
+        self.typedefs = Typedefs(store)
+
+    @property
+    def views(self) -> Views:
+        """Makes stored entities readable."""
+        return Views(self.store, self.typedefs.registry)
+
+    @property
+    def writer(self) -> Writer:
+        """Creates, changes and deletes entities."""
+        return Writer(self.store, self.typedefs.registry, soft=self._soft)
+
+    def reset(self, *, types: bool) -> None:
+        """Forget all entities and, when asked to, all type definitions that are not built in."""
+        self.store.clear(types=types)
+        self.typedefs.reload()
+
+    def by_guid(self, guid: str) -> Entity:
+        """Give an entity, deleted or not. Error: 404-00-005."""
+        entity = self.store.entity(guid)
+        if entity is None:
+            raise CatalogError(Fault.UNKNOWN_GUID, guid)
+        return entity
+
+    def by_name(self, type_name: str, name: str) -> Entity:
+        """Give an entity of a type, or a sub type, that is not deleted. Errors: 400-00-014, 404-00-009."""
+        entity = self.find(type_name, name)
+        if entity is None:
+            raise CatalogError(Fault.UNKNOWN_NAME, type_name, f"qualifiedName={name}")
+        return entity
+
+    def find(self, type_name: str, name: str) -> Entity | None:
+        """Give the same, or None when there is none. Error: 400-00-014."""
+        return self.store.named(self.typedefs.registry.entity_type(type_name).subs, name)

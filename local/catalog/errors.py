@@ -1,0 +1,56 @@
+"""The errors a catalog answers with, as a table: HTTP status and Atlas' code for each.
+
+The codes are Apache Atlas' own (`AtlasErrorCode`); which of them a call gets was seen on real servers of
+versions 2.1.0 and 2.5.0. The wording of the messages is ours: clients decide by the code.
+"""
+
+from enum import Enum
+
+
+class Fault(Enum):
+    """What can be wrong with a call: status, code and a message with places for the details."""
+
+    UNKNOWN_ATTRIBUTE_TYPE = (400, "ATLAS-400-00-001", "{0}.{1} has the type {2}, which nobody has defined")
+    UNKNOWN_SEARCH_TYPE = (400, "ATLAS-400-00-00A", "{0} is no type to search for")
+    MANDATORY_ADDED = (400, "ATLAS-400-00-00C", "{0}.{1}: a mandatory attribute can't be added to an existing type")
+    ATTRIBUTE_REMOVED = (400, "ATLAS-400-00-00D", "{0}.{1}: an attribute can't be removed from an existing type")
+    SUPER_TYPE_REMOVED = (400, "ATLAS-400-00-00E", "{0}: a super type can't be removed from an existing type")
+    TYPE_MISMATCH = (400, "ATLAS-400-00-00F", "expected the type {0}, found {1}")
+    BAD_TYPE_DEFINITION = (400, "ATLAS-400-00-011", "the type definition {0} is not valid: {1}")
+    NOT_UNIQUE = (400, "ATLAS-400-00-013", "{0} has no unique attribute {1}")
+    UNKNOWN_TYPE = (400, "ATLAS-400-00-014", "{0} type {1} does not exist")
+    BAD_TYPE_NAME = (400, "ATLAS-400-00-019", "{0}: a name is a letter and then letters, digits, _ or spaces")
+    BAD_PARAMETERS = (400, "ATLAS-400-00-01A", "invalid parameters: {0}")
+    BAD_REFERENCE = (400, "ATLAS-400-00-021", "not a valid reference (guid, or typeName and uniqueAttributes): {0}")
+    UNKNOWN_ATTRIBUTE = (400, "ATLAS-400-00-023", "{1} has no attribute {0}")
+    BAD_LINEAGE_PARAMETERS = (400, "ATLAS-400-00-026", "invalid lineage parameter {0}: {1}")
+    BAD_REQUEST = (400, "ATLAS-400-00-029", "{0}")
+    BAD_RELATIONSHIP_END = (400, "ATLAS-400-00-036", "{0} can't relate {1} to {2}")
+    UNKNOWN_TYPE_NAME = (404, "ATLAS-404-00-001", "no {0} is named {1}")
+    UNKNOWN_TYPE_GUID = (404, "ATLAS-404-00-002", "no type has the guid {0}")
+    UNKNOWN_GUID = (404, "ATLAS-404-00-005", "no entity has the guid {0}")
+    BAD_ENTITY = (404, "ATLAS-404-00-007", "the entity can't be stored: {0}")
+    UNKNOWN_NAME = (404, "ATLAS-404-00-009", "no {0} has the unique attribute {1}")
+    DANGLING_REFERENCE = (404, "ATLAS-404-00-00A", "the referenced entity {0} does not exist")
+    NO_LINEAGE = (404, "ATLAS-404-00-011", "{0} is neither a data set nor a process, so it has no lineage")
+    TYPE_EXISTS = (409, "ATLAS-409-00-001", "the type {0} exists already")
+    TYPE_IN_USE = (409, "ATLAS-409-00-002", "the type {0} is in use: {1}")
+    ENTITY_EXISTS = (409, "ATLAS-409-00-003", "another {0} is named {1}")
+    TOO_LARGE = (413, "ATLAS-400-00-029", "the body has more than {0} bytes; send smaller batches")
+
+    def __init__(self, status: int, code: str, template: str) -> None:
+        self.status = status
+        self.code = code
+        self.template = template
+
+
+class CatalogError(Exception):
+    """A call that is refused. `fault` says how; what is stored stays as it was."""
+
+    def __init__(self, fault: Fault, *details: object) -> None:
+        self.fault = fault
+        super().__init__(fault.template.format(*details))
+
+    def to_json(self) -> dict[str, str]:
+        """Give the body that Atlas answers with."""
+        return {"errorCode": self.fault.code, "errorMessage": str(self)}

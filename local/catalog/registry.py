@@ -1,0 +1,173 @@
+"""What the type definitions mean: an immutable view with inheritance and relationships worked out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.catalog.errors import CatalogError, Fault
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """A plain attribute of an entity type, its own or inherited from `declared_by`."""
+
+    name: str
+    type_name: str
+    declared_by: str
+    optional: bool
+    unique: bool
+    default: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """One end of a relationship, as an attribute of the entity types on this side."""
+
+    name: str
+    relationship: str
+    is_end1: bool
+    own_type: str
+    other_type: str
+    many: bool
+    other_single: bool
+    owns: bool  # the other side lives and dies with this one
+    legacy: bool  # shown among the plain attributes too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityType:
+    """An entity type with everything it inherits. `supers` and `subs` include the type itself."""
+
+    name: str
+    supers: frozenset[str]
+    subs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    relations: Mapping[str, Relation]
+
+
+class Registry:
+    """All type definitions at one moment; made anew when one of them changes."""
+
+    def __init__(self, typedefs: Iterable[Json]) -> None:
+        self.typedefs: dict[str, Json] = {typedef["name"]: typedef for typedef in typedefs}
+        self._entity_defs = {n: t for n, t in self.typedefs.items() if t["category"] == "ENTITY"}
+        self._supers = {name: self._supers_of(name) for name in self._entity_defs}
+        self.subs: dict[str, tuple[str, ...]] = {
+            name: tuple(other for other in self._entity_defs if name in self._supers[other])
+            for name in self._entity_defs
+        }
+        relations: dict[str, list[Relation]] = {}
+        for typedef in self.typedefs.values():
+            if typedef["category"] == "RELATIONSHIP":
+                for relation in _relations_of(typedef):
+                    relations.setdefault(relation.own_type, []).append(relation)
+        self._types = {name: self._entity_type(name, relations) for name in self._entity_defs}
+
+    def entity_type(self, name: object) -> EntityType:
+        """Give the entity type of this name; error 400-00-014 when there is none."""
+        found = self._types.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise CatalogError(Fault.UNKNOWN_TYPE, "ENTITY", name)
+        return found
+
+    def is_entity_type(self, name: str) -> bool:
+        """Tell whether an entity type has this name."""
+        return name in self._types
+
+    def check_classification(self, value: Any) -> None:
+        """Refuse a classification (400-00-014) that is not `{"typeName": <a known one>}`."""
+        name = value.get("typeName") if isinstance(value, dict) else value
+        if self.typedefs.get(str(name), {}).get("category") != "CLASSIFICATION":
+            raise CatalogError(Fault.UNKNOWN_TYPE, "CLASSIFICATION", name)
+
+    def enum_values(self, name: str) -> frozenset[str] | None:
+        """Give the values of an enumeration, or None when no enumeration has this name."""
+        typedef = self.typedefs.get(name)
+        if typedef is None or typedef["category"] != "ENUM":
+            return None
+        return frozenset(str(element.get("value")) for element in typedef.get("elementDefs") or ())
+
+    def to_json(self, typedef: Json) -> Json:
+        """Give a type definition as a client reads it: an entity's with sub types and relationship attributes."""
+        if typedef["category"] != "ENTITY":
+            return typedef
+        entity_type = self._types[typedef["name"]]
+        direct = [n for n, other in self._entity_defs.items() if typedef["name"] in (other.get("superTypes") or ())]
+        return typedef | {
+            "subTypes": direct,
+            "relationshipAttributeDefs": [_relation_to_json(relation) for relation in entity_type.relations.values()],
+        }
+
+    def _supers_of(self, name: str) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting.extend(self._entity_defs.get(current, {}).get("superTypes") or ())
+        return frozenset(found)
+
+    def _entity_type(self, name: str, relations: Mapping[str, list[Relation]]) -> EntityType:
+        # From the most general to the type itself, so that a redefinition wins.
+        lineage = sorted(self._supers[name], key=lambda other: (len(self._supers.get(other, ())), other))
+        return EntityType(
+            name=name,
+            supers=self._supers[name],
+            subs=self.subs[name],
+            attributes={
+                definition["name"]: _attribute(definition, declared_by=other)
+                for other in lineage
+                for definition in self._entity_defs.get(other, {}).get("attributeDefs") or ()
+            },
+            relations={relation.name: relation for other in lineage for relation in relations.get(other, ())},
+        )
+
+
+def _attribute(definition: Json, *, declared_by: str) -> Attribute:
+    return Attribute(
+        name=definition["name"],
+        type_name=definition.get("typeName") or "string",
+        declared_by=declared_by,
+        optional=bool(definition.get("isOptional", True)),
+        unique=bool(definition.get("isUnique", False)),
+        default=definition.get("defaultValue"),
+    )
+
+
+def _relations_of(typedef: Json) -> tuple[Relation, Relation]:
+    end1, end2 = typedef["endDef1"], typedef["endDef2"]
+    owned = typedef.get("relationshipCategory") == "COMPOSITION"
+
+    def relation(own: Json, other: Json, *, is_end1: bool) -> Relation:
+        return Relation(
+            name=own["name"],
+            relationship=typedef["name"],
+            is_end1=is_end1,
+            own_type=own["type"],
+            other_type=other["type"],
+            many=own.get("cardinality", "SINGLE") != "SINGLE",
+            other_single=other.get("cardinality", "SINGLE") == "SINGLE",
+            owns=owned and bool(own.get("isContainer")),
+            legacy=bool(own.get("isLegacyAttribute")),
+        )
+
+    return relation(end1, end2, is_end1=True), relation(end2, end1, is_end1=False)
+
+
+def _relation_to_json(relation: Relation) -> Json:
+    return {
+        "name": relation.name,
+        "typeName": f"array<{relation.other_type}>" if relation.many else relation.other_type,
+        "isOptional": True,
+        "cardinality": "SET" if relation.many else "SINGLE",
+        "valuesMinCount": -1,
+        "valuesMaxCount": -1,
+        "isUnique": False,
+        "isIndexable": False,
+        "includeInNotification": False,
+        "relationshipTypeName": relation.relationship,
+        "isLegacyAttribute": relation.legacy,
+    }

@@ -1,0 +1,159 @@
+"""Starts a catalog as a child process, for the local world and for tests."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+# No secret: it guards a server that only this machine reaches, and is what clients send unless told otherwise.
+LOCAL_TOKEN = "local"  # noqa: S105 (see above)
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_CALL_SECONDS = 30.0
+
+
+class CatalogStartError(RuntimeError):
+    """The catalog did not start. The message is what it said itself."""
+
+
+class CatalogServer:
+    """A catalog in a child process: `with CatalogServer(data="catalog.sqlite") as catalog: …`.
+
+    Comes in: `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the `token` clients have to
+    show, `deletes` (`soft` or `hard`). The child ends with the block, and with this process, however that ends.
+    Errors: `CatalogStartError` when the port or the data is in use, or the child does not answer in 30 s.
+    """
+
+    def __init__(
+        self, *, port: int = 0, data: str | Path = ":memory:", token: str = LOCAL_TOKEN, deletes: str = "soft"
+    ) -> None:
+        self.token = token
+        self._port = port
+        self._data = str(data) if str(data) == ":memory:" else str(Path(data).resolve())
+        self._deletes = deletes
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._running().pid
+
+    @property
+    def port(self) -> int:
+        """The port it listens on; after a stop, the one it will take again."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def endpoint(self) -> str:
+        """The root of Atlas' v2 interface at Purview's place; takes the token as a bearer token."""
+        return f"{self.url}/datamap/api/atlas/v2"
+
+    @property
+    def atlas_endpoint(self) -> str:
+        """The same at Atlas' own place; takes basic credentials (`admin`, the token) too."""
+        return f"{self.url}/api/atlas/v2"
+
+    def start(self) -> None:
+        """Start the child and wait until it answers."""
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with listener:
+            try:
+                # The socket is ours, so no one can take the port between choosing and using it.
+                listener.bind(("127.0.0.1", self._port))
+                listener.listen(512)
+            except OSError as error:
+                message = f"Port {self._port} on 127.0.0.1 can't be used ({error.strerror}): name another one."
+                raise CatalogStartError(message) from error
+            self._port = listener.getsockname()[1]
+            with tempfile.TemporaryFile() as said:
+                # S603: our own program, with arguments of our own code.
+                self._child = subprocess.Popen(  # noqa: S603
+                    [
+                        *(sys.executable, "-m", "local.catalog", "--fd", str(listener.fileno())),
+                        *("--data", self._data, "--token", self.token, "--deletes", self._deletes, "--stop-with-stdin"),
+                    ],
+                    cwd=_ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    pass_fds=(listener.fileno(),),
+                    start_new_session=True,  # Ctrl-C is for us; the child ends when we let go of its input
+                )
+                listener.close()
+                self._wait(said.fileno())
+
+    def stop(self) -> None:
+        """End the child gracefully; does nothing when it has ended."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        if child.stdin is not None:
+            child.stdin.close()
+        try:
+            child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+    def calls(self) -> dict[str, Any]:
+        """Give the counts of the calls the catalog got (`GET /admin/calls`)."""
+        return self._admin("GET", "calls")
+
+    def reset_calls(self) -> None:
+        """Count anew."""
+        self._admin("POST", "calls/reset")
+
+    def reset(self, *, types: bool = False) -> None:
+        """Forget all entities, and with `types` the type definitions that are not built in."""
+        self._admin("POST", f"reset?types={str(types).lower()}")
+
+    def _admin(self, method: str, path: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        response = requests.request(method, f"{self.url}/admin/{path}", headers=headers, timeout=_CALL_SECONDS)
+        response.raise_for_status()
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            raise CatalogStartError("The catalog is not running: use it inside `with`, or call start().")
+        return self._child
+
+    def _wait(self, said: int) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        child = self._running()
+        while time.monotonic() < deadline and child.poll() is None:
+            try:
+                # The socket listens already: the call waits until the child takes it.
+                requests.get(f"{self.url}/api/atlas/admin/status", timeout=1).raise_for_status()
+            except requests.RequestException:
+                time.sleep(0.02)
+            else:
+                return
+        self.stop()
+        words = os.pread(said, 10_000, 0).decode(errors="replace").strip()
+        raise CatalogStartError(words or f"The catalog did not answer within {_START_SECONDS:.0f} s.")

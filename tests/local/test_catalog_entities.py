@@ -1,0 +1,319 @@
+"""Entities as pyapacheatlas' own client writes and reads them: what is created, changed, kept, replaced and deleted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyapacheatlas.auth import BasicAuthentication
+from pyapacheatlas.core import AtlasClient, AtlasEntity, AtlasProcess
+from pyapacheatlas.core.util import AtlasException
+
+from local.catalog import CatalogServer
+
+Json = dict[str, Any]
+TABLE = "azure_sql_table"
+PROCESS = "azure_synapse_operation"
+
+
+def client_of(server: CatalogServer) -> AtlasClient:
+    return AtlasClient(server.atlas_endpoint, BasicAuthentication("admin", server.token), requests_timeout=10)
+
+
+@pytest.fixture
+def client(fresh_catalog: CatalogServer) -> AtlasClient:
+    return client_of(fresh_catalog)
+
+
+@pytest.fixture(scope="module")
+def hard_server() -> Iterator[CatalogServer]:
+    with CatalogServer(deletes="hard") as server:
+        yield server
+
+
+@pytest.fixture
+def hard(hard_server: CatalogServer) -> AtlasClient:
+    hard_server.reset()
+    return client_of(hard_server)
+
+
+def table(name: str, guid: Any = -1, **attributes: Any) -> AtlasEntity:
+    return AtlasEntity(name, TABLE, name, guid=guid, attributes=dict(attributes))
+
+
+def ref(name: str, type_name: str = TABLE) -> Json:
+    return {"typeName": type_name, "uniqueAttributes": {"qualifiedName": name}}
+
+
+def process(inputs: Any = None, outputs: Any = None, guid: Any = -9, **attributes: Any) -> AtlasProcess:
+    return AtlasProcess("job", PROCESS, "job", inputs, outputs, guid=guid, attributes=dict(attributes))
+
+
+def kinds(answer: Json) -> Json:
+    """Which names an answer lists as created, updated and so on."""
+    mutated = answer.get("mutatedEntities", {})
+    return {kind: [header["attributes"]["qualifiedName"] for header in headers] for kind, headers in mutated.items()}
+
+
+def read(client: AtlasClient, name: str, type_name: str = TABLE) -> Json:
+    found: Json = client.get_entity(qualifiedName=name, typeName=type_name)["entities"][0]
+    return found
+
+
+def names(references: list[Json]) -> list[str]:
+    return [reference["uniqueAttributes"]["qualifiedName"] for reference in references]
+
+
+def statuses(entity: Json, name: str) -> list[tuple[str, str]]:
+    related = entity["relationshipAttributes"][name]
+    return [(item["displayText"], item["relationshipStatus"]) for item in related]
+
+
+def relation_count(client: AtlasClient, name: str, **options: Any) -> int:
+    return len(client.get_entity_lineage(read(client, name)["guid"], **options)["relations"])
+
+
+# -- creating and updating
+
+
+def test_created_unchanged_changed(client: AtlasClient) -> None:
+    first = client.upload_entities([table("a", guid=-1, description="one")])
+    guid = first["guidAssignments"]["-1"]
+    assert kinds(first) == {"CREATE": ["a"]}
+    assert client.upload_entities([table("a", guid=-7, description="one")]) == {"guidAssignments": {"-7": guid}}
+    assert kinds(client.upload_entities([table("a", guid=-1, description="two")])) == {"UPDATE": ["a"]}
+    assert read(client, "a")["attributes"]["description"] == "two"
+    assert read(client, "a")["version"] == 2
+    assert client.get_single_entity(guid)["entity"]["guid"] == guid
+
+
+def test_a_known_guid_names_what_to_update(client: AtlasClient) -> None:
+    guid = client.upload_entities([table("a")])["guidAssignments"]["-1"]
+    answer = client.upload_entities([table("renamed", guid=guid)])
+    assert kinds(answer) == {"UPDATE": ["renamed"]}
+    assert read(client, "renamed")["guid"] == guid
+    client.upload_entities([table("b")])
+    with pytest.raises(AtlasException, match="ATLAS-409-00-003"):
+        client.upload_entities([table("b", guid=guid)])
+
+
+def test_without_a_guid_the_server_makes_the_key(client: AtlasClient) -> None:
+    answer = client.upload_entities([table("a", guid=None), table("b", guid=None)])
+    assert len(answer["guidAssignments"]) == 2
+    assert all(key.startswith("-") for key in answer["guidAssignments"])
+
+
+def test_omitted_attributes_stay_null_clears_unknown_ones_are_dropped(client: AtlasClient) -> None:
+    client.upload_entities([table("a", description="kept", owner="gone", colour="red")])
+    client.upload_entities([table("a", owner=None)])
+    attributes = read(client, "a")["attributes"]
+    assert (attributes["description"], attributes["owner"]) == ("kept", None)
+    assert "colour" not in attributes
+
+
+def test_values_are_stored_as_java_would(client: AtlasClient) -> None:
+    column = AtlasEntity(
+        "c", "azure_sql_column", "c", guid=-1, attributes={"data_type": {"a": 1, "b": [True, None]}, "length": "12"}
+    )
+    client.upload_entities([column, table("a", guid=-2, createTime="2024-01-31T12:00:00.000Z")])
+    attributes = read(client, "c", "azure_sql_column")["attributes"]
+    assert (attributes["data_type"], attributes["length"]) == ("{a=1, b=[true, null]}", 12)
+    assert read(client, "a")["attributes"]["createTime"] == 1_706_702_400_000
+
+
+def test_of_two_entities_with_one_guid_the_second_is_dropped(client: AtlasClient) -> None:
+    assert kinds(client.upload_entities([table("a", guid=-1), table("b", guid=-1)])) == {"CREATE": ["a"]}
+    assert "entities" in client.get_entity(qualifiedName="b", typeName=TABLE)
+    assert client.get_entity(qualifiedName="b", typeName=TABLE)["entities"] == []
+
+
+def test_one_name_under_two_guids_is_one_entity_and_the_last_wins(client: AtlasClient) -> None:
+    twins = [table("a", guid=-1, description="first", owner="me"), table("a", guid=-2, description="last")]
+    answer = client.upload_entities(twins)
+    assert kinds(answer) == {"CREATE": ["a"]}
+    assert answer["guidAssignments"]["-1"] == answer["guidAssignments"]["-2"]
+    attributes = read(client, "a")["attributes"]
+    assert (attributes["description"], attributes["owner"]) == ("last", "me")
+
+
+def test_names_heed_case_and_are_unique_per_type_only(client: AtlasClient) -> None:
+    answer = client.upload_entities(
+        [table("a", -1), table("A", -2), AtlasEntity("a", "hive_table", "a", guid=-3)],
+    )
+    assert len(set(answer["guidAssignments"].values())) == 3
+    assert read(client, "A")["guid"] == answer["guidAssignments"]["-2"]
+
+
+def test_a_bulk_is_written_whole_or_not_at_all(client: AtlasClient, fresh_catalog: CatalogServer) -> None:
+    bad = AtlasEntity("topic", "kafka_topic", "topic", guid=-2)
+    with pytest.raises(AtlasException, match="ATLAS-404-00-007"):
+        client.upload_entities([table("a", guid=-1), bad])
+    client.upload_entities([table("b", guid=-1), table("c", guid=-2)])
+    guid = read(client, "c")["guid"]
+    # Found out only while writing: the name is taken.
+    with pytest.raises(AtlasException, match="ATLAS-409-00-003"):
+        client.upload_entities([table("new", guid=-1), table("b", guid=guid)])
+    assert fresh_catalog.calls()["entities"] == 2
+
+
+def test_labels_and_custom_attributes_are_kept(client: AtlasClient) -> None:
+    client.upload_entities([{**table("a").to_json(), "labels": ["ours"], "customAttributes": {"by": "us"}}])
+    client.upload_entities([table("a", description="more")])
+    found = read(client, "a")
+    assert (found["labels"], found["customAttributes"]) == (["ours"], {"by": "us"})
+
+
+# -- processes
+
+
+def test_placeholders_resolve_in_any_order(client: AtlasClient) -> None:
+    source, sink = table("a", -1), table("b", -2)
+    answer = client.upload_entities([process([source], [sink], columnMapping="[]"), sink, source])
+    assert sorted(kinds(answer)["CREATE"]) == ["a", "b", "job"]
+    found = read(client, "job", PROCESS)["attributes"]
+    assert (names(found["inputs"]), names(found["outputs"]), found["columnMapping"]) == (["a"], ["b"], "[]")
+    assert statuses(read(client, "a"), "inputToProcesses") == [("job", "ACTIVE")]
+
+
+def test_a_bare_process_loses_its_column_mapping_without_an_error(client: AtlasClient) -> None:
+    bare = AtlasProcess("p", "Process", "p", [], [], guid=-1, attributes={"columnMapping": "[]"})
+    client.upload_entities([bare])
+    assert "columnMapping" not in read(client, "p", "Process")["attributes"]
+
+
+def test_newly_linked_data_sets_are_listed_as_updated(client: AtlasClient) -> None:
+    client.upload_entities([table("a", -1), table("b", -2)])
+    answer = client.upload_entities([process([ref("a", "DataSet")], [])])
+    assert kinds(answer) == {"CREATE": ["job"], "UPDATE": ["a"]}
+    answer = client.upload_entities([process([ref("a"), ref("b")], [])])
+    assert kinds(answer) == {"UPDATE": ["job", "b"]}
+    assert "mutatedEntities" not in client.upload_entities([process([ref("b"), ref("a")], [])])
+
+
+def test_null_inputs_do_nothing_and_an_empty_list_clears(client: AtlasClient, hard: AtlasClient) -> None:
+    for one, left in ((client, [("a", "DELETED")]), (hard, [])):
+        one.upload_entities([table("a", -1), process([table("a", -1)], [])])
+        assert "mutatedEntities" not in one.upload_entities([process(None, None)])
+        assert kinds(one.upload_entities([process([], None)])) == {"UPDATE": ["job"]}
+        assert statuses(read(one, "job", PROCESS), "inputs") == left
+
+
+def test_replaced_inputs_with_soft_deletes_stay_visible(client: AtlasClient) -> None:
+    client.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
+    client.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
+    client.upload_entities([process([ref("a")], [ref("c")])])
+    found = read(client, "job", PROCESS)
+    assert names(found["attributes"]["inputs"]) == ["a", "b"]
+    assert statuses(found, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
+    assert relation_count(client, "c") == 3
+    client.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
+    assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "ACTIVE"), ("b", "DELETED"), ("b", "ACTIVE")]
+    assert relation_count(client, "c") == 4
+
+
+def test_replaced_inputs_with_hard_deletes_go(hard: AtlasClient) -> None:
+    hard.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
+    hard.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
+    hard.upload_entities([process([ref("a")], [ref("c")])])
+    found = read(hard, "job", PROCESS)
+    assert names(found["attributes"]["inputs"]) == ["a"]
+    assert statuses(found, "inputs") == [("a", "ACTIVE")]
+    assert relation_count(hard, "c") == 2
+
+
+# -- partial updates
+
+
+def test_partial_updates(client: AtlasClient) -> None:
+    guid = client.upload_entities([table("a", description="one")])["guidAssignments"]["-1"]
+    answer = client.partial_update_entity(guid=guid, attributes={"owner": "me"})
+    assert kinds(answer) == {"PARTIAL_UPDATE": ["a"]}
+    answer = client.partial_update_entity(typeName=TABLE, qualifiedName="a", attributes={"description": "two"})
+    assert kinds(answer) == {"PARTIAL_UPDATE": ["a"]}
+    attributes = read(client, "a")["attributes"]
+    assert (attributes["owner"], attributes["description"]) == ("me", "two")
+    with pytest.raises(AtlasException, match="ATLAS-400-00-023"):
+        client.partial_update_entity(guid=guid, attributes={"colour": "red"})
+
+
+def test_sending_back_what_was_read_does_not_revive_what_was_removed(client: AtlasClient) -> None:
+    client.upload_entities([table("a", -1), table("b", -2), process([table("a", -1), table("b", -2)], [])])
+    client.upload_entities([process([ref("a")], [])])
+    client.partial_update_entity(typeName=PROCESS, qualifiedName="job", attributes={"columnMapping": "[]"})
+    found = read(client, "job", PROCESS)
+    assert statuses(found, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
+    assert found["attributes"]["columnMapping"] == "[]"
+
+
+def test_sending_back_a_process_whose_input_was_deleted(client: AtlasClient) -> None:
+    guid = client.upload_entities([table("a", -1), process([table("a", -1)], [])])["guidAssignments"]["-1"]
+    client.delete_entity(guid=guid)
+    answer = client.partial_update_entity(typeName=PROCESS, qualifiedName="job", attributes={"columnMapping": "[]"})
+    assert kinds(answer) == {"PARTIAL_UPDATE": ["job"]}
+    assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "DELETED")]
+
+
+# -- columns
+
+
+def test_columns_belong_to_one_table_and_go_with_it(client: AtlasClient, hard: AtlasClient) -> None:
+    column = AtlasEntity("id", "azure_sql_column", "a#id", guid=-2, attributes={"data_type": "int"})
+    column.addRelationship(table=table("a", -1))
+    for one, status in ((client, ["DELETED"]), (hard, None)):
+        guids = one.upload_entities([column, table("a", -1)])["guidAssignments"]
+        answer = one.get_single_entity(guids["-1"])
+        assert [item["displayText"] for item in answer["entity"]["relationshipAttributes"]["columns"]] == ["id"]
+        assert answer["referredEntities"][guids["-2"]]["attributes"]["data_type"] == "int"
+        assert one.get_single_entity(guids["-1"], minExtInfo=True)["referredEntities"] == {}
+        assert "relationshipAttributes" not in one.get_single_entity(guids["-1"], ignoreRelationships=True)["entity"]
+        one.upload_entities([table("b", -1)])
+        column_elsewhere = AtlasEntity("id", "azure_sql_column", "a#id", guid=-2, attributes={"data_type": "int"})
+        column_elsewhere.addRelationship(table=ref("b"))
+        one.upload_entities([column_elsewhere])
+        assert read(one, "a#id", "azure_sql_column")["relationshipAttributes"]["table"]["displayText"] == "b"
+        assert sorted(kinds(one.delete_entity(qualifiedName="b", typeName=TABLE))["DELETE"]) == ["a#id", "b"]
+        if status is None:
+            with pytest.raises(AtlasException, match="ATLAS-404-00-005"):
+                one.get_single_entity(guids["-2"])
+        else:
+            assert [one.get_single_entity(guids["-2"])["entity"]["status"]] == status
+
+
+def test_a_tabular_schema_describes_a_file(client: AtlasClient) -> None:
+    schema = AtlasEntity("schema", "tabular_schema", "f#schema", guid=-1)
+    column = AtlasEntity("id", "column", "f#schema//id", guid=-2, attributes={"type": "int"})
+    column.addRelationship(composeSchema=schema)
+    file = AtlasEntity("f", "azure_datalake_gen2_resource_set", "f", guid=-3)
+    file.addRelationship(tabular_schema=schema)
+    client.upload_entities([file, schema, column])
+    found = read(client, "f", "azure_datalake_gen2_resource_set")["relationshipAttributes"]["tabular_schema"]
+    assert (found["displayText"], found["relationshipType"]) == ("schema", "tabular_schema_datasets")
+    columns = read(client, "f#schema", "tabular_schema")["relationshipAttributes"]["columns"]
+    assert [item["displayText"] for item in columns] == ["id"]
+
+
+# -- deleting
+
+
+def test_soft_deletes_keep_the_entity_by_guid_only(client: AtlasClient) -> None:
+    guid = client.upload_entities([table("a")])["guidAssignments"]["-1"]
+    assert kinds(client.delete_entity(guid=guid)) == {"DELETE": ["a"]}
+    assert client.get_single_entity(guid)["entity"]["status"] == "DELETED"
+    assert client.get_entity(qualifiedName="a", typeName=TABLE)["entities"] == []
+    assert client.delete_entity(guid=guid) == {}
+    again = client.upload_entities([table("a")])
+    assert kinds(again) == {"CREATE": ["a"]}
+    assert again["guidAssignments"]["-1"] != guid
+    with pytest.raises(AtlasException, match="ATLAS-404-00-00A"):
+        client.upload_entities([process([{"guid": guid, "typeName": TABLE}], [])])
+
+
+def test_hard_deletes_forget_the_entity(hard: AtlasClient) -> None:
+    guid = hard.upload_entities([table("a"), process([table("a")], [])])["guidAssignments"]["-1"]
+    assert kinds(hard.delete_entity(guid=[guid])) == {"DELETE": ["a"]}
+    with pytest.raises(AtlasException, match="ATLAS-404-00-005"):
+        hard.get_single_entity(guid)
+    assert read(hard, "job", PROCESS)["attributes"]["inputs"] == []
+
+
+def test_deleting_what_is_not_there_is_no_error(client: AtlasClient) -> None:
+    assert client.delete_entity(guid="7f3e6e0a-1d10-4c0c-9f0c-1f2ad6a0f5d3") == {}

@@ -1,0 +1,238 @@
+"""Every mistake gets the status and the code that real Atlas gives it."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+
+from local.catalog import CatalogServer
+
+Json = dict[str, Any]
+NOWHERE = str(uuid.uuid4())
+TABLE = "azure_sql_table"
+
+
+def entity(name: str, type_name: str = TABLE, guid: str | None = "-1", **attributes: Any) -> Json:
+    return {"typeName": type_name, "guid": guid, "attributes": {"qualifiedName": name, "name": name, **attributes}}
+
+
+def process(inputs: list[Any], name: str = "process", guid: str = "-9") -> Json:
+    return entity(name, "azure_synapse_operation", guid, inputs=inputs, outputs=[])
+
+
+def bulk(*entities: Any) -> Json:
+    return {"entities": list(entities)}
+
+
+def named(name: str, type_name: str = TABLE) -> Json:
+    return {"typeName": type_name, "uniqueAttributes": {"qualifiedName": name}}
+
+
+def search_for(operator: str, attribute: str = "name", value: Any = "x") -> Json:
+    criterion = {"attributeName": attribute, "operator": operator, "attributeValue": value}
+    return {"typeName": TABLE, "entityFilters": criterion}
+
+
+def type_named(name: str, **more: Any) -> Json:
+    return {"entityDefs": [{"name": name, "superTypes": ["DataSet"], "attributeDefs": [], **more}]}
+
+
+def attribute(name: str, type_name: str = "string", *, optional: bool = True) -> Json:
+    return {"name": name, "typeName": type_name, "isOptional": optional}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call, and what it must be refused with."""
+
+    verb: str
+    body: Any
+    status: int
+    code: str
+
+
+POST = "POST entity/bulk"
+UNIQUE = f"entity/uniqueAttribute/type/{TABLE}"
+OWN = {"name": "own", "attributeDefs": [attribute("kept")]}
+MISFIT = {"name": "misfit", "superTypes": ["DataSet"], "attributeDefs": [attribute("n", "int") | {"defaultValue": "x"}]}
+
+CASES = {
+    "unknown type": Case(POST, bulk(entity("a", "no_such_type")), 400, "ATLAS-400-00-014"),
+    "no type": Case(POST, bulk({"attributes": {}}), 400, "ATLAS-400-00-014"),
+    "mandatory missing": Case(POST, bulk(entity("a", "kafka_topic", topic="a")), 404, "ATLAS-404-00-007"),
+    "inherited mandatory missing": Case(
+        POST, bulk({"typeName": TABLE, "attributes": {"qualifiedName": "a"}}), 404, "ATLAS-404-00-007"
+    ),
+    "mandatory null": Case(POST, bulk(entity("a", "column", type=None)), 404, "ATLAS-404-00-007"),
+    "path mandatory": Case(POST, bulk(entity("a", "fs_path")), 404, "ATLAS-404-00-007"),
+    "resource link mandatory": Case(
+        POST, bulk(entity("a", "azure_cosmosdb_sqlapi_collection")), 404, "ATLAS-404-00-007"
+    ),
+    "no number": Case(
+        POST, bulk(entity("a", "azure_sql_column", data_type="int", length="ten")), 404, "ATLAS-404-00-007"
+    ),
+    "no boolean": Case(POST, bulk(entity("a", "fs_path", path="/", isFile="perhaps")), 404, "ATLAS-404-00-007"),
+    "no date": Case(POST, bulk(entity("a", createTime="yesterday")), 404, "ATLAS-404-00-007"),
+    "too large a number": Case(
+        POST, bulk(entity("a", "azure_sql_column", data_type="int", length=2**31)), 404, "ATLAS-404-00-007"
+    ),
+    "dangling guid": Case(POST, bulk(process([{"guid": NOWHERE, "typeName": TABLE}])), 404, "ATLAS-404-00-00A"),
+    "dangling placeholder": Case(POST, bulk(process([{"guid": "-5", "typeName": TABLE}])), 404, "ATLAS-404-00-00A"),
+    "dangling name": Case(POST, bulk(process([named("none")])), 404, "ATLAS-404-00-00A"),
+    "name of another type": Case(POST, bulk(process([named("stored", "hive_table")])), 404, "ATLAS-404-00-00A"),
+    "name in other case": Case(POST, bulk(process([named("Stored")])), 404, "ATLAS-404-00-00A"),
+    "name in the same request": Case(POST, bulk(entity("a"), process([named("a")])), 404, "ATLAS-404-00-00A"),
+    "unknown own guid": Case(POST, bulk(entity("a", guid=NOWHERE)), 404, "ATLAS-404-00-00A"),
+    "no guid at all": Case(POST, bulk(entity("a", guid="one")), 400, "ATLAS-400-00-021"),
+    "reference without a type": Case(
+        POST, bulk(process([{"uniqueAttributes": {"qualifiedName": "stored"}}])), 400, "ATLAS-400-00-021"
+    ),
+    "reference is a text": Case(POST, bulk(process(["stored"])), 400, "ATLAS-400-00-021"),
+    "reference of an unknown type": Case(POST, bulk(process([named("stored", "nope")])), 400, "ATLAS-400-00-014"),
+    "process as an input": Case(
+        POST, bulk(process([], "p", "-1"), process([{"guid": "-1"}], "q", "-2")), 400, "ATLAS-400-00-036"
+    ),
+    "unknown classification": Case(
+        POST, bulk(entity("a") | {"classifications": [{"typeName": "PII"}]}), 400, "ATLAS-400-00-014"
+    ),
+    "no entities": Case(POST, bulk(), 400, "ATLAS-400-00-01A"),
+    "no list": Case(POST, {}, 400, "ATLAS-400-00-01A"),
+    "endless name": Case(POST, bulk(entity("a" * 5000)), 400, "ATLAS-400-00-029"),
+    "an entity that is none": Case(POST, bulk("entity"), 400, "ATLAS-400-00-029"),
+    "attributes that are none": Case(POST, bulk({"typeName": TABLE, "attributes": [1]}), 400, "ATLAS-400-00-029"),
+    "labels that are none": Case(POST, bulk(entity("a") | {"labels": "x"}), 400, "ATLAS-400-00-029"),
+    "a default that does not fit": Case(POST, bulk(entity("a", "misfit")), 404, "ATLAS-404-00-007"),
+    "single: nothing": Case("POST entity", {}, 400, "ATLAS-400-00-029"),
+    "guid not found": Case(f"GET entity/guid/{NOWHERE}", None, 404, "ATLAS-404-00-005"),
+    "one of the guids not found": Case(f"GET entity/bulk?guid={NOWHERE}", None, 404, "ATLAS-404-00-005"),
+    "no guids": Case("GET entity/bulk", None, 400, "ATLAS-400-00-01A"),
+    "nothing to delete named": Case("DELETE entity/bulk", None, 400, "ATLAS-400-00-01A"),
+    "name not found": Case(f"GET {UNIQUE}?attr:qualifiedName=none", None, 404, "ATLAS-404-00-009"),
+    "update of a name not found": Case(
+        f"PUT {UNIQUE}?attr:qualifiedName=none", {"entity": entity("none")}, 404, "ATLAS-404-00-009"
+    ),
+    "delete of a name not found": Case(f"DELETE {UNIQUE}?attr:qualifiedName=none", None, 404, "ATLAS-404-00-009"),
+    "name of an unknown type": Case(
+        "GET entity/uniqueAttribute/type/nope?attr:qualifiedName=a", None, 400, "ATLAS-400-00-014"
+    ),
+    "not a unique attribute": Case(f"GET {UNIQUE}?attr:name=stored", None, 400, "ATLAS-400-00-013"),
+    "unique attribute not given": Case(f"GET {UNIQUE}", None, 400, "ATLAS-400-00-013"),
+    "lineage of nothing": Case(f"GET lineage/{NOWHERE}", None, 404, "ATLAS-404-00-005"),
+    "lineage of a name not found": Case(
+        f"GET lineage/uniqueAttribute/type/{TABLE}?attr:qualifiedName=none", None, 404, "ATLAS-404-00-009"
+    ),
+    "lineage sideways": Case(
+        f"GET lineage/uniqueAttribute/type/{TABLE}?attr:qualifiedName=stored&direction=UP",
+        None,
+        400,
+        "ATLAS-400-00-026",
+    ),
+    "lineage of a depth that is none": Case(
+        f"GET lineage/uniqueAttribute/type/{TABLE}?attr:qualifiedName=stored&depth=deep", None, 400, "ATLAS-400-00-029"
+    ),
+    "search of an unknown type": Case("POST search/basic", {"typeName": "nope"}, 400, "ATLAS-400-00-00A"),
+    "search by an unknown attribute": Case("POST search/basic", search_for("eq", "nope"), 400, "ATLAS-400-00-023"),
+    "search by an unknown operator": Case("POST search/basic", search_for("resembles"), 400, "ATLAS-400-00-029"),
+    "search without a value": Case("POST search/basic", search_for("eq", value=None), 400, "ATLAS-400-00-029"),
+    "search for no date": Case("POST search/basic", search_for("lt", "createTime", "soon"), 400, "ATLAS-400-00-029"),
+    "filters without a type": Case(
+        "POST search/basic", {"entityFilters": search_for("eq")["entityFilters"]}, 400, "ATLAS-400-00-029"
+    ),
+    "a negative limit": Case("POST search/basic", {"typeName": TABLE, "limit": -1}, 400, "ATLAS-400-00-029"),
+    "type exists": Case("POST types/typedefs", type_named(TABLE), 409, "ATLAS-409-00-001"),
+    "type twice in one request": Case(
+        "POST types/typedefs", {"entityDefs": [OWN | {"name": "x"}, OWN | {"name": "x"}]}, 409, "ATLAS-409-00-001"
+    ),
+    "unknown super type": Case("POST types/typedefs", type_named("a", superTypes=["nope"]), 400, "ATLAS-400-00-029"),
+    "circular super type": Case("POST types/typedefs", type_named("a", superTypes=["a"]), 400, "ATLAS-400-00-029"),
+    "unknown attribute type": Case(
+        "POST types/typedefs", type_named("a", attributeDefs=[attribute("b", "array<nope>")]), 400, "ATLAS-400-00-001"
+    ),
+    "a name that is none": Case("POST types/typedefs", type_named("1st"), 400, "ATLAS-400-00-019"),
+    "no name": Case("POST types/typedefs", {"entityDefs": [{"superTypes": []}]}, 400, "ATLAS-400-00-011"),
+    "attributes of a type that are none": Case(
+        "POST types/typedefs", type_named("a", attributeDefs=["b"]), 400, "ATLAS-400-00-011"
+    ),
+    "a relationship with one end": Case(
+        "POST types/typedefs", {"relationshipDefs": [{"name": "half"}]}, 400, "ATLAS-400-00-011"
+    ),
+    "update of an unknown type": Case("PUT types/typedefs", type_named("nope"), 404, "ATLAS-404-00-001"),
+    "attribute removed": Case(
+        "PUT types/typedefs", {"entityDefs": [OWN | {"attributeDefs": []}]}, 400, "ATLAS-400-00-00D"
+    ),
+    "mandatory attribute added": Case(
+        "PUT types/typedefs",
+        {"entityDefs": [OWN | {"attributeDefs": [attribute("kept"), attribute("new", optional=False)]}]},
+        400,
+        "ATLAS-400-00-00C",
+    ),
+    "unknown type by name": Case("GET types/typedef/name/nope", None, 404, "ATLAS-404-00-001"),
+    "type of another kind": Case(f"GET types/enumdef/name/{TABLE}", None, 404, "ATLAS-404-00-001"),
+    "unknown type by guid": Case(f"GET types/typedef/guid/{NOWHERE}", None, 404, "ATLAS-404-00-002"),
+    "delete of an unknown type": Case("DELETE types/typedef/name/nope", None, 404, "ATLAS-404-00-001"),
+    "delete of a type with entities": Case(f"DELETE types/typedef/name/{TABLE}", None, 409, "ATLAS-409-00-002"),
+}
+
+
+@pytest.fixture(scope="module")
+def seeded(catalog_server: CatalogServer) -> CatalogServer:
+    """A catalog with one table, called `stored`, and two types of our own."""
+    catalog_server.reset(types=True)
+    for path, body in {"entity/bulk": bulk(entity("stored")), "types/typedefs": {"entityDefs": [OWN, MISFIT]}}.items():
+        call(catalog_server, f"POST {path}", body).raise_for_status()
+    return catalog_server
+
+
+def call(server: CatalogServer, verb: str, body: Any) -> requests.Response:
+    method, _, path = verb.partition(" ")
+    headers = {"Authorization": f"Bearer {server.token}"}
+    return requests.request(method, f"{server.endpoint}/{path}", json=body, headers=headers, timeout=10)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_a_mistake_is_refused_as_atlas_refuses_it(seeded: CatalogServer, case: Case) -> None:
+    before = seeded.calls()["entities"]
+    answer = call(seeded, case.verb, case.body)
+    assert (answer.status_code, answer.json()["errorCode"]) == (case.status, case.code), answer.text
+    assert answer.json().keys() == {"errorCode", "errorMessage"}
+    assert seeded.calls()["entities"] == before
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"a": NaN}', b"[" * 5000])
+def test_what_is_no_json_is_refused(seeded: CatalogServer, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {seeded.token}"}
+    answer = requests.post(f"{seeded.endpoint}/entity/bulk", data=body, headers=headers, timeout=10)
+    assert answer.status_code == 400
+    assert answer.json()["errorCode"] == "ATLAS-400-00-029"
+
+
+def test_a_path_that_does_not_exist_says_what_there_is(seeded: CatalogServer) -> None:
+    answer = call(seeded, "GET glossary", None)
+    assert answer.status_code == 404
+    assert "GET search/basic" in answer.json()["verbs"]
+
+
+@pytest.mark.parametrize(
+    ("root", "credentials", "status"),
+    [
+        ("/datamap/api/atlas", "Bearer local", 200),
+        ("/datamap/api/atlas", "bearer local", 200),
+        ("/datamap/api/atlas", "Bearer other", 401),
+        ("/datamap/api/atlas", "Basic YWRtaW46bG9jYWw=", 401),  # admin:local
+        ("/datamap/api/atlas", "", 401),
+        ("/api/atlas", "Bearer local", 200),
+        ("/api/atlas", "Basic YWRtaW46bG9jYWw=", 200),
+        ("/api/atlas", "Basic YWRtaW46b3RoZXI=", 401),  # admin:other
+        ("/api/atlas", "Basic §", 401),
+        ("/api/atlas", "", 401),
+    ],
+)
+def test_credentials(seeded: CatalogServer, root: str, credentials: str, status: int) -> None:
+    headers = {"Authorization": credentials.encode()} if credentials else {}
+    url = f"{seeded.url}{root}/v2/entity/uniqueAttribute/type/{TABLE}"
+    query = {"attr:qualifiedName": "stored", "api-version": "2023-09-01"}
+    answer = requests.get(url, params=query, headers=headers, timeout=10)
+    assert answer.status_code == status
+    assert status == 200 or "html" in answer.headers["Content-Type"]

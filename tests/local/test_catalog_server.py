@@ -1,0 +1,264 @@
+"""The catalog as a process: start and end, several clients, what survives a restart, and the counts."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from local.catalog import CatalogServer, CatalogStartError
+
+Json = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = "azure_sql_table"
+
+
+def post(server: CatalogServer, *entities: Json, path: str = "entity/bulk") -> requests.Response:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    body = {"entities": list(entities)}
+    return requests.post(f"{server.endpoint}/{path}", json=body, headers=headers, timeout=20)
+
+
+def get(server: CatalogServer, path: str, **query: str) -> requests.Response:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=20)
+
+
+def table(name: str, guid: int = -1, **attributes: Any) -> Json:
+    return {"typeName": TABLE, "guid": guid, "attributes": {"qualifiedName": name, "name": name, **attributes}}
+
+
+def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
+    def refs(names: Sequence[str]) -> list[Json]:
+        return [{"typeName": TABLE, "uniqueAttributes": {"qualifiedName": ref}} for ref in names]
+
+    attributes = {"qualifiedName": name, "name": name, "inputs": refs(inputs), "outputs": refs(outputs)}
+    return {"typeName": "azure_synapse_operation", "guid": -1, "attributes": attributes}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "local.catalog", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+
+
+def falls_silent(port: int, seconds: float = 10) -> bool:
+    """Tell whether nothing listens on a port any more, within some seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_eight_clients_at_once(fresh_catalog: CatalogServer) -> None:
+    """All create the same assets and processes of their own, and change what the others wrote."""
+    rounds, clients = 6, 8
+
+    def work(number: int) -> None:
+        for turn in range(rounds):
+            post(fresh_catalog, table("shared"), table(f"t{turn}", -2), table(f"own{number}", -3)).raise_for_status()
+            description = f"{number}/{turn}"
+            post(fresh_catalog, table("shared", description=description)).raise_for_status()
+            post(fresh_catalog, job(f"job{number}", ["shared", f"t{turn}"], [f"own{number}"])).raise_for_status()
+            answer = get(fresh_catalog, "search/basic", typeName=TABLE, query="shared")
+            assert answer.json()["approximateCount"] == 1
+
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(work, range(clients)))
+    calls = fresh_catalog.calls()
+    assert calls["entities"] == 1 + rounds + clients + clients
+    assert calls["by_outcome"] == {
+        "POST entity/bulk": {"200": 3 * rounds * clients},
+        "GET search/basic": {"200": rounds * clients},
+    }
+    found = get(fresh_catalog, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "shared"}).json()
+    active = [
+        item["displayText"]
+        for item in found["entity"]["relationshipAttributes"]["inputToProcesses"]
+        if item["relationshipStatus"] == "ACTIVE"
+    ]
+    assert sorted(active) == sorted(f"job{number}" for number in range(clients))
+
+
+def test_a_restart_keeps_everything(tmp_path: Path) -> None:
+    server = CatalogServer(data=tmp_path / "catalog.sqlite", token="secret")  # noqa: S106 (a made-up one)
+    typedef = {"entityDefs": [{"name": "mine", "superTypes": ["DataSet"], "attributeDefs": []}]}
+    with server:
+        post(server, table("a", -1), table("b", -2), job("j", [], []) | {"guid": "-3"}).raise_for_status()
+        post(server, job("j", ["a"], ["b"])).raise_for_status()
+        headers = {"Authorization": "Bearer secret"}
+        requests.post(f"{server.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=10).raise_for_status()
+        before = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
+        port, counted = server.port, server.calls()
+    with server:
+        assert server.port == port
+        assert server.calls()["by_verb"] == counted["by_verb"]
+        assert server.calls()["since_start"] == {"reads": 0, "writes": 0, "by_verb": {}, "by_outcome": {}}
+        after = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
+        assert len(after["relations"]) == 2
+        assert after == before
+        assert get(server, "types/entitydef/name/mine").status_code == 200
+        assert "mutatedEntities" not in post(server, job("j", ["a"], ["b"])).json()
+        # Killed, not stopped: what was answered is stored.
+        post(server, table("late")).raise_for_status()
+        os.kill(server.pid, signal.SIGKILL)
+        server.stop()
+        server.start()
+        assert server.calls()["entities"] == 4
+
+
+def test_other_programs_may_read_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    with CatalogServer(data=path) as server:
+        post(server, table("a")).raise_for_status()
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        names = database.execute("SELECT qualified_name FROM entities").fetchall()
+        database.close()
+    assert names == [("a",)]
+
+
+def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
+    post(fresh_catalog, table("a")).raise_for_status()
+    assert post(fresh_catalog, table("a") | {"typeName": "nope"}).status_code == 400
+    assert get(fresh_catalog, "entity/guid/none").status_code == 404
+    assert requests.get(f"{fresh_catalog.endpoint}/types/typedefs", timeout=10).status_code == 401
+    requests.post(
+        f"{fresh_catalog.atlas_endpoint}/search/basic",
+        json={"typeName": TABLE},
+        auth=("admin", "local"),
+        timeout=10,
+    ).raise_for_status()
+    calls = fresh_catalog.calls()
+    assert (calls["reads"], calls["writes"], calls["entities"]) == (3, 2, 1)
+    assert calls["by_verb"] == {
+        "GET entity/guid/{guid}": 1,
+        "GET types/typedefs": 1,
+        "POST entity/bulk": 2,
+        "POST search/basic": 1,
+    }
+    assert calls["by_outcome"]["POST entity/bulk"] == {"200": 1, "400": 1}
+    assert calls["by_outcome"]["GET types/typedefs"] == {"401": 1}
+    assert calls["since_start"]["by_verb"] == calls["by_verb"]
+    fresh_catalog.reset_calls()
+    assert fresh_catalog.calls()["by_verb"] == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "admin/calls"), ("POST", "admin/calls/reset"), ("POST", "admin/reset")]
+)
+def test_counting_and_emptying_need_the_token(fresh_catalog: CatalogServer, method: str, path: str) -> None:
+    post(fresh_catalog, table("a")).raise_for_status()
+    assert requests.request(method, f"{fresh_catalog.url}/{path}", timeout=10).status_code == 401
+    assert fresh_catalog.calls()["entities"] == 1
+
+
+def test_a_reset_forgets_entities_and_keeps_types(fresh_catalog: CatalogServer) -> None:
+    headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
+    typedef = {"entityDefs": [{"name": "mine", "superTypes": ["DataSet"], "attributeDefs": []}]}
+    requests.post(f"{fresh_catalog.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=10)
+    post(fresh_catalog, table("a"), table("m", -2) | {"typeName": "mine"}).raise_for_status()
+    fresh_catalog.reset()
+    assert fresh_catalog.calls()["entities"] == 0
+    assert get(fresh_catalog, "types/entitydef/name/mine").status_code == 200
+    fresh_catalog.reset(types=True)
+    assert get(fresh_catalog, "types/entitydef/name/mine").status_code == 404
+
+
+def test_status_and_version(catalog_server: CatalogServer) -> None:
+    status = requests.get(f"{catalog_server.url}/api/atlas/admin/status", timeout=10)
+    assert status.json() == {"Status": "ACTIVE"}
+    version = f"{catalog_server.url}/api/atlas/admin/version"
+    assert requests.get(version, timeout=10).status_code == 401
+    assert requests.get(version, auth=("admin", "local"), timeout=10).json()["Name"] == "throughline-catalog"
+
+
+def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) -> None:
+    started = time.monotonic()
+    server = CatalogServer()
+    with server, requests.Session() as session:
+        seconds = time.monotonic() - started
+        # A connection that is kept open does not hold the end up.
+        session.get(f"{server.url}/api/atlas/admin/status", timeout=10).raise_for_status()
+        started = time.monotonic()
+        server.stop()
+        assert time.monotonic() - started < 5
+    assert falls_silent(server.port)
+    with capsys.disabled():
+        sys.stdout.write(f"[the catalog started in {seconds:.2f} s] ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "local.catalog", "--port", "0", "--data", str(tmp_path / "c.sqlite")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        url = child.stdout.readline().split()[2].rstrip(",")
+        root = url.removesuffix("/v2")
+        for _ in range(100):
+            try:
+                assert requests.get(f"{root}/admin/status", timeout=5).ok
+                break
+            except requests.ConnectionError:
+                time.sleep(0.05)
+        child.send_signal(number)
+        _, errors = child.communicate(timeout=10)
+    assert (child.returncode, errors) == (0, "")
+
+
+def test_it_ends_with_whoever_started_it() -> None:
+    script = (
+        "import time\n"
+        "from local.catalog import CatalogServer\n"
+        "with CatalogServer() as server:\n"
+        "    print(server.port, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        port = int(starter.stdout.readline())
+        assert not falls_silent(port, seconds=0.2)
+        starter.kill()
+    assert falls_silent(port)
+
+
+def test_a_busy_port_gets_one_clear_sentence(tmp_path: Path) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        ended = run("--port", str(port))
+        assert ended.returncode == 2
+        assert (
+            ended.stderr == f"Port {port} on 127.0.0.1 is in use. Stop what listens there, or name another by --port.\n"
+        )
+        with pytest.raises(CatalogStartError, match=rf"Port {port} .* name another"):
+            CatalogServer(port=port).start()
+    assert "is no port" in run("--port", "70000").stderr
+    assert "folder you can write to" in run("--port", "0", "--data", str(tmp_path / "no" / "c.sqlite")).stderr
+
+
+def test_data_in_use_or_not_ours_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    with CatalogServer(data=path), pytest.raises(CatalogStartError, match="Another catalog uses"):
+        CatalogServer(data=path).start()
+    text = tmp_path / "text"
+    text.write_text("no database, only words\n" * 100)
+    with pytest.raises(CatalogStartError, match=r"Can't use .*text"):
+        CatalogServer(data=text).start()
+
+
+def test_without_a_start_there_is_no_process() -> None:
+    with pytest.raises(CatalogStartError, match="not running"):
+        _ = CatalogServer().pid
