@@ -1,0 +1,41 @@
+"""Runs a command that must not outlive whoever started it: `python leash.py COMMAND…`.
+
+The starter holds the other end of this process's standard input. When that closes, because the starter wants the
+command to end or because it was itself killed, the command's whole process group is ended. This works the same on
+Linux and macOS, and against `kill -9` of the starter. It is run by its path and isolated (`-I`), so it imports the
+standard library only.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+GRACE_SECONDS = 10.0
+
+
+def main(command: Sequence[str]) -> int:
+    """Run the command in its own process group; return its exit code (128 + signal when it was killed)."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - given by our own code
+    threading.Thread(target=_end_when_input_closes, args=(child,), daemon=True).start()
+    code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _end_when_input_closes(child: subprocess.Popen[bytes]) -> None:
+    # Not sys.stdin: a thread that holds its lock aborts the interpreter when that ends.
+    while os.read(0, 1024):
+        pass
+    with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            child.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
