@@ -1,0 +1,39 @@
+"""What all commands share: where words go, and how an error ends a command."""
+
+import json
+import sys
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+out = Console(highlight=False)
+"""Results: may be piped."""
+
+err = Console(stderr=True, highlight=False)
+"""Progress and problems."""
+
+
+def fail(sentence: str, *, code: int = 1) -> NoReturn:
+    """End the command with one clear sentence."""
+    err.print(f"[bold red]error:[/] {sentence}", markup=True, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def print_json(value: Any) -> None:
+    """Plain JSON on standard output, with nothing around it."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def progress_bar(*, transient: bool = False) -> Progress:
+    """A bar for long work, on standard error."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=transient,
+    )

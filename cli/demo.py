@@ -1,0 +1,145 @@
+"""`throughline demo`: from real Spark jobs to a lineage graph."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.tree import Tree
+
+from cli import show, status
+from cli.console import err, fail, out
+from cli.world import started_world
+from local.java import JavaHome, NoJavaError, find_java
+from local.spark import SMALL_SESSION, SparkJob, listener_configuration
+from local.stamp import BUILD
+from local.truth import Truth
+from local.world import World
+from shared import pipeline
+from shared.bootstrap import Worker, assemble
+from shared.settings import load
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+JOBS = ("customer_master", "customer_merge")
+_PATIENCE_SECONDS = 120
+_POLL_SECONDS = 0.5
+
+
+def demo(
+    *, free_ports: Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")] = False
+) -> None:
+    """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
+
+    Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
+    event is accounted for, and holds the result to what the examples say it must be. Data is kept in build/: a second
+    run adds nothing to the catalog.
+
+    \b
+    throughline demo
+    throughline demo --free-ports
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    try:
+        java = find_java()
+    except NoJavaError as problem:
+        fail(str(problem), code=2)
+    with started_world(usual_ports=not free_ports) as world:
+        parts = assemble(load(catalog=True, environment=world.environment))
+        before = world.catalog.calls()
+        for job in JOBS:
+            _run(job, world, java)
+        found = _settled(parts, world)
+        _report(parts, found)
+        after = world.catalog.calls()
+        writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
+        out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
+        wrong = differences(parts)
+        if wrong:
+            fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
+        if found.in_progress:
+            fail(
+                f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
+            )
+    out.print(
+        "[green]✓[/] the lineage is exactly what examples/*.truth.json say, table by table and column by column\n\n"
+        "Next: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report to"
+        " it;\nthen [bold]throughline show customer_master --columns[/] and [bold]throughline status[/]."
+    )
+
+
+def _run(job: str, world: World, java: JavaHome) -> None:
+    """Run one example until its end."""
+    began = time.monotonic()
+    with (
+        err.status(f"running examples/{job}.py on Spark (the first time downloads the listener)"),
+        SparkJob(
+            EXAMPLES / f"{job}.py",
+            configuration=job_configuration(world.functions.url),
+            directory=BUILD / "demo" / job,
+            arguments=("--data", str(BUILD / "demo" / "data")),
+            java=java,
+        ) as running,
+    ):
+        result = running.wait()
+    if result.exit_code:
+        fail(result.problem or f"examples/{job}.py failed; see {result.log}")
+    if result.unsent:
+        fail(f"the listener could not deliver {result.unsent} events; see {result.log} and build/world/functions.log")
+    err.print(f"[green]✓[/] examples/{job}.py ran in {time.monotonic() - began:.0f} s")
+
+
+def job_configuration(url: str) -> dict[str, str]:
+    """The Spark properties of an example that reports to this receiver."""
+    return {**SMALL_SESSION, **listener_configuration(url)}
+
+
+def _settled(parts: Worker, world: World) -> pipeline.Status:
+    """The counts, once nothing is under way any more or patience is at its end."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    with Live(console=err, transient=True) as live:
+        while True:
+            found = pipeline.status(parts.storage)
+            live.update(f"events: {found.received} received, {found.in_progress} in progress")
+            calls = world.functions.calls()
+            idle = not (found.in_progress or found.dirty or calls["in_flight"] or calls["queued"])
+            if idle or time.monotonic() > deadline:
+                return found
+            time.sleep(_POLL_SECONDS)
+
+
+def _report(parts: Worker, found: pipeline.Status) -> None:
+    out.print()
+    for tree in _trees(parts):
+        out.print(tree)
+    out.print()
+    status.show(found)
+
+
+def _trees(parts: Worker) -> Iterator[Tree]:
+    """The lineage of each data set at the end of an example."""
+    for name in ("files/customer_master", "delta/customer_master"):
+        for node in parts.catalog.search(name):
+            if node.qualified_name.endswith(name):
+                steps = [
+                    show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
+                    for direction in ("INPUT", "OUTPUT")
+                ]
+                yield show.tree(node, *steps, columns=True)
+
+
+def differences(parts: Worker) -> list[str]:
+    """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
+    data = (BUILD / "demo" / "data").as_posix()
+    recorded = [
+        (process, entity)
+        for process, entity in pipeline.recorded(parts.storage, parts.publishing)
+        if process.outputs[0].name.startswith(data)
+    ]
+    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS))
+    found = truth.differences(process for process, _ in recorded)
+    for process, entity in recorded:
+        held = parts.catalog.read_process(entity.type, entity.qualified_name)
+        if held != entity:
+            found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
+    return found

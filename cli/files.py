@@ -1,0 +1,85 @@
+"""Reading events from files: one JSON object, an array, or JSON lines; each of them gzipped or not."""
+
+import gzip
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+_as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_as_one = msgspec.json.Decoder(msgspec.Raw).decode
+_GZIP = b"\x1f\x8b"
+
+
+class UnreadableFileError(Exception):
+    """The file cannot be read; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The bytes of one event, and where they were (`file:line`, or `file[index]` in an array)."""
+
+    place: str
+    raw: bytes
+
+
+def events_in(path: Path) -> Iterator[Found]:
+    """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError."""
+    name = "<stdin>" if str(path) == "-" else str(path)
+    try:
+        with _open(path) as stream:
+            yield from _split(stream, name)
+    except (OSError, EOFError) as error:
+        raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _open(path: Path) -> BinaryIO:
+    stream: BinaryIO = sys.stdin.buffer if str(path) == "-" else path.open("rb")
+    peeked = stream.peek(2)[:2]  # type: ignore[attr-defined]  # both are BufferedReaders
+    return gzip.open(stream) if peeked == _GZIP else stream  # type: ignore[return-value]  # a GzipFile reads the same
+
+
+def _split(stream: BinaryIO, name: str) -> Iterator[Found]:
+    """JSON lines are read line by line, so that a file may be larger than memory; other forms are read whole."""
+    lines = ((number, line.strip()) for number, line in enumerate(stream, start=1))
+    for number, line in lines:
+        if not line:
+            continue
+        if line.startswith(b"[") or not _is_whole(line):
+            rest = b"\n".join([line, *(each for _, each in lines)])
+            yield from _whole(rest, name, number)
+            return
+        yield Found(place=f"{name}:{number}", raw=line)
+        break
+    for number, line in lines:
+        if line:
+            yield Found(place=f"{name}:{number}", raw=line)
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        _as_one(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _whole(text: bytes, name: str, line: int) -> Iterator[Found]:
+    if text.startswith(b"["):
+        try:
+            array = _as_array(text)
+        except msgspec.DecodeError:
+            array = None
+        if array is not None:
+            for index, raw in enumerate(array):
+                yield Found(place=f"{name}[{index}]", raw=bytes(raw))
+            return
+    if _is_whole(text):
+        yield Found(place=name, raw=text)
+        return
+    for number, each in enumerate(text.split(b"\n"), start=line):  # broken somewhere: tell line by line where
+        if each:
+            yield Found(place=f"{name}:{number}", raw=each)

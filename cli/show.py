@@ -1,0 +1,158 @@
+"""`throughline show`: what stands before and after an asset, as a tree."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.tree import Tree
+
+from cli.console import err, fail, out, print_json
+from cli.target import target
+from shared.catalog import Catalog, Graph, Node
+from shared.errors import CatalogRefused, CatalogUnavailable
+
+Pair = tuple[str, str]
+"""Two columns: source and sink."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One process away: the process, and the data sets on its other side, each with its column pairs."""
+
+    process: Node
+    assets: tuple[tuple[Node, tuple[Pair, ...], tuple["Step", ...]], ...]
+
+
+def show(
+    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")],
+    *,
+    columns: Annotated[bool, typer.Option("--columns", help="Show which column makes which")] = False,
+    depth: Annotated[int, typer.Option(min=1, max=20, help="How many data sets away")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+) -> None:
+    """Show what an asset is made of, and what is made of it, as the catalog has it.
+
+    \b
+    throughline show customer_master
+    throughline show customer_master --columns --depth 1
+    throughline show file:///data/customer --json
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    catalog = target().catalog
+    try:
+        node = _find(catalog, asset)
+        upstream = steps(catalog.lineage(node.guid, direction="INPUT", depth=depth), node.guid, "INPUT", depth)
+        downstream = steps(catalog.lineage(node.guid, direction="OUTPUT", depth=depth), node.guid, "OUTPUT", depth)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        fail(f"{error}. Is the world still running (`make up`)?")
+    if as_json:
+        print_json({"asset": _node(node), "upstream": _document(upstream), "downstream": _document(downstream)})
+        return
+    out.print(tree(node, upstream, downstream, columns=columns))
+
+
+def _find(catalog: Catalog, asset: str) -> Node:
+    """The one asset that is meant; ends the command when there is none or more than one."""
+    found = catalog.search(asset, limit=50)
+    for fits in (
+        [node for node in found if node.qualified_name == asset],
+        [node for node in found if node.qualified_name.rstrip("/").endswith(f"/{asset.strip('/')}")],
+        [node for node in found if node.name == asset],
+        list(found),
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            names = "\n".join(f"  {node.qualified_name}" for node in sorted(fits, key=lambda n: n.qualified_name))
+            fail(f"{len(fits)} assets fit {asset!r}; say which:\n{names}")
+    return fail(f"the catalog has no asset like {asset!r}")
+
+
+def steps(graph: Graph, guid: str, direction: str, depth: int, seen: frozenset[str] = frozenset()) -> tuple[Step, ...]:
+    """The steps away from an entity in one direction; a cycle is followed once."""
+    if depth == 0 or guid in seen:
+        return ()
+    towards = 0 if direction == "INPUT" else 1
+    found = []
+    for process in _neighbours(graph, guid, towards):
+        if not process.is_process:
+            continue
+        assets = tuple(
+            (
+                node,
+                column_pairs(process, graph.nodes[guid], node, direction),
+                steps(graph, node.guid, direction, depth - 1, seen | {guid}),
+            )
+            for node in _neighbours(graph, process.guid, towards)
+        )
+        found.append(Step(process=process, assets=assets))
+    return tuple(found)
+
+
+def _neighbours(graph: Graph, guid: str, towards: int) -> list[Node]:
+    """The nodes one edge away, against (0) or with (1) the flow of data."""
+    guids = {edge[towards] for edge in graph.edges if edge[1 - towards] == guid and edge[towards] in graph.nodes}
+    return sorted((graph.nodes[each] for each in guids), key=lambda node: node.qualified_name)
+
+
+def column_pairs(process: Node, near: Node, far: Node, direction: str) -> tuple[Pair, ...]:
+    """The column pairs of a process between two data sets, by source and sink."""
+    source, sink = (far, near) if direction == "INPUT" else (near, far)
+    try:
+        mapping = json.loads(process.attributes.get("columnMapping") or "[]")
+    except ValueError:
+        err.print(f"[yellow]{process.qualified_name} has a column mapping that is no JSON[/]")
+        return ()
+    wanted = {"Source": source.qualified_name, "Sink": sink.qualified_name}
+    return tuple(
+        sorted(
+            (pair["Source"], pair["Sink"])
+            for each in mapping
+            if each["DatasetMapping"] == wanted
+            for pair in each["ColumnMapping"]
+        )
+    )
+
+
+def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, columns: bool) -> Tree:
+    """Both directions as one tree."""
+    root = Tree(f"[bold cyan]{node.name}[/] [dim]{node.qualified_name}[/]")
+    for title, found in (("[bold]made of[/]", upstream), ("[bold]used by[/]", downstream)):
+        if found:
+            _grow(root.add(title), found, columns=columns)
+    if not upstream and not downstream:
+        root.add("[dim]no lineage[/]")
+    return root
+
+
+def _grow(branch: Tree, found: Sequence[Step], *, columns: bool) -> None:
+    for step in found:
+        process = branch.add(f"[yellow]{step.process.name}[/] [dim]{step.process.attributes.get('description', '')}[/]")
+        for node, pairs, beyond in step.assets:
+            asset = process.add(f"[cyan]{node.name}[/] [dim]{node.qualified_name}[/]")
+            if columns:
+                for source, sink in pairs:
+                    asset.add(f"[green]{source}[/] → [green]{sink}[/]")
+            _grow(asset, beyond, columns=columns)
+
+
+def _node(node: Node) -> dict[str, str]:
+    return {"type": node.type, "qualified_name": node.qualified_name, "name": node.name}
+
+
+def _document(found: Sequence[Step]) -> list[dict[str, Any]]:
+    return [
+        {
+            "process": _node(step.process),
+            "assets": [
+                {
+                    **_node(node),
+                    "columns": [{"source": source, "sink": sink} for source, sink in pairs],
+                    "beyond": _document(beyond),
+                }
+                for node, pairs, beyond in step.assets
+            ],
+        }
+        for step in found
+    ]

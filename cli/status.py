@@ -1,0 +1,61 @@
+"""`throughline status`: the counts that reconcile."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from cli.console import fail, out, print_json
+from cli.target import target
+from shared import pipeline
+from shared.errors import StorageUnavailable
+
+
+def status(*, as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False) -> None:
+    """Count every event received by what became of it: published, skipped, waiting or dead.
+
+    Counted against the stored events themselves. Exit code 1 when the counts do not reconcile.
+
+    \b
+    throughline status
+    throughline status --json | jq .waiting_for
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    try:
+        found = pipeline.status(target().storage)
+    except StorageUnavailable as error:
+        fail(f"{error}. Is the world still running (`make up`)?")
+    if as_json:
+        print_json(as_document(found))
+    else:
+        show(found)
+    if not found.reconciles:
+        raise typer.Exit(1)
+
+
+def as_document(found: pipeline.Status) -> dict[str, Any]:
+    """The counts as plain values; times as ISO 8601 in UTC."""
+    oldest = found.oldest_waiting.isoformat() if found.oldest_waiting else None
+    return {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
+
+
+def show(found: pipeline.Status) -> None:
+    """Print the counts as a table."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    for name in ("published", "skipped", "waiting", "dead"):
+        table.add_row(f"{getattr(found, name):,}", name)
+        reasons = {"skipped": found.skipped_because, "waiting": found.waiting_for}.get(name, {})
+        for reason, count in reasons.items():
+            table.add_row("", f"[dim]{count:,} {'for ' if name == 'waiting' else ''}{reason}[/]")
+    sign = "=" if found.reconciles else "≠"
+    table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
+    out.print(table)
+    out.print(
+        f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published; {found.refused:,} bodies refused"
+    )
+    if found.oldest_waiting:
+        out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
+    for error in found.last_errors:
+        out.print(f"[red]{error}[/]", soft_wrap=True)

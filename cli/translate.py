@@ -1,0 +1,124 @@
+"""`throughline translate`: events in, final lineage out, with no server at all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.tree import Tree
+
+from cli.console import err, fail, out, print_json
+from cli.files import UnreadableFileError, events_in
+from shared.atlas import PROCESS_TYPE
+from shared.errors import Refused
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.openlineage import Event, decode
+from shared.translation import ALL_ROWS, History, translate_history
+
+
+def translate(
+    files: Annotated[list[Path], typer.Argument(help="JSON, JSON-lines or .gz files of events; - for standard input")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="The stable, machine-readable form")] = False,
+) -> None:
+    """Show the lineage that these events give, without any server.
+
+    The processes are as the catalog would finally hold them after all the events, in whatever order they come. There is
+    no clock: a run without an end is waiting. Exit code 1 when a line could not be used; the others still are.
+
+    \b
+    throughline translate events.jsonl
+    throughline translate day1.jsonl.gz day2.jsonl.gz --json | jq '.processes[].qualified_name'
+    cat event.json | throughline translate -
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    events, broken = _read(files)
+    history = translate_history(events)
+    if as_json:
+        print_json(as_document(history))
+    else:
+        _show(history)
+    for sentence in broken:
+        err.print(f"[yellow]left out:[/] {sentence}", soft_wrap=True)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _read(files: Sequence[Path]) -> tuple[list[Event], list[str]]:
+    events, broken = [], []
+    try:
+        for path in files:
+            for found in events_in(path):
+                try:
+                    events.append(decode(found.raw))
+                except Refused as refusal:
+                    broken.append(f"{found.place}: {refusal}")
+    except UnreadableFileError as error:
+        fail(str(error), code=2)
+    return events, broken
+
+
+def as_document(history: History) -> dict[str, Any]:
+    """The stable form: plain values, sorted."""
+    return {
+        "runs": [{"run_id": run.run_id, "state": run.state, "reason": run.reason} for run in history.runs],
+        "processes": [_process(process) for process in history.processes],
+        "ignored": [{"run_id": each.run_id or None, "reason": each.reason} for each in history.ignored],
+    }
+
+
+def _process(process: Process) -> dict[str, Any]:
+    return {
+        "qualified_name": process.qualified_name,
+        "name": process.name,
+        "type": PROCESS_TYPE,
+        "operations": list(process.operations),
+        "inputs": [_asset(asset) for asset in process.inputs],
+        "outputs": [_asset(asset) for asset in process.outputs],
+        "columns": [_edge(edge) for edge in process.columns],
+    }
+
+
+def _asset(asset: Asset) -> dict[str, str]:
+    return {
+        "type": asset.type,
+        "qualified_name": asset.qualified_name,
+        "namespace": asset.namespace,
+        "name": asset.name,
+    }
+
+
+def _edge(edge: ColumnEdge) -> dict[str, Any]:
+    output = None if edge.output.column == ALL_ROWS else edge.output.column
+    return {
+        "input": {"qualified_name": edge.input.qualified_name, "column": edge.input.column},
+        "output": {"qualified_name": edge.output.qualified_name, "column": output},
+        "kind": str(edge.kind),
+        "masked": edge.masked,
+    }
+
+
+def _show(history: History) -> None:
+    for process in history.processes:
+        tree = Tree(f"[bold]{process.name}[/] [dim]({', '.join(process.operations)})[/]")
+        names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
+        for asset in process.inputs:
+            branch = tree.add(f"[cyan]{asset.name}[/] [dim]{asset.namespace}[/]")
+            for edge in process.columns:
+                if edge.input.qualified_name == asset.qualified_name:
+                    branch.add(_line(edge, names))
+        out.print(tree)
+    runs = Table("runs", "state", "reason", title_justify="left")
+    for key in sorted({(run.state, run.reason or "") for run in history.runs}):
+        runs.add_row(str(sum((run.state, run.reason or "") == key for run in history.runs)), *key)
+    out.print(runs)
+    for reason in sorted({each.reason for each in history.ignored}):
+        out.print(f"ignored: {reason} ({sum(each.reason == reason for each in history.ignored)} runs)")
+
+
+def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
+    sink = names[edge.output.qualified_name]
+    target = f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{edge.output.column}[/]"
+    mark = " [magenta]masked[/]" if edge.masked else ""
+    arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
+    return f"[green]{edge.input.column}[/] {arrow} {target}{mark}"

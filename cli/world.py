@@ -1,0 +1,65 @@
+"""`throughline up`: the local world, kept running."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from cli.console import err, fail, out
+from local.azurite import AzuriteError
+from local.catalog import CatalogStartError
+from local.functions import FunctionsHostError
+from local.node import NodeError
+from local.spark import listener_configuration
+from local.world import HOME, World, running_world
+
+_PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError)
+
+
+@contextlib.contextmanager
+def started_world(*, usual_ports: bool) -> Iterator[World]:
+    """A world, or one clear sentence."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    world = World(home=HOME, usual_ports=usual_ports)
+    already = running_world()
+    if already:
+        fail(
+            f"a world is running already (process {already.pid}, {already.receiver_url}): stop it with Ctrl-C there",
+            code=2,
+        )
+    try:
+        with contextlib.ExitStack() as parts:
+            with err.status("starting Azurite, the catalog and the functions"):
+                parts.enter_context(world)
+            yield world
+    except _PROBLEMS as problem:
+        fail(str(problem), code=2)
+
+
+def up(
+    *, free_ports: Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")] = False
+) -> None:
+    """Run the local world until Ctrl-C, and say how any Spark session reports to it.
+
+    Data is kept in build/world between runs; delete that folder to start anew.
+
+    \b
+    throughline up
+    throughline up --free-ports
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    with started_world(usual_ports=not free_ports) as world:
+        out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
+        out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
+        out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
+        out.print("\nAny Spark 3.5 session reports to it with:\n")
+        lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
+        out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
+        out.print(
+            "\nThen: [bold]throughline status[/], [bold]throughline show ASSET --columns[/]. Ctrl-C ends the world."
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        out.print("ending")

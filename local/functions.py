@@ -1,0 +1,183 @@
+"""The functions host as a child process that is started again when it dies.
+
+The listening socket is ours and is handed down, so what is sent while the host is away waits in the socket's queue
+instead of being refused: a front end that outlives its workers, as in Azure.
+"""
+
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+_LOG = logging.getLogger("throughline.world")
+_ROOT = Path(__file__).parents[1]
+_START_SECONDS = 60
+_END_SECONDS = 20
+_QUICK_DEATH = 3.0
+_MOST_QUICK_DEATHS = 5
+_BACKLOG = 2048
+
+
+class FunctionsHostError(Exception):
+    """The host did not start, or keeps dying; the message says what to do."""
+
+
+class FunctionsHost:
+    """The functions of `app` on 127.0.0.1:`port` (0: a free one), with `environment` as their settings.
+
+    A context manager; `poll` is the seconds between scans for blobs, `visibility` those after which the messages of a
+    dead host are taken up again. Entering raises FunctionsHostError. What the host says goes to `log`.
+    """
+
+    def __init__(
+        self,
+        *,
+        app: Path,
+        port: int = 0,
+        environment: Mapping[str, str],
+        log: Path,
+        poll: float = 0.3,
+        visibility: int = 5,
+    ) -> None:
+        self._app = app
+        self._port = port
+        self._environment = dict(environment)
+        self._log = log
+        self._pace = ("--poll", str(poll), "--visibility", str(visibility))
+        self._socket: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._ending = threading.Event()
+        self._keeper: threading.Thread | None = None
+        self.restarts = 0
+        self.broken = ""
+
+    def __enter__(self) -> Self:
+        self._socket = _listen(self._port)
+        self._port = self._socket.getsockname()[1]
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._start()
+        self._keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        self._keeper.start()
+        try:
+            self._wait()
+        except FunctionsHostError:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where the HTTP triggers are."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the host that runs now."""
+        if self._child is None:
+            raise FunctionsHostError("The functions host is not running")
+        return self._child.pid
+
+    def calls(self) -> dict[str, Any]:
+        """What the host counts: invocations, its own storage calls, what is queued."""
+        answer: dict[str, Any] = requests.get(f"{self.url}/admin/host/calls", timeout=30).json()
+        return answer
+
+    def stop(self) -> None:
+        """End the host gracefully and let the port go."""
+        self._ending.set()
+        child = self._child
+        if child is not None:
+            if child.stdin is not None:
+                child.stdin.close()
+            child.terminate()
+            try:
+                child.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        if self._keeper is not None:
+            self._keeper.join()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _start(self) -> None:
+        if self._socket is None:
+            raise FunctionsHostError("The functions host has no socket: enter the context first")
+        with self._log.open("ab") as log:
+            self._child = subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own code
+                [
+                    *(sys.executable, "-m", "local.host", "--root", str(self._app), *self._pace),
+                    *("--fd", str(self._socket.fileno()), "--stop-with-stdin"),
+                ],
+                cwd=_ROOT,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=(self._socket.fileno(),),
+                start_new_session=True,  # Ctrl-C is for us; the child ends when we let go of its input
+            )
+
+    def _keep(self) -> None:
+        """Start the host again whenever it dies, unless it does nothing else."""
+        quick = 0
+        while not self._ending.is_set():
+            began = time.monotonic()
+            child = self._child
+            if child is None:
+                return
+            code = child.wait()
+            if self._ending.is_set():
+                return
+            quick = quick + 1 if time.monotonic() - began < _QUICK_DEATH else 0
+            if quick >= _MOST_QUICK_DEATHS:
+                self.broken = f"the functions host keeps dying (exit code {code}): {self._last_words()}"
+                return
+            self.restarts += 1
+            _LOG.warning("the functions host died (exit code %s); it is started again", code)
+            self._start()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self.broken:
+                raise FunctionsHostError(self.broken)
+            try:
+                # The socket listens already: the call waits until the host takes it.
+                requests.get(f"{self.url}/admin/host/status", timeout=5).raise_for_status()
+            except requests.RequestException:
+                time.sleep(0.05)
+            else:
+                return
+        raise FunctionsHostError(f"the functions host did not answer in {_START_SECONDS} s: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        return self._log.read_text(errors="replace").strip()[-2000:] or f"it said nothing in {self._log}"
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError as error:
+        listening.close()
+        raise FunctionsHostError(
+            f"port {port} for the functions host is taken ({error.strerror}): stop what listens there "
+            "or choose others with --free-ports"
+        ) from error
+    listening.listen(_BACKLOG)
+    return listening

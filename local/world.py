@@ -1,0 +1,118 @@
+"""The local world: Azurite, the catalog and the functions host together, and the note that tells where they are."""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from local.azurite import USUAL_PORTS, Azurite
+from local.catalog import CatalogServer
+from local.functions import FunctionsHost
+from local.stamp import BUILD
+
+ROOT = Path(__file__).parents[1]
+"""The project: what is deployed to Azure as the functions' app."""
+
+HOME = BUILD / "world"
+"""Where the usual world keeps its data; it may be deleted while no world runs."""
+
+_NOTE = "world.json"
+_RECEIVER_PORT = 7071
+_CATALOG_PORT = 21000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningWorld:
+    """Where a world can be reached; `environment` holds the settings of its functions."""
+
+    pid: int
+    receiver_url: str
+    catalog_url: str
+    catalog_token: str
+    environment: Mapping[str, str]
+
+
+class World:
+    """Everything that Throughline needs on one machine, as a context manager.
+
+    `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
+    added to those of the functions. Entering raises AzuriteError, NodeError, CatalogStartError or FunctionsHostError,
+    each with one sentence. All of it ends with the block and with this process.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path = HOME,
+        usual_ports: bool = True,
+        settings: Mapping[str, str] | None = None,
+        app: Path = ROOT,
+    ) -> None:
+        self.home = home
+        self._usual_ports = usual_ports
+        self._settings = dict(settings or {})
+        self._app = app
+        self._parts = contextlib.ExitStack()
+        self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
+        self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
+        self.functions: FunctionsHost
+
+    def __enter__(self) -> Self:
+        self.home.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as parts:
+            parts.enter_context(self.azurite)
+            parts.enter_context(self.catalog)
+            self.functions = parts.enter_context(
+                FunctionsHost(
+                    port=_RECEIVER_PORT if self._usual_ports else 0,
+                    environment={**os.environ, **self.environment},
+                    log=self.home / "functions.log",
+                    app=self._app,
+                )
+            )
+            note = self.home / _NOTE
+            note.touch(mode=0o600)
+            note.write_text(json.dumps(asdict(self.running)))
+            parts.callback(note.unlink, missing_ok=True)
+            self._parts = parts.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parts.close()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of the functions."""
+        return {
+            "AzureWebJobsStorage": self.azurite.connection_string,
+            "THROUGHLINE_CATALOG_ENDPOINT": self.catalog.endpoint,
+            "THROUGHLINE_CATALOG_TOKEN": self.catalog.token,
+            **self._settings,
+        }
+
+    @property
+    def running(self) -> RunningWorld:
+        """Where it can be reached."""
+        return RunningWorld(
+            pid=os.getpid(),
+            receiver_url=self.functions.url,
+            catalog_url=self.catalog.url,
+            catalog_token=self.catalog.token,
+            environment=self.environment,
+        )
+
+
+def running_world(home: Path = HOME) -> RunningWorld | None:
+    """The world that runs on this machine with its data in `home`, if there is one."""
+    try:
+        found = RunningWorld(**json.loads((home / _NOTE).read_text()))
+        os.kill(found.pid, 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return found
