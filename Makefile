@@ -1,0 +1,68 @@
+# Everything a person does with this project. `make help` lists it.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up test lint types tests capture bench lock format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
+
+demo: $(READY) ## Run the example jobs on real Spark and show the lineage that comes out
+	@$(BIN)/throughline demo $(ARGS)
+
+up: $(READY) ## Keep the local world running, and print the Spark settings that report to it
+	@$(BIN)/throughline up $(ARGS)
+
+test: lint types tests ## Lint, types and all tests: what CI runs
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+capture: $(READY) ## Run the scenarios on real Spark and keep their events under tests/golden
+	$(BIN)/python -m local.capture $(ARGS)
+
+bench: $(READY) ## Measure: ratios taken in one run, also written to build/bench.json
+	$(BIN)/python -m bench $(ARGS)
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
+	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt; do \
+	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
+
+clean: ## Delete what was built, and the local world's data
+	rm -rf build .venv
+
+$(BIN)/uv: requirements/uv.txt
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 is needed: install it, or say where it is with make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/azurite/package-lock.json
+	@echo "installing Python packages (the first time takes a minute: PySpark is large)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@echo "looking for Java and Node, installing Azurite and the functions runtime"
+	@$(BIN)/python -m local.java
+	@$(BIN)/python -m local.node
+	@$(BIN)/python -m local.azurite install
+	@$(BIN)/python -m local.host install
+	@touch $@
