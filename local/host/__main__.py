@@ -1,0 +1,98 @@
+"""`python -m local.host`: run a function.json app, or `python -m local.host install` its runtime."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from local.host import logs, runtime
+from local.host.settings import AppError
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m local.host", description=__doc__)
+    parser.add_argument("action", nargs="?", choices=["run", "install"], default="run")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the app: the folder of host.json")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--port", type=int, default=7071, help="listen here on 127.0.0.1; 0 takes a free one")
+    where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
+    parser.add_argument("--workers", type=int, default=8, help="how many functions without async run at once")
+    parser.add_argument("--poll", type=float, default=10.0, help="seconds between scans for blobs")
+    parser.add_argument(
+        "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
+    )
+    parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
+    parser.add_argument("--grace", type=float, default=10.0, help="seconds for what runs when asked to end")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
+    parser.add_argument("--verbose", action="store_true", help="all records, with tracebacks")
+    return parser.parse_args()
+
+
+def _listen(options: argparse.Namespace) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", options.port))
+    except OSError as error:
+        raise AppError(
+            [f"port {options.port} is taken ({error.strerror}): stop what listens there or give --port"]
+        ) from error
+    listening.listen(2048)
+    return listening
+
+
+async def _run(options: argparse.Namespace) -> bool:
+    root = options.root.resolve()
+    listening = _listen(options)
+    # Imported only now: they take most of the start, and a busy port should be told at once.
+    from local.host.blobs import Pace  # noqa: PLC0415
+    from local.host.index import read_host_json  # noqa: PLC0415
+    from local.host.serve import Host, Options  # noqa: PLC0415
+    from local.host.settings import load_local_settings  # noqa: PLC0415
+
+    load_local_settings(root)
+    config = read_host_json(root)
+    logs.set_up(level=config.log_level, verbose=options.verbose)
+    pace = Pace(poll=options.poll, visibility=options.visibility, retry=options.retry)
+    host = Host(Options(root=root, threads=options.workers, grace=options.grace, pace=pace), config)
+    await host.load()
+    sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
+    sys.stdout.flush()
+    return await host.serve(listening)
+
+
+def _stop_with_stdin() -> None:
+    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the command line and return the exit status: 0, or 2 for an app that can't be run."""
+    options = _arguments()
+    if options.stop_with_stdin:
+        threading.Thread(target=_stop_with_stdin, daemon=True).start()
+    try:
+        if options.action == "install":
+            sys.stdout.write(f"{runtime.install()}\n")
+            return 0
+        ended = asyncio.run(_run(options))
+    except (AppError, runtime.RuntimeInstallError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if not ended:
+        logging.shutdown()
+        os._exit(1)  # Python can't end a thread: what still runs would keep the process for ever
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

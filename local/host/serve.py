@@ -1,0 +1,150 @@
+"""Put the parts together and run them until a signal."""
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.metadata
+import os
+import signal
+import socket
+import time
+from collections.abc import Coroutine, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from local.host.blobs import BlobHost, Pace
+from local.host.index import Function, HostConfig, read_functions
+from local.host.logs import logger
+from local.host.routes import make_routes
+from local.host.timers import Timer
+from local.host.web import Web
+from local.host.worker import Worker
+
+_KEEP_ALIVE_SECONDS = 75  # longer than the pools of the usual clients keep a connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run: `threads` for functions without `async`, `grace` seconds for what runs when the end is asked for."""
+
+    root: Path
+    threads: int = 8
+    grace: float = 10.0
+    pace: Pace = field(default_factory=Pace)
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to us: uvicorn's own handling ends the process by the signal instead of with status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class Host:
+    """One app, loaded: call `load` (AppError says what is wrong with it), then `serve`."""
+
+    def __init__(self, options: Options, config: HostConfig) -> None:
+        self._options, self._config = options, config
+        self._begun = time.monotonic()
+        self._worker = Worker()
+        self._host_id = _host_id(options.root)
+        self._functions: tuple[Function, ...] = ()
+        self._blobs: BlobHost | None = None
+        self._timers: list[Timer] = []
+        self._server: _Server | None = None
+
+    async def load(self) -> None:
+        """Check and import all functions."""
+        self._functions = read_functions(self._options.root)
+        routes = make_routes(self._of("httpTrigger"), self._config)
+        self._timers = [Timer(function, self._worker) for function in self._of("timerTrigger")]
+        await self._worker.load(self._options.root, self._functions, self._options.threads)
+        if blob_functions := self._of("blobTrigger"):
+            self._blobs = BlobHost(
+                blob_functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
+            )
+        pages = {"/admin/host/status": self._status, "/admin/host/calls": self._calls}
+        config = uvicorn.Config(
+            Web(self._worker, routes, pages),
+            lifespan="off",
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(self._options.grace),
+        )
+        self._server = _Server(config)
+
+    async def serve(self, listening: socket.socket) -> bool:
+        """Run until SIGTERM or SIGINT, then end what runs; False when it did not end within the grace."""
+        assert self._server is not None  # noqa: S101 -- load() came first
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        web = asyncio.create_task(self._server.serve([listening]))
+        parts: list[Coroutine[Any, Any, None]] = [timer.run() for timer in self._timers]
+        if self._blobs is not None:
+            parts.append(self._blobs.run())
+        tasks = [asyncio.create_task(part) for part in parts]
+        logger.info("serving %s functions as %s", len(self._functions), self._host_id)
+        waiting = asyncio.create_task(stop.wait())
+        await asyncio.wait([web, waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)  # a second one ends us at once
+        self._server.should_exit = True
+        for task in (waiting, *tasks):
+            task.cancel()
+        ends = [timer.finish() for timer in self._timers]
+        if self._blobs is not None:
+            ends.append(self._blobs.finish())
+        try:
+            async with asyncio.timeout(self._options.grace):
+                results = await asyncio.gather(web, *tasks, return_exceptions=True)
+                await asyncio.gather(*ends)
+                await self._worker.stop()
+        except TimeoutError:
+            logger.error("after %s s still running: %s", self._options.grace, dict(+self._worker.running))
+            return False
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return True
+
+    def _of(self, trigger: str) -> tuple[Function, ...]:
+        return tuple(function for function in self._functions if function.trigger.type == trigger)
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "id": self._host_id,
+            "state": "Running",
+            "version": f"local, runtime {importlib.metadata.version('azure-functions-runtime-v1')}",
+            "processId": os.getpid(),
+            "processUptime": round((time.monotonic() - self._begun) * 1000),
+            "functions": [function.name for function in self._functions],
+        }
+
+    def _calls(self) -> dict[str, Any]:
+        blobs = self._blobs
+        return {
+            "invocations": {function.name: dict(self._worker.results[function.name]) for function in self._functions},
+            "storage": dict(blobs.calls) if blobs else {},
+            "in_flight": self._worker.running.total(),
+            "running": dict(+self._worker.running),
+            "queued": blobs.queued if blobs else 0,
+            "scans": dict(blobs.scans) if blobs else {},
+            "poisoned": blobs.poisoned if blobs else 0,
+        }
+
+
+def _host_id(root: Path) -> str:
+    """Return the id that receipts and queue are kept under: the setting of the real host, or one of the folder's."""
+    given = os.environ.get("AzureFunctionsWebHost__hostid")  # noqa: SIM112 -- spelled as the real host spells it
+    return given or f"local-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"

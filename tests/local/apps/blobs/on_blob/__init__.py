@@ -1,0 +1,26 @@
+"""Notes each call in the file CALLS; the blob's content says what to do: fail, or sleep so many seconds."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import azure.functions as func
+
+
+def main(blob: func.InputStream) -> None:
+    content = blob.read().decode()
+    note("begin", blob, content)
+    if content == "fail":
+        message = "told to fail"
+        raise ValueError(message)
+    if content.startswith("sleep "):
+        time.sleep(float(content.removeprefix("sleep ")))
+    note("end", blob, content)
+
+
+def note(what: str, blob: func.InputStream, content: str) -> None:
+    line = {"what": what, "name": blob.name, "length": blob.length, "uri": blob.uri, "content": content}
+    line |= {"metadata": blob.metadata, "type": blob.blob_properties["ContentType"]}
+    with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
+        calls.write(json.dumps(line) + "\n")

@@ -1,0 +1,21 @@
+"""Notes when it begins and ends, and takes longer than its schedule leaves."""
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import azure.functions as func
+
+
+async def main(timer: func.TimerRequest) -> None:
+    note("begin", timer)
+    await asyncio.sleep(1.2)
+    note("end", timer)
+
+
+def note(what: str, timer: func.TimerRequest) -> None:
+    line = {"what": what, "at": time.time(), "past_due": timer.past_due, "next": timer.schedule_status["Next"]}
+    with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
+        calls.write(json.dumps(line) + "\n")

@@ -1,0 +1,21 @@
+"""Answers with what it was asked, as JSON, and 201."""
+
+import json
+
+import azure.functions as func
+
+
+async def main(req: func.HttpRequest) -> func.HttpResponse:
+    seen = {
+        "method": req.method,
+        "body": req.get_body().decode(),
+        "header": req.headers.get("X-Sample"),
+        "query": dict(req.params),
+        "url": req.url,
+    }
+    return func.HttpResponse(
+        json.dumps(seen),
+        status_code=201,
+        headers={"X-Answer": "yes", "Set-Cookie": "a=b; Path=/"},
+        mimetype="application/json",
+    )

@@ -1,0 +1,12 @@
+"""Takes half a second, blocking its thread."""
+
+import logging
+import time
+
+import azure.functions as func
+
+
+def main(req: func.HttpRequest) -> str:
+    logging.getLogger(__name__).info("slow on two\nlines for %s", req.method)
+    time.sleep(0.5)
+    return "slow"

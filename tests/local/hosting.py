@@ -1,0 +1,111 @@
+"""Run the functions host on a sample app, as a child process with a socket of ours."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+
+APPS = Path(__file__).parent / "apps"
+PROJECT = Path(__file__).parents[2]
+WAIT_SECONDS = 15
+
+
+@dataclass(slots=True, kw_only=True)
+class App:
+    """A sample app, its settings, and the socket that outlives its hosts."""
+
+    root: Path
+    env: dict[str, str]
+    scratch: Path
+    flags: tuple[str, ...] = ()
+    listening: socket.socket = field(default_factory=socket.socket)
+    hosts: list["RunningHost"] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """Where its hosts answer."""
+        return f"http://127.0.0.1:{self.listening.getsockname()[1]}"
+
+    def start(self) -> "RunningHost":
+        """Start a host on the socket; a request waits in the socket until it is up."""
+        log = self.scratch / f"host{len(self.hosts)}.log"
+        number, fast = str(self.listening.fileno()), ("--poll", "0.2", "--visibility", "2")
+        with log.open("wb") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "local.host", "--root", self.root, "--fd", number, *fast, *self.flags],
+                cwd=PROJECT,
+                env={**os.environ, **self.env, "CALLS": str(self.scratch / "calls")},
+                pass_fds=(self.listening.fileno(),),
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        host = RunningHost(process=process, log=log)
+        self.hosts.append(host)
+        return host
+
+    def get(self, path: str) -> Any:
+        """Return the JSON that a path answers with."""
+        return requests.get(f"{self.url}{path}", timeout=WAIT_SECONDS).json()
+
+    def notes(self, *what: str) -> list[dict[str, Any]]:
+        """Return what the functions noted, only these kinds."""
+        path = self.scratch / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [note for note in map(json.loads, lines) if note["what"] in what]
+
+    def ended(self, times: int) -> bool:
+        """Tell whether the functions have noted an end so many times."""
+        return len(self.notes("end")) == times
+
+    def scanned(self, times: int = 2) -> bool:
+        """Wait until the first function has scanned so many more times; use it to see that nothing more happens."""
+        begun = next(iter(self.get("/admin/host/calls")["scans"].values()), 0)
+        return wait_for(lambda: next(iter(self.get("/admin/host/calls")["scans"].values()), 0) >= begun + times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningHost:
+    """A host's process and what it logged."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(WAIT_SECONDS)
+
+
+@contextlib.contextmanager
+def sample(name: str, scratch: Path, *flags: str, **env: str) -> Iterator[App]:
+    """Give a sample app with an open socket; its hosts are killed at the end."""
+    app = App(root=APPS / name, env=env, scratch=scratch, flags=flags)
+    with app.listening:
+        app.listening.bind(("127.0.0.1", 0))
+        app.listening.listen(128)
+        try:
+            yield app
+        finally:
+            for host in app.hosts:
+                host.process.kill()
+                host.process.wait()
+
+
+def wait_for(true: Callable[[], object]) -> bool:
+    """Wait until something is true; False after a while."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

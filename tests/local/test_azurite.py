@@ -1,0 +1,129 @@
+"""The Azurite launcher: three services, clear errors, nothing left behind."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from local.azurite import Azurite, AzuriteError, install
+from local.node import NodeTools, find_node, missing_requirement
+from local.stamp import install_once
+from tests.local.hosting import PROJECT, wait_for
+
+pytestmark = pytest.mark.azurite
+
+
+def test_three_services_answer(azurite: Azurite, unique: str) -> None:
+    """Under one connection string."""
+    with BlobServiceClient.from_connection_string(azurite.connection_string) as blobs:
+        blobs.create_container(unique).upload_blob("a", b"content")
+        assert blobs.get_blob_client(unique, "a").download_blob().readall() == b"content"
+    with TableServiceClient.from_connection_string(azurite.connection_string) as tables:
+        tables.create_table(unique).create_entity({"PartitionKey": "p", "RowKey": "r"})
+        assert [row["RowKey"] for row in tables.get_table_client(unique).list_entities()] == ["r"]
+
+
+def test_a_location_keeps_everything(tmp_path: Path) -> None:
+    """Over a stop and a start; and nobody listens after the stop."""
+    with Azurite(location=tmp_path / "store") as first, open_blobs(first) as blobs:
+        port = first.ports["blob"]
+        blobs.create_container("kept").upload_blob("a", b"content")
+    assert not listens(port)
+    with Azurite(location=tmp_path / "store") as second, open_blobs(second) as blobs:
+        assert blobs.get_blob_client("kept", "a").download_blob().readall() == b"content"
+
+
+def open_blobs(azurite: Azurite) -> BlobServiceClient:
+    """Return a client for its blobs."""
+    return BlobServiceClient.from_connection_string(azurite.connection_string)
+
+
+def test_a_busy_port_is_named(azurite: Azurite) -> None:
+    """Together with its service and what to do; nothing is started."""
+    port = azurite.ports["queue"]
+    again = Azurite(ports={"queue": port})
+    with pytest.raises(AzuriteError, match=rf"port {port} for Azurite's queue service is taken .* choose another port"):
+        again.__enter__()
+    with pytest.raises(RuntimeError, match="not running"):
+        again.pid  # noqa: B018 -- the property raises
+
+
+def test_azurite_that_does_not_come_up_says_why(tmp_path: Path) -> None:
+    """Its own words are in the error."""
+    (tmp_path / "__azurite_db_blob__.json").write_text("this is no database")
+    with pytest.raises(AzuriteError, match=r"Azurite ended at once; it said: (.|\n)*JSON"):
+        Azurite(location=tmp_path).__enter__()
+
+
+def test_it_ends_with_a_killed_parent() -> None:
+    """Also when the parent had no time to end it."""
+    script = (
+        "import time; from local.azurite import Azurite; running = Azurite().__enter__(); "
+        "print(running.ports['blob'], flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        port = int(parent.stdout.readline())
+        assert listens(port)
+        parent.send_signal(signal.SIGKILL)
+    assert wait_for(lambda: not listens(port))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_runs_one_until_a_signal(number: signal.Signals) -> None:
+    """It prints the connection string first."""
+    command = [sys.executable, "-m", "local.azurite", "--free-ports"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        words = running.stdout.readline()
+        assert words.startswith("DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;")
+        port = int(words.partition("BlobEndpoint=http://127.0.0.1:")[2].partition("/")[0])
+        assert listens(port)
+        running.send_signal(number)
+        assert running.wait(20) == 0
+    assert not listens(port)
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody takes connections there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_second_install_does_nothing() -> None:
+    """It does not even look for npm: there is none under this name."""
+    assert install(NodeTools(node=Path("none"), npm=("no-such-npm",))).is_file()
+
+
+def test_something_is_made_anew_when_its_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it is left alone; when making it fails, the old one stays."""
+    monkeypatch.setattr("local.stamp.BUILD", tmp_path / "build")
+    source, made = tmp_path / "source", list[Path]()
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        (folder / "made").write_text(source.read_text())
+        if source.read_text() == "bad":
+            raise RuntimeError("told to fail")
+
+    for content, times in (("one", 1), ("one", 1), ("two", 2)):
+        source.write_text(content)
+        assert (install_once("thing", (source,), make) / "made").read_text() == content
+        assert len(made) == times
+    source.write_text("bad")
+    with pytest.raises(RuntimeError, match="told to fail"):
+        install_once("thing", (source,), make)
+    assert (tmp_path / "build" / "thing" / "made").read_text() == "two"
+
+
+def test_node_is_found() -> None:
+    """And nothing more is needed where it is."""
+    tools = find_node()
+    version = subprocess.run([*tools.npm, "--version"], capture_output=True, text=True, check=True).stdout
+    assert int(version.partition(".")[0]) >= 9
+    assert missing_requirement() is None

@@ -1,0 +1,227 @@
+"""Blob triggers on the local functions host, with a real Azurite."""
+
+import base64
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import ContainerClient, ContentSettings
+
+from local.azurite import Azurite
+from local.host.index import read_functions
+from local.host.scan import Trigger
+from local.host.storage import Storage
+from tests.local.hosting import App, sample, wait_for
+
+pytestmark = pytest.mark.azurite
+
+
+@pytest.fixture
+def app(azurite: Azurite, unique: str, tmp_path: Path) -> Iterator[App]:
+    """Give the sample app with a blob trigger, not yet started."""
+    settings = {
+        "AzureWebJobsStorage": azurite.connection_string,
+        "CONTAINER": unique,
+        "AzureFunctionsWebHost__hostid": f"host-{unique}",
+    }
+    with sample("blobs", tmp_path, **settings) as app:
+        yield app
+
+
+@pytest.fixture
+def container(azurite: Azurite, unique: str) -> Iterator[ContainerClient]:
+    """Give the watched container."""
+    with ContainerClient.from_connection_string(azurite.connection_string, unique) as client:
+        client.create_container()
+        yield client
+
+
+@pytest.fixture
+def storage(azurite: Azurite) -> Storage:
+    """Give the account's queues."""
+    return Storage(azurite.connection_string, Counter())
+
+
+def names(app: App, what: str) -> list[str]:
+    """Return the blobs that functions have begun or ended with."""
+    return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
+
+
+def test_every_blob_is_seen_once(app: App, container: ContainerClient) -> None:
+    """Old ones and new ones, with name, length, address, properties and metadata; others are left alone."""
+    kind = ContentSettings(content_type="text/special")
+    container.upload_blob("in/a b/ü%41.txt", b"hello", metadata={"who": "me"}, content_settings=kind)
+    container.upload_blob("in/other.json", b"no")
+    container.upload_blob("elsewhere/in/x.txt", b"no")
+    app.start()
+    assert wait_for(lambda: len(app.notes("end")) == 1)
+    for number in range(40):
+        container.upload_blob(f"in/{number}.txt", b"x")
+    assert wait_for(lambda: len(app.notes("end")) >= 41)
+    assert app.scanned()
+    assert names(app, "begin") == sorted(["ü%41.txt", *(f"{number}.txt" for number in range(40))])
+    assert app.notes("end")[0] == {
+        "what": "end",
+        "name": f"{container.container_name}/in/a b/ü%41.txt",
+        "length": 5,
+        "uri": container.get_blob_client("in/a b/ü%41.txt").url,
+        "content": "hello",
+        "metadata": {"who": "me"},
+        "type": "text/special",
+    }
+    calls = app.get("/admin/host/calls")
+    assert calls["invocations"] == {"on_blob": {"ok": 41, "failed": 0}}
+    assert (calls["in_flight"], calls["queued"], calls["poisoned"]) == (0, 0, 0)
+    kinds = ("put message", "get blob", "delete message", "put blob")
+    assert [calls["storage"][kind] for kind in kinds] == [41] * 4
+
+
+def test_an_overwritten_blob_is_seen_again_and_receipts_don_t_pile_up(
+    app: App, container: ContainerClient, azurite: Azurite
+) -> None:
+    """The receipt of the old version goes, and so does that of a deleted blob."""
+    receipts = ContainerClient.from_connection_string(azurite.connection_string, "azure-webjobs-hosts")
+    prefix = f"blobreceipts/host-{container.container_name}/Host.Functions.on_blob/"
+    app.start()
+    with receipts:
+        for times, content in ((1, b"one"), (2, b"two")):
+            container.upload_blob("in/a.txt", content, overwrite=True)
+            assert wait_for(partial(app.ended, times))
+        assert [note["content"] for note in app.notes("end")] == ["one", "two"]
+        etag = container.get_blob_client("in/a.txt").get_blob_properties().etag
+        assert app.scanned()
+        expected = [f'{prefix}"{etag.strip(chr(34))}"/{container.container_name}/in/a.txt']
+        assert [blob.name for blob in receipts.list_blobs(prefix)] == expected
+        container.delete_blob("in/a.txt")
+        assert app.scanned()
+        assert not list(receipts.list_blobs(prefix))
+    assert len(app.notes("begin")) == 2
+
+
+def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> None:
+    """Also what it saw just before it was asked to end; only a new blob fires."""
+    for number in range(30):
+        container.upload_blob(f"in/{number}.txt", b"x")
+    host = app.start()
+    assert wait_for(lambda: len(app.notes("end")) >= 5)
+    assert host.end() == 0
+    app.start()
+    container.upload_blob("in/new.txt", b"x")
+    assert wait_for(lambda: len(set(names(app, "end"))) == 31)
+    assert app.scanned()
+    assert names(app, "end") == sorted(["new.txt", *(f"{number}.txt" for number in range(30))])
+
+
+def test_a_failing_blob_is_tried_again_and_then_poisoned(
+    app: App, container: ContainerClient, storage: Storage
+) -> None:
+    """After poisonBlobThreshold tries its message lies in the poison queue; others are not held up."""
+    app.start()
+    container.upload_blob("in/bad.txt", b"fail")
+    container.upload_blob("in/good.txt", b"x")
+    assert wait_for(lambda: app.get("/admin/host/calls")["poisoned"] == 1)
+    assert names(app, "begin") == ["bad.txt", "bad.txt", "good.txt"]
+    calls = app.get("/admin/host/calls")
+    assert calls["invocations"] == {"on_blob": {"ok": 1, "failed": 2}}
+    poison = [message.json() for message in storage.get_messages("webjobs-blobtrigger-poison", 32, 1)]
+    (mine,) = [message for message in poison if message["ContainerName"] == container.container_name]
+    assert mine["BlobName"] == "in/bad.txt"
+    assert mine["FunctionId"] == "Host.Functions.on_blob"
+    log = app.hosts[0].log.read_text()
+    assert "try=1/2 failed: ValueError('told to fail')" in log
+    assert "try=2/2 failed: ValueError('told to fail')" in log
+
+
+def test_a_killed_host_s_blobs_are_seen_again(app: App, container: ContainerClient) -> None:
+    """Soon after the restart, and what had ended before is not."""
+    host = app.start()
+    container.upload_blob("in/done.txt", b"x")
+    assert wait_for(lambda: app.scanned(1) and names(app, "end") == ["done.txt"])
+    container.upload_blob("in/cut.txt", b"sleep 0.8")
+    assert wait_for(lambda: names(app, "begin") == ["cut.txt", "done.txt"])
+    host.end(signal.SIGKILL)
+    app.start()
+    assert wait_for(lambda: names(app, "end") == ["cut.txt", "done.txt"])
+    assert names(app, "begin") == ["cut.txt", "cut.txt", "done.txt"]
+
+
+def test_several_run_at_once_and_long_ones_are_held(app: App, container: ContainerClient) -> None:
+    """As many as host.json allows, and one that takes longer than the visibility of its message runs once."""
+    container.upload_blob("in/long.txt", b"sleep 3.2")
+    for number in range(5):
+        container.upload_blob(f"in/{number}.txt", b"sleep 1")
+    host = app.start()
+    assert wait_for(lambda: len(app.notes("begin")) == 6)
+    assert not app.notes("end")
+    assert wait_for(lambda: len(app.notes("end")) == 5)
+    assert host.end() == 0, "it waits for the long one"
+    assert [note["what"] for note in app.notes("begin", "end")] == ["begin"] * 6 + ["end"] * 6
+
+
+def test_messages_that_no_blob_answers_to_are_dropped(app: App, container: ContainerClient, storage: Storage) -> None:
+    """A vanished blob, an old version, a function that left; a message of nobody's is poisoned."""
+    queue = f"azure-webjobs-blobtrigger-host-{container.container_name}"
+    container.upload_blob("in/now.txt", b"x")
+    storage.create_queue(queue)
+    message = {"FunctionId": "Host.Functions.on_blob", "BlobName": "in/now.txt", "ETag": '"0x1"'}
+    for change in ({}, {"BlobName": "in/gone.txt"}, {"FunctionId": "Host.Functions.gone"}):
+        storage.put_message(queue, message | change)
+    storage.put_raw_message(queue, base64.b64encode(json.dumps([1]).encode()).decode())
+    app.start()
+    assert wait_for(lambda: names(app, "end") == ["now.txt"])
+    assert app.scanned()
+    assert wait_for(lambda: storage.count_messages(queue) == 0)
+    calls = app.get("/admin/host/calls")
+    assert calls["invocations"] == {"on_blob": {"ok": 1, "failed": 0}}
+    assert (calls["queued"], calls["poisoned"]) == (0, 1)
+    assert "Host.Functions.gone is not in this app any more" in app.hosts[0].log.read_text()
+
+
+def test_storage_may_be_away_at_first(tmp_path: Path) -> None:
+    """The host answers meanwhile, says so in its log, and goes on when storage comes."""
+    with Azurite() as gone:
+        settings = {"AzureWebJobsStorage": gone.connection_string, "CONTAINER": "later"}
+    with sample("blobs", tmp_path, **settings) as app:
+        host = app.start()
+        assert app.get("/admin/host/status")["state"] == "Running"
+        assert wait_for(lambda: "no answer from" in host.log.read_text())
+        with Azurite(ports=gone.ports) as back:
+            with ContainerClient.from_connection_string(back.connection_string, "later") as container:
+                container.create_container()
+                container.upload_blob("in/a.txt", b"x")
+            assert wait_for(lambda: names(app, "end") == ["a.txt"])
+            assert host.end() == 0
+    assert "sig=" not in host.log.read_text()
+
+
+def test_new_blobs_are_found_by_a_look_at_the_last_names(
+    azurite: Azurite, unique: str, storage: Storage, tmp_path: Path
+) -> None:
+    """Where a scan of everything takes long: new versions behind the watermark, and what went there."""
+    folder = tmp_path / "fn"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    binding = {"type": "blobTrigger", "direction": "in", "name": "blob", "path": f"{unique}/{{name}}"}
+    (folder / "function.json").write_text(json.dumps({"bindings": [binding]}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AzureWebJobsStorage", azurite.connection_string)
+        (function,) = read_functions(tmp_path)
+    trigger = Trigger(function, storage, "host")
+    storage.create_container(unique)
+    for number in range(1000, 1010):
+        storage.put_blob(unique, f"{number}")
+    assert trigger.watermark() == ""
+    found, gone = trigger.look()
+    assert ([name for name, _ in found], gone) == ([str(number) for number in range(1000, 1010)], set())
+    trigger.seen.update(found, ((str(number), '"0x1"') for number in range(2000, 2500)))
+    assert trigger.watermark() == "2250"
+    storage.put_blob(unique, "3000")
+    storage.put_blob(unique, "0001")
+    found, gone = trigger.look("2250")
+    assert [name for name, _ in found] == ["3000"]
+    assert {name for name, _ in gone} == {str(number) for number in range(2251, 2500)}
+    assert [name for name, _ in trigger.look()[0]] == ["0001", "3000"]

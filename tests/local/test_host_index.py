@@ -1,0 +1,197 @@
+"""What the host says of an app that can't be run: every problem, one sentence each, before anything starts."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.host.index import HostConfig, read_functions, read_host_json
+from local.host.routes import find_route, make_routes
+from local.host.scan import Pattern
+from local.host.settings import AppError, expand, load_local_settings
+from tests.local.hosting import APPS, PROJECT
+
+BLOB = {"type": "blobTrigger", "direction": "in", "name": "blob", "path": "events/{name}"}
+HTTP = {"type": "httpTrigger", "direction": "in", "name": "req"}
+TIMER = {"type": "timerTrigger", "direction": "in", "name": "timer", "schedule": "0 * * * * *"}
+
+
+def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -> Path:
+    """Write a function folder and return its app's root."""
+    folder = root / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "function.json").write_text(json.dumps({"bindings": bindings} | properties))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("bindings", "problem"),
+    [
+        ([], "a function has exactly one trigger, this has 0"),
+        ([HTTP, TIMER], "a function has exactly one trigger, this has 2"),
+        ([HTTP, HTTP | {"type": "http", "direction": "out"}], "two bindings have the same name"),
+        ([HTTP, {"type": "queue", "direction": "out", "name": "q"}], "binding 'q': type 'queue' is not known here"),
+        ([HTTP | {"direction": "out"}], "binding 'req': \"direction\" must be 'in' for httpTrigger, not 'out'"),
+        ([HTTP | {"authLevel": "secret"}], "binding 'req': \"authLevel\" must be one of anonymous, function, admin"),
+        ([HTTP | {"name": ""}], "binding '': \"name\" is missing"),
+        ([TIMER | {"schedule": ""}], "binding 'timer': 'schedule' is missing, timerTrigger needs it"),
+        ([TIMER | {"schedule": "%NOWHERE%"}], "binding 'timer': schedule names %NOWHERE%, which is no app setting"),
+        ([BLOB | {"path": None}], "binding 'blob': 'path' is missing, blobTrigger needs it"),
+        ([BLOB | {"path": "{container}/x"}], "binding 'blob': \"path\" must begin with the name of a container"),
+        ([BLOB | {"source": "Push"}], "binding 'blob': \"source\" must be one of LogsAndContainerScan, EventGrid"),
+        ([BLOB | {"connection": "Lake"}], "binding 'blob': the app setting Lake is missing"),
+        ([BLOB | {"connection": "Ident"}], "binding 'blob': the setting Ident__… uses an identity"),
+    ],
+)
+def test_problems_of_function_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bindings: list[dict[str, Any]], problem: str
+) -> None:
+    """Each is told with the folder, the binding and what would be right."""
+    monkeypatch.setenv("AzureWebJobsStorage", "UseDevelopmentStorage=true")
+    monkeypatch.setenv("Ident__accountName", "lake")
+    with pytest.raises(AppError) as error:
+        read_functions(write(tmp_path, "one", *bindings))
+    assert len(error.value.problems) == 1
+    assert error.value.problems[0].startswith(f"one/function.json: {problem}")
+
+
+def test_all_problems_come_at_once(tmp_path: Path) -> None:
+    """Over all functions: a missing script, JSON that is none, and a missing list."""
+    write(tmp_path, "a", HTTP, scriptFile="main.py")
+    (write(tmp_path, "b", HTTP) / "b" / "function.json").write_text("{")
+    (write(tmp_path, "c", HTTP) / "c" / "function.json").write_text("{}")
+    with pytest.raises(AppError) as error:
+        read_functions(tmp_path)
+    first, second, third = error.value.problems
+    assert first == "a/function.json: scriptFile 'main.py' does not exist"
+    assert second.startswith("b/function.json: can't be read as JSON:")
+    assert third == 'c/function.json: "bindings" must be a list of objects'
+
+
+def test_disabled_functions_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By function.json or by setting; an app without any is an error."""
+    write(tmp_path, "a", HTTP, disabled=True)
+    write(tmp_path, "b", HTTP)
+    assert [function.name for function in read_functions(tmp_path)] == ["b"]
+    monkeypatch.setenv("AzureWebJobs.b.Disabled", "true")
+    with pytest.raises(AppError, match="no function in"):
+        read_functions(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{}", 'host.json: "version" must be "2.0"'),
+        ("[]", "host.json: must hold a JSON object"),
+        (
+            '{"version": "2.0", "extensions": {"blobs": {"poisonBlobThreshold": "5"}}}',
+            "host.json: extensions.blobs.poisonBlobThreshold must be a whole number above 0, not '5'",
+        ),
+    ],
+)
+def test_problems_of_host_json(tmp_path: Path, content: str, problem: str) -> None:
+    """A missing file is one too."""
+    (tmp_path / "host.json").write_text(content)
+    with pytest.raises(AppError) as error:
+        read_host_json(tmp_path)
+    assert error.value.problems[0].endswith(problem)
+
+
+def test_local_settings_complete_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment has stays; %NAME% takes the value."""
+    monkeypatch.setenv("SET_OUTSIDE", "outside")
+    monkeypatch.setenv("SET_INSIDE", "gone after the test")
+    monkeypatch.delenv("SET_INSIDE")
+    values = {"SET_OUTSIDE": "inside", "SET_INSIDE": "inside"}
+    (tmp_path / "local.settings.json").write_text(json.dumps({"IsEncrypted": False, "Values": values}))
+    load_local_settings(tmp_path)
+    assert expand("a/%SET_OUTSIDE%/%SET_INSIDE%") == "a/outside/inside"
+    (tmp_path / "local.settings.json").write_text(json.dumps({"IsEncrypted": True, "Values": values}))
+    with pytest.raises(AppError, match="encrypted settings can't be read"):
+        load_local_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "blob", "found"),
+    [
+        ("c/{name}", "a/b.json", {"name": "a/b.json"}),
+        ("c", "a/b", {"name": "a/b"}),
+        ("c/in/{day}/{name}.gz", "in/2026/01/x.gz", {"day": "2026/01", "name": "x"}),
+        ("c/in/{name}.gz", "in/x.gz.tmp", None),
+        ("c/fixed.txt", "fixed.txt", {}),
+        ("c/fixed.txt", "fixed_txt", None),
+    ],
+)
+def test_blob_patterns(path: str, blob: str, found: dict[str, str] | None) -> None:
+    """A container, literals and names."""
+    assert Pattern(path).match(blob) == found
+
+
+@pytest.mark.parametrize(
+    ("route", "path", "found"),
+    [
+        ("a/{x}", "/api/a/1", {"x": "1"}),
+        ("a/{x?}", "/api/a", {}),
+        ("a/{*x}", "/api/a/b/c", {"x": "b/c"}),
+        ("a/{x}-{y}.json", "/api/a/p-q.json", {"x": "p", "y": "q"}),
+        ("a/{x:guid}", "/api/a/6F9619FF-8B86-D011-B42D-00CF4FC964FF", {"x": "6F9619FF-8B86-D011-B42D-00CF4FC964FF"}),
+        ("a/{x:guid}", "/api/a/1", None),
+    ],
+)
+def test_routes(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
+    """Templates as ASP.NET reads them."""
+    functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
+    answer = find_route(make_routes(functions, HostConfig()), "GET", path)
+    assert (answer[1] if answer else None) == found
+
+
+def test_fixed_routes_win(tmp_path: Path) -> None:
+    """Over those with parameters."""
+    write(tmp_path, "a", HTTP | {"route": "{any}"})
+    routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), HostConfig(route_prefix=""))
+    found = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
+    assert [answer[0].function.name for answer in found if answer] == ["b", "a"]
+
+
+@pytest.mark.parametrize("route", ["{x:regex}", "{x"])
+def test_routes_that_can_t_be_read(tmp_path: Path, route: str) -> None:
+    """Say which function has them."""
+    functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
+    with pytest.raises(AppError, match=r"one/function\.json: route"):
+        make_routes(functions, HostConfig())
+
+
+def run_host(*arguments: str | Path) -> tuple[int, str]:
+    """Run the command until it ends; return its status and its words."""
+    command = [sys.executable, "-m", "local.host", *arguments]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=20)
+    return done.returncode, done.stderr
+
+
+def test_functions_that_can_t_be_imported(tmp_path: Path) -> None:
+    """Microsoft's runtime finds them; the host says it in a line for each, and ends with status 2."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}')
+    write(tmp_path, "a", HTTP)
+    (tmp_path / "a" / "__init__.py").write_text("import no_such_module")
+    write(tmp_path, "b", HTTP)
+    (tmp_path / "b" / "__init__.py").write_text("def main(other): ...")
+    status, words = run_host("--root", tmp_path, "--port", "0")
+    assert status == 2
+    first, second = words.splitlines()[-2:]
+    assert first == "a: can't be loaded: ModuleNotFoundError: No module named 'no_such_module'."
+    assert second.startswith("b: can't be loaded: FunctionLoadError: cannot load the b function:")
+    assert "declared in Python but not in function.json: {'other'}" in second
+
+
+def test_a_busy_port_is_told() -> None:
+    """Which one, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, words = run_host("--root", APPS / "web", "--port", str(port))
+    assert status == 2
+    assert words.startswith(f"port {port} is taken (Address already in use): stop what listens there or give --port")

@@ -1,0 +1,47 @@
+"""Timer triggers: schedules, and functions that the host calls by them."""
+
+from datetime import UTC, datetime
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from local.host.timers import occurrences
+from tests.local.hosting import sample, wait_for
+
+START = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("* * * * * *", ["2026-01-31T23:59:59", "2026-02-01T00:00:00"]),
+        ("0 */5 * * * *", ["2026-02-01T00:00:00", "2026-02-01T00:05:00"]),
+        ("30 9 1,13 * * MON-FRI", ["2026-02-02T01:09:30", "2026-02-02T13:09:30"]),
+        ("00:00:05", ["2026-02-01T00:00:03", "2026-02-01T00:00:08"]),
+        ("1.12:00:00", ["2026-02-02T11:59:58", "2026-02-03T23:59:58"]),
+    ],
+)
+def test_occurrences(schedule: str, expected: list[str]) -> None:
+    """Six fields with the seconds first, or a span."""
+    assert [time.isoformat()[:19] for time in islice(occurrences(schedule, START), 2)] == expected
+
+
+@pytest.mark.parametrize("schedule", ["*/5 * * * *", "0 61 * * * *", "00:00:00", "hourly", "* * * * * * *"])
+def test_what_is_no_schedule(schedule: str) -> None:
+    """Five fields would be read as something else: refused."""
+    with pytest.raises(ValueError, match=r"six fields|Bad|longer"):
+        occurrences(schedule, START)
+
+
+def test_a_timer_fires_and_never_twice_at_once(tmp_path: Path) -> None:
+    """It takes longer than its schedule leaves: what falls into a run is left out. Another runs at the start."""
+    with sample("timers", tmp_path, SCHEDULE="*/1 * * * * *") as app:
+        host = app.start()
+        assert wait_for(lambda: len(app.notes("begin")) >= 2)
+        assert host.end() == 0, "it waits for the run that has begun"
+        notes = app.notes("begin", "end")
+        assert [note["what"] for note in notes] == ["begin", "end"] * (len(notes) // 2)
+        assert len(notes) >= 4
+        assert all(later["at"] >= earlier["at"] for earlier, later in pairwise(notes))
+        assert len(app.notes("start")) == 1
