@@ -5,7 +5,7 @@ The table `SETTINGS` is the whole list; docs and templates are checked against i
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -116,9 +116,9 @@ SETTINGS: tuple[Setting, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
-    """Either a connection string, or the end points and an identity."""
+    """Either a connection string (kept out of any print), or the end points and an identity."""
 
-    connection_string: str
+    connection_string: str = field(repr=False)
     blob_endpoint: str
     table_endpoint: str
     client_id: str
@@ -129,11 +129,8 @@ class CatalogSettings:
     """Where the catalog is, and how to get in. The token is kept out of any print."""
 
     endpoint: str
-    token: str
+    token: str = field(repr=False)
     client_id: str
-
-    def __repr__(self) -> str:
-        return f"CatalogSettings(endpoint={self.endpoint!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

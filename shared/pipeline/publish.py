@@ -6,7 +6,7 @@ the lease go, so that a mark made while it was leaving is not left lying.
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -29,15 +29,24 @@ _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """How to publish: entities in one call, seconds after which a call is certainly over, and what is written."""
+    """How to publish.
+
+    `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
+    columns that only decide are shown; `pause`: how long a catalog that is away is left alone; `now`: the clock.
+    """
 
     batch: int = 50
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
+    now: Callable[[], datetime] = _utc_now
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,15 +93,14 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
             worked = _drain(storage, catalog, how, lease, done)
         finally:
             lease.release()
-        if not worked or not _due(storage)[0]:
+        if not worked or not _due(storage, how.now())[0]:
             break
     return done
 
 
-def _due(storage: Storage) -> tuple[list[Dirty], bool]:
+def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
     """The processes that are due, and whether the catalog was being left alone."""
     found, until, _ = dirty_processes(storage)
-    now = datetime.now(UTC)
     if until and now < until:
         return [], False
     return [each for each in found if each.due <= now], until is not None
@@ -102,7 +110,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, lease: Lease, do
     """Publish until nothing is due. False when there was nothing to do or no way to go on."""
     worked, renewed = False, time.monotonic()
     while True:
-        due, was_paused = _due(storage)
+        due, was_paused = _due(storage, how.now())
         if not due:
             return worked
         for start in range(0, len(due), how.batch):
@@ -115,7 +123,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, lease: Lease, do
             except CatalogUnavailable as error:
                 done.error = str(error)
                 wait = max(how.pause, timedelta(seconds=error.after))
-                pause(storage, datetime.now(UTC) + wait, done.error[:_LONGEST_ERROR])
+                pause(storage, how.now() + wait, done.error[:_LONGEST_ERROR])
                 _LOG.warning("catalog unavailable pause=%ss dirty=%d error=%s", wait.seconds, len(due), error)
                 return False
         if was_paused:
@@ -129,7 +137,7 @@ def _publish_batch(
     plans = []
     for dirty in batch:
         plan = _plan(storage, how, dirty)
-        if plan.entry.may_still_land(datetime.now(UTC)):
+        if plan.entry.may_still_land(how.now()):
             done.postponed += 1
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
@@ -150,24 +158,24 @@ def _publish_batch(
             _write_alone(storage, catalog, how, plan, done)
 
 
-def current(storage: Storage, process: str, patience: Patience) -> Sum:
+def current(storage: Storage, process: str, how: Publishing) -> Sum:
     """A process (by key) as it should be now, added up from all that is on record of it."""
     contributions = tuple(_contributions(storage, process))
     runs = sorted({each.application_run for each in contributions})
     facts = {run: _facts(storage, run) for run in runs} if len(runs) > 1 else {}
-    return add_up(contributions, facts, now=datetime.now(UTC), patience=patience)
+    return add_up(contributions, facts, now=how.now(), patience=how.patience)
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
     for row in storage.scan(LEDGER):
-        process = current(storage, row.partition, how.patience).process
+        process = current(storage, row.partition, how).process
         if process:
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
 
 def _plan(storage: Storage, how: Publishing, dirty: Dirty) -> _Plan:
-    total = current(storage, dirty.process, how.patience)
+    total = current(storage, dirty.process, how)
     process = total.process
     return _Plan(
         dirty=dirty,
@@ -200,7 +208,7 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
     """Data sets first, since processes can only refer to what is there."""
     guids = _assets(catalog, plans)
     entities = [plan.entity for plan in plans if plan.entity]
-    until = datetime.now(UTC) + how.call_bound
+    until = how.now() + how.call_bound
     for plan, entity in zip(plans, entities, strict=True):
         note(storage, _entry(plan, entity, state="writing", until=until))
     written = catalog.write_processes(entities, guids)
@@ -238,7 +246,7 @@ def _entry(plan: _Plan, entity: ProcessEntity, *, state: str, guid: str = "", un
 
 def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: _Plan) -> None:
     """Take a process away that nothing speaks for any more."""
-    note(storage, replace(plan.entry, state="writing", until=datetime.now(UTC) + how.call_bound))
+    note(storage, replace(plan.entry, state="writing", until=how.now() + how.call_bound))
     catalog.delete_process(PROCESS_TYPE, plan.entry.qualified_name)
     note(storage, Entry(process=plan.dirty.process, qualified_name=plan.entry.qualified_name))
     _clean(storage, plan)
@@ -258,7 +266,7 @@ def _write_alone(storage: Storage, catalog: Catalog, how: Publishing, plan: _Pla
             DIRTY,
             replace(
                 plan.dirty,
-                due=datetime.now(UTC) + wait,
+                due=how.now() + wait,
                 attempts=plan.dirty.attempts + 1,
                 error=str(error)[:_LONGEST_ERROR],
             ).row(),

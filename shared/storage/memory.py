@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -12,9 +12,10 @@ from shared.storage.port import BlobFact, Row
 
 
 class MemoryStorage:
-    """The storage port over dictionaries."""
+    """The storage port over dictionaries. `clock` gives the seconds by which leases run out."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self._lock = threading.RLock()
         self._blobs: dict[str, dict[str, tuple[bytes, datetime]]] = {}
         self._tables: dict[str, dict[tuple[str, str], Row]] = {}
@@ -86,10 +87,10 @@ class MemoryStorage:
         """As the port says."""
         with self._lock:
             holder = self._leases.get(name)
-            if holder and holder[1] > time.monotonic():
+            if holder and holder[1] > self.clock():
                 return None
             lease = MemoryLease(storage=self, name=name, holder=uuid4().hex, seconds=seconds)
-            self._leases[name] = (lease.holder, time.monotonic() + seconds)
+            self._leases[name] = (lease.holder, self.clock() + seconds)
             return lease
 
     def _row(self, table: str, partition: str, key: str) -> Row | None:
@@ -115,7 +116,7 @@ class MemoryLease:
         with self.storage._lock:  # noqa: SLF001 - one class in two parts
             mine = self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder  # noqa: SLF001
             if mine:
-                self.storage._leases[self.name] = (self.holder, time.monotonic() + self.seconds)  # noqa: SLF001
+                self.storage._leases[self.name] = (self.holder, self.storage.clock() + self.seconds)  # noqa: SLF001
             return mine
 
     def release(self) -> None:

@@ -1,0 +1,64 @@
+"""Small OpenLineage events, as bytes, for tests of what stands around the core."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+DAY = "2026-11-21"
+
+
+def run_id(name: str) -> str:
+    """A UUID that always is the same for the same name."""
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def event(
+    run: str,
+    kind: str,
+    at: str,
+    *,
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    columns: Mapping[str, Iterable[tuple[str, str]]] | None = None,
+    application: str | None = None,
+    job: str = "app.adaptive_spark_plan.out",
+) -> bytes:
+    """An event of `run` at `at` (`HH:MM:SS` or with a date before). `application` is the parent's run; without it the
+    run is an application. Data sets are paths; `columns` maps an output column to (path, column) pairs.
+    """
+    time = at if "T" in at else f"{DAY}T{at}"
+    lineage = {
+        "fields": {
+            output: {"inputFields": [{"namespace": "file", "name": path, "field": column} for path, column in sources]}
+            for output, sources in (columns or {}).items()
+        }
+    }
+    body: dict[str, Any] = {
+        "eventType": kind,
+        "eventTime": f"{time}Z",
+        "producer": "https://example.com/tests",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": run_id(run)},
+        "job": {"namespace": "tests", "name": job if application else "app"},
+        "inputs": [{"namespace": "file", "name": path} for path in inputs],
+        "outputs": [
+            {"namespace": "file", "name": path, "facets": {"columnLineage": lineage} if columns else {}}
+            for path in outputs
+        ],
+    }
+    if application:
+        parent = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": "app"}}
+        body["run"]["facets"] = {"parent": parent}
+    return json.dumps(body).encode()
+
+
+def write(run: str, application: str, at: str, source: str, sink: str = "/out", end: str = "COMPLETE") -> list[bytes]:
+    """START and end of a run that writes `sink` from `source`, column `x` from column `x`."""
+    said: dict[str, Any] = {
+        "inputs": [source],
+        "outputs": [sink],
+        "columns": {"x": [(source, "x")]},
+        "application": application,
+    }
+    return [event(run, "START", f"{at}:00", **said), event(run, end, f"{at}:30", **said)]
