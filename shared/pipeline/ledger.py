@@ -1,6 +1,6 @@
 """What the catalog holds of each process, as far as we know: the row that keeps slow old writes off newer ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.pipeline.places import CATALOG, LEDGER
@@ -22,6 +22,7 @@ class Entry:
     fingerprint: str = ""
     guid: str = ""
     until: datetime = _NEVER
+    etag: str = ""
 
     def may_still_land(self, now: datetime) -> bool:
         """Whether a write that somebody began may not be over yet."""
@@ -32,6 +33,7 @@ class Entry:
         return Row(
             partition=self.process,
             key=CATALOG,
+            etag=self.etag,
             values={
                 "state": self.state,
                 "qualified_name": self.qualified_name,
@@ -51,6 +53,7 @@ class Entry:
             fingerprint=str(row.values["fingerprint"]),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
+            etag=row.etag,
         )
 
 
@@ -60,6 +63,9 @@ def ledger_entry(storage: Storage, process: str) -> Entry:
     return Entry.of(found) if found else Entry(process=process)
 
 
-def note(storage: Storage, entry: Entry) -> None:
-    """Put an entry on record. Only the publisher does, under its lease."""
-    storage.upsert(LEDGER, entry.row())
+def note(storage: Storage, entry: Entry) -> Entry | None:
+    """Put an entry on record in place of the one that it was made from: as it is now, or None when another publisher
+    has written meanwhile. A publisher that lost its lease while it was stalled is thus kept from writing old lineage.
+    """
+    etag = storage.replace(LEDGER, entry.row()) if entry.etag else storage.insert(LEDGER, entry.row())
+    return replace(entry, etag=etag) if etag else None

@@ -151,8 +151,7 @@ def _publish_batch(
     if not plans:
         return
     try:
-        _write(storage, catalog, how, plans)
-        done.written += len(plans)
+        done.written += _write(storage, catalog, how, plans)
     except CatalogRefused:
         for plan in plans:
             _write_alone(storage, catalog, how, plan, done)
@@ -204,23 +203,43 @@ def _facts(storage: Storage, application_run: str) -> ApplicationFacts:
     return ApplicationFacts(first=min(times, default=None), last=max(times, default=None), ended=ended)
 
 
-def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[_Plan]) -> None:
-    """Data sets first, since processes can only refer to what is there."""
+def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[_Plan]) -> int:
+    """Data sets first, since processes can only refer to what is there. How many processes were written."""
     guids = _assets(catalog, plans)
-    entities = [plan.entity for plan in plans if plan.entity]
     until = how.now() + how.call_bound
-    for plan, entity in zip(plans, entities, strict=True):
-        note(storage, _entry(plan, entity, state="writing", until=until))
-    written = catalog.write_processes(entities, guids)
-    for plan, entity in zip(plans, entities, strict=True):
-        note(storage, _entry(plan, entity, state="written", guid=written[entity.qualified_name]))
-        _clean(storage, plan)
+    begun = [
+        (plan, plan.entity, entry)
+        for plan in plans
+        if plan.entity and (entry := note(storage, _writing(plan.entry, plan.entity, until)))
+    ]
+    if not begun:
+        return 0
+    try:
+        written = catalog.write_processes([entity for _, entity, _ in begun], guids)
+    except CatalogRefused:
+        for plan, _, entry in begun:  # a refused call writes nothing
+            note(storage, replace(plan.entry, etag=entry.etag))
+        raise
+    for plan, entity, entry in begun:
+        if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
+            _clean(storage, plan)
         _LOG.info(
             "process published process=%r inputs=%d outputs=%d",
             entity.qualified_name,
             len(entity.inputs),
             len(entity.outputs),
         )
+    return len(begun)
+
+
+def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
+    return replace(
+        entry,
+        state="writing",
+        qualified_name=entity.qualified_name,
+        fingerprint=entity.fingerprint,
+        until=until,
+    )
 
 
 def _assets(catalog: Catalog, plans: Sequence[_Plan]) -> dict[tuple[str, str], str]:
@@ -233,34 +252,24 @@ def _assets(catalog: Catalog, plans: Sequence[_Plan]) -> dict[tuple[str, str], s
     return guids
 
 
-def _entry(plan: _Plan, entity: ProcessEntity, *, state: str, guid: str = "", until: datetime | None = None) -> Entry:
-    return Entry(
-        process=plan.dirty.process,
-        state=state,
-        qualified_name=entity.qualified_name,
-        fingerprint=entity.fingerprint,
-        guid=guid or plan.entry.guid,
-        until=until or plan.entry.until,
-    )
-
-
 def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: _Plan) -> None:
     """Take a process away that nothing speaks for any more."""
-    note(storage, replace(plan.entry, state="writing", until=how.now() + how.call_bound))
-    catalog.delete_process(PROCESS_TYPE, plan.entry.qualified_name)
-    note(storage, Entry(process=plan.dirty.process, qualified_name=plan.entry.qualified_name))
-    _clean(storage, plan)
-    _LOG.info("process removed process=%r", plan.entry.qualified_name)
+    entry = note(storage, replace(plan.entry, state="writing", until=how.now() + how.call_bound))
+    if entry is None:
+        return
+    catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
+    if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
+        _clean(storage, plan)
+    _LOG.info("process removed process=%r", entry.qualified_name)
 
 
 def _write_alone(storage: Storage, catalog: Catalog, how: Publishing, plan: _Plan, done: Published) -> None:
     """One process of a batch that was refused: the others are not held up by the one that is at fault."""
+    fresh = replace(plan, entry=ledger_entry(storage, plan.dirty.process))
     try:
-        _write(storage, catalog, how, [plan])
-        done.written += 1
+        done.written += _write(storage, catalog, how, [fresh])
     except CatalogRefused as error:
         done.refused += 1
-        note(storage, plan.entry)  # a refused call writes nothing
         wait = min(timedelta(minutes=2**plan.dirty.attempts), _LONGEST_PAUSE)
         storage.replace(
             DIRTY,

@@ -72,16 +72,14 @@ def settle_run(
 
     `known` holds blobs that need not be read again, by digest.
     """
-    overtaken = False
     for _ in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
             continue
-        if trigger and not overtaken and state.done_with(trigger.digest, trigger.end):
+        if trigger and state.done_with(trigger.digest, trigger.end):
             return
         if _settle_once(storage, run_id, known or {}):
             return
-        overtaken = True  # what was half written here has to be looked at again, whoever settled meanwhile
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
 

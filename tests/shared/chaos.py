@@ -20,6 +20,7 @@ from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, 
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 
+_RANK_CHANGES = 0.03
 _EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 _CALL_BOUND = 30
 """Calls of anybody, standing for seconds, after which a write to the catalog is certainly over."""
@@ -31,7 +32,11 @@ class Killed(BaseException):
 
 @dataclass(slots=True, kw_only=True)
 class Chaos:
-    """Who runs when, and who dies when. `ticks` counts all calls and is the only clock."""
+    """Who runs when, and who dies when. `ticks` counts all calls and is the only clock.
+
+    Odd seeds draw the next worker evenly; even ones give each a rank and always take the highest, changing a rank now
+    and then, so that a worker may stall for long between two calls (probabilistic concurrency testing, ASPLOS 2010).
+    """
 
     seed: int
     death: float = 0.0
@@ -40,10 +45,12 @@ class Chaos:
     deaths: int = 0
     _random: random.Random = field(init=False)
     _turn: threading.Condition = field(default_factory=threading.Condition)
+    _names: list[int] = field(default_factory=list)
     _waiting: list[int] = field(default_factory=list)
     _alive: int = 0
     _chosen: int = -1
     _dead: set[int] = field(default_factory=set)
+    _ranks: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -55,6 +62,8 @@ class Chaos:
 
         def body(work: Callable[[], None]) -> None:
             try:
+                self._names.append(threading.get_ident())
+                started.release()
                 self._wait()
                 work()
             except BaseException as error:  # noqa: BLE001 - handed to the test below
@@ -64,9 +73,11 @@ class Chaos:
                     self._alive -= 1
                     self._choose()
 
+        started = threading.Semaphore(0)
         threads = [threading.Thread(target=body, args=(work,)) for work in workers]
         for thread in threads:
             thread.start()
+            started.acquire()  # one after the other, so that the workers' order is the same in every run
         for thread in threads:
             thread.join()
         if failures:
@@ -109,8 +120,15 @@ class Chaos:
     def _choose(self) -> None:
         """Draw the next one once everybody waits."""
         if self._waiting and len(self._waiting) == self._alive and self._chosen == -1:
-            self._waiting.sort()
-            self._chosen = self._waiting.pop(self._random.randrange(len(self._waiting)))
+            self._waiting.sort(key=self._names.index)
+            if self.seed % 2:
+                self._chosen = self._random.choice(self._waiting)
+            else:
+                for worker in self._waiting:
+                    if worker not in self._ranks or self._random.random() < _RANK_CHANGES:
+                        self._ranks[worker] = self._random.random()
+                self._chosen = max(self._waiting, key=self._ranks.__getitem__)
+            self._waiting.remove(self._chosen)
             self._turn.notify_all()
 
 

@@ -1,0 +1,85 @@
+"""Settings: everything missing at once, no secret in a print, and one table that docs and templates follow."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.errors import Misconfigured
+from shared.settings import SETTINGS, load
+
+ROOT = Path(__file__).parents[2]
+LOCAL = {
+    "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+    "THROUGHLINE_CATALOG_ENDPOINT": "https://contoso.purview.azure.com/datamap/api/atlas/v2",
+}
+
+
+def test_everything_missing_is_told_at_once() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(catalog=True, environment={"THROUGHLINE_QUIET_MINUTES": "soon", "THROUGHLINE_BATCH": "0"})
+    for name in (
+        "AzureWebJobsStorage",
+        "THROUGHLINE_CATALOG_ENDPOINT",
+        "THROUGHLINE_QUIET_MINUTES",
+        "THROUGHLINE_BATCH",
+    ):
+        assert name in str(caught.value)
+
+
+def test_the_receiver_needs_no_catalog() -> None:
+    assert load(catalog=False, environment={"AzureWebJobsStorage": "x"}).catalog is None
+
+
+def test_an_identity_does_instead_of_a_connection_string() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            "AzureWebJobsStorage__blobServiceUri": "https://a.blob.core.windows.net/",
+            "AzureWebJobsStorage__tableServiceUri": "https://a.table.core.windows.net",
+            "AzureWebJobsStorage__clientId": "id",
+            "THROUGHLINE_CATALOG_ENDPOINT": LOCAL["THROUGHLINE_CATALOG_ENDPOINT"],
+        },
+    )
+    assert settings.storage.blob_endpoint == "https://a.blob.core.windows.net"
+    assert settings.catalog
+    assert settings.catalog.client_id == "id"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("THROUGHLINE_CATALOG_ENDPOINT", "http://contoso.purview.azure.com"),
+        ("THROUGHLINE_CATALOG_ENDPOINT", "contoso"),
+        ("THROUGHLINE_MAX_BODY_BYTES", "1.5"),
+        ("THROUGHLINE_END_TIMEOUT_MINUTES", "-1"),
+        ("THROUGHLINE_UNSEEN_DAYS", "never"),
+        ("THROUGHLINE_INDIRECT_COLUMNS", "yes"),
+    ],
+)
+def test_a_wrong_value_is_named(name: str, value: str) -> None:
+    with pytest.raises(Misconfigured, match=name):
+        load(catalog=True, environment={**LOCAL, name: value})
+
+
+def test_no_print_shows_a_secret() -> None:
+    settings = load(
+        catalog=True,
+        environment={**LOCAL, "AzureWebJobsStorage": "AccountKey=geheim", "THROUGHLINE_CATALOG_TOKEN": "geheim"},
+    )
+    assert "geheim" not in repr(settings)
+
+
+def test_the_example_of_local_settings_is_complete_and_says_nothing_unknown() -> None:
+    values = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
+    load(catalog=True, environment=values)
+    known = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
+    assert set(values) <= known
+
+
+def test_the_documentation_lists_every_setting() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text()
+    for setting in SETTINGS:
+        assert f"`{setting.name}`" in text
+        if setting.default:
+            assert f"`{setting.default}`" in text

@@ -1,0 +1,206 @@
+"""Settling one run: what an event costs, what is withdrawn, and what a settling that was overtaken may still do."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shared.openlineage import decode
+from shared.pipeline import EVENTS, StoredEvent, receive, settle_event, settle_run, status, stored_from_blob
+from shared.pipeline.records import ContributionRecord, RunState
+from shared.storage import MemoryStorage, Row
+from tests.shared.events import event, run_id, write
+
+
+class Watched:
+    """Storage that counts calls and lets a test step in at one of them."""
+
+    def __init__(self, real: MemoryStorage) -> None:
+        self.real = real
+        self.calls: Counter[str] = Counter()
+        self.step_in: Callable[[str, tuple[Any, ...]], None] = lambda _name, _arguments: None
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*arguments: Any) -> Any:
+            self.calls[name] += 1
+            self.step_in(name, arguments)
+            return getattr(self.real, name)(*arguments)
+
+        return called
+
+
+def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
+    """The events in the order in which they were posted."""
+    found = []
+    for body in bodies:
+        before = {fact.name for fact in storage.blobs(EVENTS)}
+        receive(storage, body, most_bytes=1_000_000)
+        found += [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS) if fact.name not in before]
+    return found
+
+
+def settle(storage: Any, place: StoredEvent) -> bool:
+    packed = storage.get(EVENTS, place.blob)
+    return settle_event(storage, place, packed)
+
+
+def contributions(storage: MemoryStorage) -> list[ContributionRecord]:
+    return [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
+
+
+def standing(storage: MemoryStorage) -> list[str]:
+    """The first inputs of the contributions that still stand."""
+    return [r.content.inputs[0].name for r in contributions(storage) if r.contribution and r.content]
+
+
+def state_of(storage: MemoryStorage, run: str) -> RunState:
+    row = storage.read("runs", run_id(run), "state")
+    assert row
+    return RunState.of(row)
+
+
+def test_an_event_that_cannot_end_a_run_costs_one_point_read() -> None:
+    storage = Watched(MemoryStorage())
+    start = post(storage.real, write("a", "app", "10:00", "/a")[0])[0]
+    packed = storage.real.get(EVENTS, start.blob)
+    assert packed
+    assert settle_event(storage, start, packed) is False  # type: ignore[arg-type]  # Watched is storage by its methods
+    assert storage.calls == {"read": 1}
+
+
+def test_a_late_event_that_was_merged_costs_one_point_read_too() -> None:
+    storage = Watched(MemoryStorage())
+    start, end = post(storage.real, *write("a", "app", "10:00", "/a"))
+    settle(storage.real, end)
+    packed = storage.real.get(EVENTS, start.blob)
+    assert packed
+    assert settle_event(storage, start, packed) is False  # type: ignore[arg-type]  # as above
+    assert storage.calls == {"read": 1}
+
+
+def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
+    storage = Watched(MemoryStorage())
+    _, end = post(storage.real, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    # the triggering blob, the other blob, state three times, link, contribution, dirty mark
+    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "replace": 2, "read": 1, "upsert": 1}
+
+
+def test_a_late_event_with_something_new_settles_the_run_anew() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    late = event("a", "RUNNING", "10:00:10", inputs=["/late"], outputs=["/out"], application="app")
+    assert settle(storage, post(storage, late)[0])
+    assert [
+        [asset.name for asset in r.content.inputs] for r in contributions(storage) if r.contribution and r.content
+    ] == [["/a", "/late"]]
+
+
+def test_a_late_failure_withdraws_what_the_run_said() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    fail = write("a", "app", "10:01", "/a", end="FAIL")[1]
+    settle(storage, post(storage, fail)[0])
+    assert standing(storage) == []
+    assert state_of(storage, "a").verdict == "skipped"
+    assert state_of(storage, "a").reason == "the run failed"
+
+
+def test_one_run_taking_its_word_back_leaves_the_word_of_another() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:05", "/a")):
+        settle(storage, place)
+    settle(storage, post(storage, write("b", "app", "10:06", "/a", end="FAIL")[1])[0])
+    assert standing(storage) == ["/a"]
+
+
+class Killed(BaseException):
+    """`kill -9`."""
+
+
+def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
+    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole. Then the first
+    one goes on: to its end, or to its death right after that call.
+    """
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def fail_comes(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == at:
+            watched.step_in = lambda *_: None
+            settle(storage, post(storage, write("a", "app", "10:01", "/a", end="FAIL")[1])[0])
+            if dies:
+                watched.step_in = die_at_the_end
+
+    def die_at_the_end(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "upsert":  # the dirty mark: what stands before it has been written
+            raise Killed
+
+    watched.step_in = fail_comes
+    try:
+        settle(watched, end)
+    except Killed:
+        settle(storage, end)  # the host delivers the message again
+    return end
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize(
+    "at", [("read", "contributions"), ("insert", "contributions"), ("partition", "runs"), ("replace", "runs")], ids=str
+)
+def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: tuple[str, str], *, dies: bool) -> None:
+    storage = MemoryStorage()
+    overtaken(storage, at=at, dies=dies)
+    assert standing(storage) == []
+    state = state_of(storage, "a")
+    assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
+
+
+def test_a_stored_event_that_cannot_be_read_is_a_dead_letter_and_stops_nothing() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    start = decode(write("a", "app", "10:00", "/a")[0])
+    broken = StoredEvent(run_id=run_id("a"), time=start.time, type="RUNNING", digest="0" * 32)
+    storage.insert("runs", Row(partition=broken.run_id, key=broken.row_key))
+    storage.put_new(EVENTS, broken.blob, gzip.compress(b"{"))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    found = status(storage)
+    assert (found.received, found.dead) == (3, 1)
+    assert found.reconciles
+    assert "JSON" in found.last_errors[0]
+
+
+def test_a_row_without_a_blob_is_no_event() -> None:
+    storage = MemoryStorage()
+    start, end = post(storage, *write("a", "app", "10:00", "/a"))
+    ghost = StoredEvent(run_id=start.run_id, time=start.time, type="FAIL", digest="0" * 32)
+    storage.insert("runs", Row(partition=ghost.run_id, key=ghost.row_key))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    assert status(storage).received == 2
+
+
+def test_a_run_without_an_end_waits_until_it_is_timed_out() -> None:
+    storage = MemoryStorage()
+    post(storage, write("a", "app", "10:00", "/a")[0])
+    settle_run(storage, run_id("a"), timed_out=True)
+    assert standing(storage) == ["/a"]
+    (record,) = contributions(storage)
+    assert record.content
+    assert record.content.end_not_seen
+
+
+def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
+    storage = MemoryStorage()
+    start, end = write("a", "app", "10:00", "/a")
+    post(storage, start)
+    settle_run(storage, run_id("a"), timed_out=True)
+    settle(storage, post(storage, end)[0])
+    standing_contents = [r.content for r in contributions(storage) if r.contribution and r.content]
+    assert [content.end_not_seen for content in standing_contents] == [False]
