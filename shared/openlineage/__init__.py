@@ -1,13 +1,14 @@
 """The wire: decoding events, which of them matter, and merging the events of one run. Pure."""
 
 from shared.openlineage.decoding import ENDS, Event, decode
-from shared.openlineage.merging import MergedDataset, MergedRun, merge, stronger_end
+from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, merge, stronger_end
 from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
 from shared.openlineage.selection import Ignore, Keep, select
 from shared.openlineage.wire import InputField, OutputField
 
 __all__ = [
     "ENDS",
+    "END_STRENGTH",
     "UNKNOWN",
     "Event",
     "Ignore",

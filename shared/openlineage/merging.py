@@ -57,12 +57,13 @@ class MergedRun:
         return self.application_run == self.run_id
 
 
-_STRENGTH = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
+END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
+"""Which terminal state counts when several were seen: the strongest."""
 
 
 def stronger_end(one: str | None, other: str | None) -> str | None:
     """The terminal state that counts when both were seen."""
-    return max(one, other, key=_STRENGTH.__getitem__)
+    return max(one, other, key=END_STRENGTH.__getitem__)
 
 
 def merge(events: Iterable[Event]) -> MergedRun:

@@ -154,7 +154,7 @@ def _publish_batch(
         done.written += _write(storage, catalog, how, plans)
     except CatalogRefused:
         for plan in plans:
-            _write_alone(storage, catalog, how, plan, done)
+            _write_alone(storage, catalog, how, plan.dirty, done)
 
 
 def current(storage: Storage, process: str, how: Publishing) -> Sum:
@@ -174,11 +174,12 @@ def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, Proce
 
 
 def _plan(storage: Storage, how: Publishing, dirty: Dirty) -> _Plan:
+    entry = ledger_entry(storage, dirty.process)
     total = current(storage, dirty.process, how)
     process = total.process
     return _Plan(
         dirty=dirty,
-        entry=ledger_entry(storage, dirty.process),
+        entry=entry,
         entity=process_entity(process, with_indirect=how.with_indirect) if process else None,
         assets=(*process.inputs, *process.outputs) if process else (),
         revisit=total.revisit,
@@ -206,19 +207,20 @@ def _facts(storage: Storage, application_run: str) -> ApplicationFacts:
 def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[_Plan]) -> int:
     """Data sets first, since processes can only refer to what is there. How many processes were written."""
     guids = _assets(catalog, plans)
-    until = how.now() + how.call_bound
+    until = how.now() + 2 * how.call_bound
     begun = [
-        (plan, plan.entity, entry)
-        for plan in plans
-        if plan.entity and (entry := note(storage, _writing(plan.entry, plan.entity, until)))
+        (plan, entity, entry)
+        for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans)
+        if plan and entity and (entry := note(storage, _writing(plan.entry, entity, until)))
     ]
-    if not begun:
-        return 0
+    if not begun or how.now() + how.call_bound > until:
+        return 0  # too late to be over by then: what was begun is done again after that
     try:
         written = catalog.write_processes([entity for _, entity, _ in begun], guids)
     except CatalogRefused:
         for plan, _, entry in begun:  # a refused call writes nothing
             note(storage, replace(plan.entry, etag=entry.etag))
+            storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
         raise
     for plan, entity, entry in begun:
         if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
@@ -230,6 +232,15 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
             len(entity.outputs),
         )
     return len(begun)
+
+
+def _claim(storage: Storage, plan: _Plan, until: datetime) -> _Plan | None:
+    """The plan with the dirty mark that it was made from in our hands; None when the process was marked anew, or
+    published by another, since the mark was read: the plan may then be old.
+    """
+    claimed = replace(plan.dirty, due=until, revisit=False)
+    etag = storage.replace(DIRTY, claimed.row())
+    return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
 
 
 def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
@@ -254,33 +265,35 @@ def _assets(catalog: Catalog, plans: Sequence[_Plan]) -> dict[tuple[str, str], s
 
 def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: _Plan) -> None:
     """Take a process away that nothing speaks for any more."""
-    entry = note(storage, replace(plan.entry, state="writing", until=how.now() + how.call_bound))
-    if entry is None:
+    until = how.now() + 2 * how.call_bound
+    claimed = _claim(storage, plan, until)
+    entry = note(storage, replace(plan.entry, state="writing", until=until)) if claimed else None
+    if claimed is None or entry is None or how.now() + how.call_bound > until:
         return
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
-        _clean(storage, plan)
+        _clean(storage, claimed)
     _LOG.info("process removed process=%r", entry.qualified_name)
 
 
-def _write_alone(storage: Storage, catalog: Catalog, how: Publishing, plan: _Plan, done: Published) -> None:
+def _write_alone(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, done: Published) -> None:
     """One process of a batch that was refused: the others are not held up by the one that is at fault."""
-    fresh = replace(plan, entry=ledger_entry(storage, plan.dirty.process))
+    found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
+    if found is None:
+        return
+    plan = _plan(storage, how, Dirty.of(found))
     try:
-        done.written += _write(storage, catalog, how, [fresh])
+        done.written += _write(storage, catalog, how, [plan])
     except CatalogRefused as error:
         done.refused += 1
-        wait = min(timedelta(minutes=2**plan.dirty.attempts), _LONGEST_PAUSE)
-        storage.replace(
-            DIRTY,
-            replace(
-                plan.dirty,
-                due=how.now() + wait,
-                attempts=plan.dirty.attempts + 1,
-                error=str(error)[:_LONGEST_ERROR],
-            ).row(),
-        )
-        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
+        wait = min(timedelta(minutes=2**dirty.attempts), _LONGEST_PAUSE)
+        again = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
+        if again:
+            postponed = replace(
+                Dirty.of(again), due=how.now() + wait, attempts=dirty.attempts + 1, error=str(error)[:_LONGEST_ERROR]
+            )
+            storage.replace(DIRTY, postponed.row())
+        _LOG.error("catalog refused process=%s error=%s", dirty.process, error)
 
 
 def _clean(storage: Storage, plan: _Plan) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Contended, Quarantined
+from shared.openlineage import END_STRENGTH
 from shared.pipeline.places import EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
@@ -60,8 +61,8 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
             if _is_late(run, state, now - how.end_timeout):
                 settle_run(storage, run.run_id, timed_out=True)
                 timed_out += 1
-            elif _was_missed(run, state):
-                settle_run(storage, run.run_id, trigger=next((e for e in run.events if e.end), None))
+            elif missed := _missed(run, state):
+                settle_run(storage, run.run_id, trigger=missed)
                 undelivered += 1
             if not lease.renew():
                 break
@@ -78,11 +79,12 @@ def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool
     return no_end and run.last_arrival <= deadline and not (state and (state.end or state.timed_out) and state.settled)
 
 
-def _was_missed(run: _Arrivals, state: RunState | None) -> bool:
-    """Whether there is an event that should have been merged and was not."""
+def _missed(run: _Arrivals, state: RunState | None) -> StoredEvent | None:
+    """An event that should have been merged and was not, one that ends the run before others."""
     if state is None:
-        return any(event.end for event in run.events)
-    return not state.settled or any(event.digest not in state.merged for event in run.events)
+        return next((event for event in run.events if event.end), None)
+    left = [event for event in run.events if not state.settled or event.digest not in state.merged]
+    return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 
 
 def _arrivals(storage: Storage) -> Iterator[_Arrivals]:

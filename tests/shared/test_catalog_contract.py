@@ -1,0 +1,146 @@
+"""One contract for the catalog port, held by memory and by the local catalog through pyapacheatlas alike."""
+
+from typing import Any
+
+import pytest
+
+from shared.atlas import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.catalog import Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.errors import CatalogRefused, CatalogUnavailable
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> Catalog:
+    if request.param == "memory":
+        return MemoryCatalog()
+    server = request.getfixturevalue("fresh_catalog")
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+
+
+def asset(name: str) -> AssetEntity:
+    qualified_name = f"file:///data/{name}"
+    attributes = (("name", name), ("description", "ours"), ("path", qualified_name))
+    return AssetEntity(type="fs_path", qualified_name=qualified_name, attributes=attributes)
+
+
+def process(inputs: str, outputs: str, mapping: str = "[]") -> ProcessEntity:
+    def keys(names: str) -> tuple[tuple[str, str], ...]:
+        return tuple(("fs_path", f"file:///data/{name}") for name in names)
+
+    return ProcessEntity(
+        type=PROCESS_TYPE,
+        qualified_name=f"throughline:test/{outputs}",
+        attributes=(("name", f"makes {outputs}"), ("description", "a test"), ("columnMapping", mapping)),
+        inputs=keys(inputs),
+        outputs=keys(outputs),
+    )
+
+
+def test_assets_are_created_and_found_by_exact_name(catalog: Catalog) -> None:
+    created = catalog.create_assets([asset("a"), asset("ü b%20c")])
+    assert len(set(created.values())) == 2
+    keys = [("fs_path", "file:///data/a"), ("fs_path", "file:///data/ü b%20c"), ("fs_path", "file:///data/A")]
+    assert catalog.find(keys) == created
+    assert catalog.find([]) == {}
+
+
+def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) -> None:
+    guids = catalog.create_assets([asset(name) for name in "abc"])
+    first = process("ab", "c", '[{"x": 1}]')
+    written = catalog.write_processes([first], guids)
+    assert catalog.read_process(PROCESS_TYPE, first.qualified_name) == first
+    again = process("a", "c")
+    assert catalog.write_processes([again], guids) == written, "the same process keeps its guid"
+    held = catalog.read_process(PROCESS_TYPE, first.qualified_name)
+    assert held
+    assert dict(held.attributes)["columnMapping"] == "[]"
+
+
+def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
+    names = [f"s{number}" for number in range(60)]
+    guids = catalog.create_assets([asset(name) for name in (*names, "t")])
+    processes = [
+        ProcessEntity(
+            type=PROCESS_TYPE,
+            qualified_name=f"throughline:test/{name}",
+            attributes=(("name", name), ("description", ""), ("columnMapping", "[]")),
+            inputs=(("fs_path", f"file:///data/{name}"),),
+            outputs=(("fs_path", "file:///data/t"),),
+        )
+        for name in names
+    ]
+    assert len(set(catalog.write_processes(processes, guids).values())) == 60
+
+
+def test_a_process_on_nothing_is_refused_and_not_written(catalog: Catalog) -> None:
+    wanted = process("a", "b")
+    nowhere = {key: "00000000-0000-0000-0000-000000000000" for key in (*wanted.inputs, *wanted.outputs)}
+    with pytest.raises(CatalogRefused) as caught:
+        catalog.write_processes([wanted], nowhere)
+    assert caught.value.code == "ATLAS-404-00-00A"
+    assert catalog.read_process(PROCESS_TYPE, wanted.qualified_name) is None
+
+
+def test_a_removed_process_is_gone_and_removing_it_again_is_nothing(catalog: Catalog) -> None:
+    guids = catalog.create_assets([asset("a"), asset("b")])
+    catalog.write_processes([process("a", "b")], guids)
+    for _ in range(2):
+        catalog.delete_process(PROCESS_TYPE, "throughline:test/b")
+    assert catalog.read_process(PROCESS_TYPE, "throughline:test/b") is None
+    assert catalog.find(guids) == guids, "its assets stay"
+
+
+def test_search_finds_by_a_part_of_the_name(catalog: Catalog) -> None:
+    catalog.create_assets([asset("customer"), asset("customer_master"), asset("address")])
+    assert sorted(node.name for node in catalog.search("customer")) == ["customer", "customer_master"]
+    assert catalog.search("nobody") == ()
+
+
+def test_lineage_is_followed_in_both_directions_as_deep_as_asked(catalog: Catalog) -> None:
+    guids = catalog.create_assets([asset(name) for name in "abcd"])
+    for source, sink in ("ab", "bc", "cd"):
+        catalog.write_processes([process(source, sink)], guids)
+    base = guids["fs_path", "file:///data/b"]
+
+    def reached(direction: str, depth: int) -> set[str]:
+        graph = catalog.lineage(base, direction=direction, depth=depth)
+        return {node.name for node in graph.nodes.values() if not node.is_process} - {"b"}
+
+    assert reached("INPUT", 3) == {"a"}
+    assert reached("OUTPUT", 1) == {"c"}
+    assert reached("OUTPUT", 3) == {"c", "d"}
+    graph = catalog.lineage(base, direction="OUTPUT", depth=1)
+    (step,) = [node for node in graph.nodes.values() if node.is_process]
+    assert step.attributes["columnMapping"] == "[]"
+    assert (base, step.guid) in graph.edges
+
+
+def test_lineage_of_something_alone_is_no_error(catalog: Catalog) -> None:
+    guids = catalog.create_assets([asset("a")])
+    assert catalog.lineage(guids["fs_path", "file:///data/a"], direction="BOTH", depth=3).edges == ()
+
+
+def test_an_unknown_type_is_refused_with_the_catalogs_own_words(fresh_catalog: Any) -> None:
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token))
+    with pytest.raises(CatalogRefused) as caught:
+        AtlasCatalog(client).create_assets(
+            [AssetEntity(type="nothing", qualified_name="x", attributes=(("name", "x"),))]
+        )
+    assert (caught.value.status, caught.value.code) == (400, "ATLAS-400-00-014")
+
+
+def test_a_wrong_token_is_refused_and_not_shown(fresh_catalog: Any) -> None:
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken("geheim"))
+    with pytest.raises(CatalogRefused) as caught:
+        AtlasCatalog(client).find([("fs_path", "x")])
+    assert caught.value.status == 401
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_catalog_that_is_away_says_so() -> None:
+    effort = Effort(tries=2, connect=0.5, longest_pause=0.01)
+    client = SteadyAtlasClient("http://127.0.0.1:9/api/atlas/v2", StaticToken("t"), effort=effort)
+    with pytest.raises(CatalogUnavailable):
+        AtlasCatalog(client).find([("fs_path", "x")])

@@ -1,0 +1,186 @@
+"""The publisher: one writer, only what changed, a catalog that is away or refuses, and time alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from shared.atlas import AssetEntity, ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.pipeline import Publishing, publish, settle_event, status, stored_from_blob
+from shared.storage import MemoryStorage
+from shared.translation import Patience
+from tests.shared.events import event, write
+from tests.shared.test_settle import post, settle
+
+
+@dataclass
+class Clock:
+    """A clock that tests set. It starts after every event and every mark."""
+
+    at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> Publishing:
+    return Publishing(now=clock, patience=Patience(quiet=quiet))
+
+
+class Moody(MemoryCatalog):
+    """A catalog that is away, or refuses processes by the end of their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.refuses = ""
+        self.calls = 0
+
+    def find(self, keys: object) -> dict[AssetKey, str]:
+        self.calls += 1
+        if self.away:
+            raise CatalogUnavailable("no answer", after=0)
+        return super().find(keys)  # type: ignore[arg-type]  # handed on as it came
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        if self.refuses and any(process.qualified_name.endswith(self.refuses) for process in processes):
+            raise CatalogRefused(status=400, code="ATLAS-400-00-01A", detail="no")
+        return super().write_processes(processes, guids)
+
+
+def settled(storage: MemoryStorage, *bodies: bytes) -> None:
+    for place in post(storage, *bodies):
+        settle(storage, place)
+
+
+def test_unchanged_lineage_costs_no_catalog_call() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    assert publish(storage, catalog, how(clock)).written == 1
+    writes, calls = catalog.writes, catalog.calls
+    for number in range(5):
+        settled(storage, *write(f"b{number}", f"app2{number}", f"1{number}:30", "/a"))
+        done = publish(storage, catalog, how(clock))
+        assert (done.written, done.unchanged) == (0, 1)
+    assert (catalog.writes, catalog.calls) == (writes, calls)
+
+
+def test_only_one_publishes() -> None:
+    storage, catalog = MemoryStorage(), Moody()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    lease = storage.lease("publisher", 60)
+    assert lease
+    assert publish(storage, catalog, how(Clock())).written == 0
+    lease.release()
+    assert publish(storage, catalog, how(Clock())).written == 1
+
+
+def test_a_process_that_nothing_speaks_for_any_more_is_removed() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(clock))
+    settled(storage, write("a", "app1", "10:01", "/a", end="FAIL")[1])
+    assert publish(storage, catalog, how(clock)).removed == 1
+    assert catalog.processes == {}
+    assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
+    found = status(storage)
+    assert (found.published, found.skipped, found.waiting) == (0, 3, 0)
+
+
+def test_a_catalog_that_is_away_is_left_alone_for_a_while() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    catalog.away = True
+    assert publish(storage, catalog, how(clock)).error == "no answer"
+    calls = catalog.calls
+    assert publish(storage, catalog, how(clock)).written == 0
+    assert catalog.calls == calls
+    found = status(storage)
+    assert found.waiting_for == {"the catalog": 2}
+    assert "no answer" in found.last_errors[0]
+    catalog.away = False
+    clock.at += timedelta(minutes=1)
+    assert publish(storage, catalog, how(clock)).written == 1
+    assert status(storage).last_errors == ()
+
+
+def test_a_refused_process_holds_up_no_other_and_is_tried_again_later() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/bad"))
+    catalog.refuses = "/bad"
+    done = publish(storage, catalog, how(clock))
+    assert (done.written, done.refused) == (1, 1)
+    found = status(storage)
+    assert (found.published, found.waiting) == (2, 2)
+    assert "ATLAS-400-00-01A" in found.last_errors[0]
+    assert publish(storage, catalog, how(clock)).refused == 0, "not at once"
+    catalog.refuses = ""
+    clock.at += timedelta(minutes=10)
+    assert publish(storage, catalog, how(clock)).written == 1
+    assert status(storage).waiting == 0
+
+
+def test_a_write_that_may_still_land_is_waited_for() -> None:
+    class Killed(BaseException):
+        pass
+
+    class Deadly(Moody):
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            raise Killed
+
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    try:
+        publish(storage, Deadly(), how(clock))
+    except Killed:
+        pass
+    settled(storage, *write("b", "app1", "10:02", "/b"))
+    done = publish(storage, catalog, how(clock))
+    assert (done.written, done.postponed) == (0, 1)
+    clock.at += timedelta(minutes=10)
+    assert publish(storage, catalog, how(clock)).written == 1
+    (process,) = catalog.processes.values()
+    assert process.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
+
+
+def test_a_newer_application_that_goes_quiet_replaces_the_older_one_by_itself() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    hourly = how(clock, quiet=timedelta(hours=1))
+    half_an_hour_ago = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
+    settled(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
+    settled(storage, *write("b", "app2", half_an_hour_ago, "/b"))
+    publish(storage, catalog, hourly)
+    assert [key for _, key in catalog.processes.popitem()[1].inputs] == ["file:///a", "file:///b"]
+    assert publish(storage, catalog, hourly).written == 0
+    assert status(storage).waiting == 0, "it is published as it should be now"
+    clock.at += timedelta(hours=1)
+    assert publish(storage, catalog, hourly).written == 1
+    assert [key for _, key in catalog.processes.popitem()[1].inputs] == ["file:///b"]
+
+
+def test_an_asset_that_exists_is_used_and_left_as_it_is() -> None:
+    storage, catalog = MemoryStorage(), Moody()
+    scanned = AssetEntity(type="fs_path", qualified_name="file:///a", attributes=(("name", "Customers"),))
+    catalog.create_assets([scanned])
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(Clock()))
+    assert catalog.assets["fs_path", "file:///a"] == scanned
+    assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
+
+
+def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
+    class Marking(Moody):
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            result = super().write_processes(processes, guids)
+            if self.writes < 3:
+                for place in post(storage, *write("b", "app1", "10:02", "/b")):
+                    settle_event(storage, place, storage.get("events", place.blob) or b"")
+            return result
+
+    storage, catalog = MemoryStorage(), Marking()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(Clock()))
+    (process,) = catalog.processes.values()
+    assert process.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
+    assert [stored_from_blob(fact.name).type for fact in storage.blobs("events")].count("COMPLETE") == 2
