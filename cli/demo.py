@@ -3,20 +3,17 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.live import Live
 from rich.tree import Tree
 
 from cli import show, status
 from cli.console import err, fail, out
-from cli.world import started_world
+from cli.world import FreePorts, Home, started_world
 from local.java import JavaHome, NoJavaError, find_java
 from local.spark import SMALL_SESSION, SparkJob, listener_configuration
-from local.stamp import BUILD
 from local.truth import Truth
-from local.world import World
+from local.world import HOME, World
 from shared import pipeline
 from shared.bootstrap import Worker, assemble
 from shared.settings import load
@@ -27,14 +24,12 @@ _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.5
 
 
-def demo(
-    *, free_ports: Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")] = False
-) -> None:
+def demo(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
     """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
 
     Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
-    event is accounted for, and holds the result to what the examples say it must be. Data is kept in build/: a second
-    run adds nothing to the catalog.
+    event is accounted for, and holds the result to what the examples say it must be. Data is kept between runs: a
+    second one adds nothing to the catalog.
 
     \b
     throughline demo
@@ -44,27 +39,27 @@ def demo(
         java = find_java()
     except NoJavaError as problem:
         fail(str(problem), code=2)
-    with started_world(usual_ports=not free_ports) as world:
+    with started_world(home=home, usual_ports=not free_ports) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
         before = world.catalog.calls()
         for job in JOBS:
             _run(job, world, java)
         found = _settled(parts, world)
-        _report(parts, found)
+        _report(parts, found, _data(world))
         after = world.catalog.calls()
         writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
         out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
-        wrong = differences(parts)
+        wrong = differences(parts, world)
         if wrong:
             fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
         if found.in_progress:
             fail(
                 f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
             )
+    out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
     out.print(
-        "[green]✓[/] the lineage is exactly what examples/*.truth.json say, table by table and column by column\n\n"
-        "Next: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report to"
-        " it;\nthen [bold]throughline show customer_master --columns[/] and [bold]throughline status[/]."
+        "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
+        "\nto it; then [bold].venv/bin/throughline show customer_master --columns[/] and [bold]… status[/]."
     )
 
 
@@ -76,8 +71,8 @@ def _run(job: str, world: World, java: JavaHome) -> None:
         SparkJob(
             EXAMPLES / f"{job}.py",
             configuration=job_configuration(world.functions.url),
-            directory=BUILD / "demo" / job,
-            arguments=("--data", str(BUILD / "demo" / "data")),
+            directory=world.home / "jobs" / job,
+            arguments=("--data", str(world.home / "data")),
             java=java,
         ) as running,
     ):
@@ -85,7 +80,7 @@ def _run(job: str, world: World, java: JavaHome) -> None:
     if result.exit_code:
         fail(result.problem or f"examples/{job}.py failed; see {result.log}")
     if result.unsent:
-        fail(f"the listener could not deliver {result.unsent} events; see {result.log} and build/world/functions.log")
+        err.print(f"[yellow]the listener could not deliver {result.unsent} events, and keeps none[/]; see {result.log}")
     err.print(f"[green]✓[/] examples/{job}.py ran in {time.monotonic() - began:.0f} s")
 
 
@@ -108,19 +103,19 @@ def _settled(parts: Worker, world: World) -> pipeline.Status:
             time.sleep(_POLL_SECONDS)
 
 
-def _report(parts: Worker, found: pipeline.Status) -> None:
+def _report(parts: Worker, found: pipeline.Status, data: str) -> None:
     out.print()
-    for tree in _trees(parts):
+    for tree in _trees(parts, data):
         out.print(tree)
     out.print()
     status.show(found)
 
 
-def _trees(parts: Worker) -> Iterator[Tree]:
+def _trees(parts: Worker, home: str) -> Iterator[Tree]:
     """The lineage of each data set at the end of an example."""
     for name in ("files/customer_master", "delta/customer_master"):
         for node in parts.catalog.search(name):
-            if node.qualified_name.endswith(name):
+            if node.qualified_name.endswith(f"{home}/{name}"):
                 steps = [
                     show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
                     for direction in ("INPUT", "OUTPUT")
@@ -128,9 +123,9 @@ def _trees(parts: Worker) -> Iterator[Tree]:
                 yield show.tree(node, *steps, columns=True)
 
 
-def differences(parts: Worker) -> list[str]:
+def differences(parts: Worker, world: World) -> list[str]:
     """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
-    data = (BUILD / "demo" / "data").as_posix()
+    data = _data(world)
     recorded = [
         (process, entity)
         for process, entity in pipeline.recorded(parts.storage, parts.publishing)
@@ -143,3 +138,8 @@ def differences(parts: Worker) -> list[str]:
         if held != entity:
             found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
     return found
+
+
+def _data(world: World) -> str:
+    """The folder that the examples write to."""
+    return (world.home / "data").resolve().as_posix()

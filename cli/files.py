@@ -1,11 +1,13 @@
 """Reading events from files: one JSON object, an array, or JSON lines; each of them gzipped or not."""
 
+import contextlib
 import gzip
+import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 
@@ -30,16 +32,18 @@ def events_in(path: Path) -> Iterator[Found]:
     """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError."""
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
-        with _open(path) as stream:
-            yield from _split(stream, name)
+        with contextlib.ExitStack() as open_files:
+            yield from _split(_open(path, open_files), name)
     except (OSError, EOFError) as error:
         raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _open(path: Path) -> BinaryIO:
-    stream: BinaryIO = sys.stdin.buffer if str(path) == "-" else path.open("rb")
-    peeked = stream.peek(2)[:2]  # type: ignore[attr-defined]  # both are BufferedReaders
-    return gzip.open(stream) if peeked == _GZIP else stream  # type: ignore[return-value]  # a GzipFile reads the same
+def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:
+    stream: Any = sys.stdin.buffer if str(path) == "-" else open_files.enter_context(path.open("rb"))
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+    if buffered.peek(2)[:2] != _GZIP:
+        return buffered
+    return cast("BinaryIO", open_files.enter_context(gzip.open(buffered)))
 
 
 def _split(stream: BinaryIO, name: str) -> Iterator[Found]:

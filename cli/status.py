@@ -52,9 +52,9 @@ def show(found: pipeline.Status) -> None:
     sign = "=" if found.reconciles else "≠"
     table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
     out.print(table)
-    out.print(
-        f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published; {found.refused:,} bodies refused"
-    )
+    out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published")
+    if found.refused:
+        out.print(f"{found.refused:,} bodies were refused at the door")
     if found.oldest_waiting:
         out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
     for error in found.last_errors:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,12 +20,16 @@ from local.world import HOME, World, running_world
 _PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError)
 
 
+FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
+Home = Annotated[Path, typer.Option(help="The folder in which the world keeps its data")]
+
+
 @contextlib.contextmanager
-def started_world(*, usual_ports: bool) -> Iterator[World]:
+def started_world(*, home: Path, usual_ports: bool) -> Iterator[World]:
     """A world, or one clear sentence."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    world = World(home=HOME, usual_ports=usual_ports)
-    already = running_world()
+    world = World(home=home, usual_ports=usual_ports)
+    already = running_world(home)
     if already:
         fail(
             f"a world is running already (process {already.pid}, {already.receiver_url}): stop it with Ctrl-C there",
@@ -39,9 +44,7 @@ def started_world(*, usual_ports: bool) -> Iterator[World]:
         fail(str(problem), code=2)
 
 
-def up(
-    *, free_ports: Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")] = False
-) -> None:
+def up(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and say how any Spark session reports to it.
 
     Data is kept in build/world between runs; delete that folder to start anew.
@@ -50,7 +53,7 @@ def up(
     throughline up
     throughline up --free-ports
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with started_world(usual_ports=not free_ports) as world:
+    with started_world(home=home, usual_ports=not free_ports) as world:
         out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
@@ -58,7 +61,7 @@ def up(
         lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
         out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
         out.print(
-            "\nThen: [bold]throughline status[/], [bold]throughline show ASSET --columns[/]. Ctrl-C ends the world."
+            "\nThen: [bold].venv/bin/throughline status[/] and [bold]… show ASSET --columns[/]. Ctrl-C ends the world."
         )
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()

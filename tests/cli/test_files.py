@@ -1,0 +1,51 @@
+"""Reading events from files of every shape."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from cli.files import UnreadableFileError, events_in
+
+ONE, TWO = b'{"a": 1}', b'{"b": [2]}'
+PRETTY = b'{\n  "a":\n  1\n}\n'
+
+SHAPES = {
+    "one object": (ONE, [ONE]),
+    "one object over several lines": (PRETTY, [PRETTY.replace(b"\n", b"").replace(b"  ", b"")]),
+    "json lines": (ONE + b"\n" + TWO + b"\n", [ONE, TWO]),
+    "json lines with blank lines and windows ends": (b"\r\n" + ONE + b"\r\n\r\n" + TWO, [ONE, TWO]),
+    "an array": (b"[" + ONE + b", " + TWO + b"]", [ONE, TWO]),
+    "an array over several lines": (b"[\n" + ONE + b",\n" + TWO + b"\n]\n", [ONE, TWO]),
+    "an empty array": (b"[]", []),
+    "nothing": (b"", []),
+    "json lines with a broken one": (ONE + b"\n{oops\n" + TWO, [ONE, b"{oops", TWO]),
+    "json lines that begin broken": (b"{oops\n" + ONE, [b"{oops", ONE]),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_its_events_in_order(shape: str, tmp_path: Path, *, packed: bool) -> None:
+    text, expected = SHAPES[shape]
+    path = tmp_path / "events"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    found = [event.raw.replace(b"\n", b"").replace(b"  ", b"") for event in events_in(path)]
+    assert found == expected
+
+
+def test_an_event_knows_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b"\n" + ONE + b"\n\n" + TWO)
+    assert [event.place for event in events_in(path)] == [f"{path}:2", f"{path}:4"]
+
+
+@pytest.mark.parametrize("kind", ["missing", "a folder", "cut gzip"])
+def test_a_file_that_cannot_be_read_is_named(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "cut gzip":
+        path.write_bytes(gzip.compress(ONE * 1000)[:40])
+    with pytest.raises(UnreadableFileError, match=str(path)):
+        list(events_in(path))

@@ -1,0 +1,106 @@
+"""`throughline translate`: a stable interface for machines, and words for people."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from tests.shared.events import event, run_id, write
+
+runner = CliRunner()
+
+
+def translated(tmp_path: Path, *bodies: bytes, code: int = 0) -> Any:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(bodies))
+    result = runner.invoke(app, ["translate", str(path), "--json"])
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
+    pair = [("/in", "x")]
+    rows: dict[str, Any] = {
+        "dataset": [{"namespace": "file", "name": "/in", "field": "k", "transformations": [{"type": "INDIRECT"}]}]
+    }
+    body: dict[str, Any] = json.loads(
+        event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], columns={"y": pair}, application="app")
+    )
+    body["outputs"][0]["facets"]["columnLineage"] |= rows
+    ignored = event("b", "RUNNING", "10:00:00", application="app")
+    waiting = event("c", "START", "10:00:00", inputs=["/in"], application="app")
+    runs: list[dict[str, Any]] = [
+        {"run_id": run_id("a"), "state": "published", "reason": None},
+        {"run_id": run_id("c"), "state": "waiting", "reason": "no end seen yet"},
+    ]
+    source = {"type": "fs_path", "qualified_name": "file:///in", "namespace": "file", "name": "/in"}
+    sink = {"type": "fs_path", "qualified_name": "file:///out", "namespace": "file", "name": "/out"}
+    document = translated(tmp_path, json.dumps(body).encode(), ignored, waiting)
+    assert document == {
+        "runs": sorted(runs, key=lambda run: str(run["run_id"])),
+        "processes": [
+            {
+                "qualified_name": "throughline:v1://tests/app/file/out",
+                "name": "app → out",
+                "type": "azure_synapse_operation",
+                "operations": ["insert"],
+                "inputs": [source],
+                "outputs": [sink],
+                "columns": [
+                    {
+                        "input": {"qualified_name": "file:///in", "column": "k"},
+                        "output": {"qualified_name": "file:///out", "column": None},
+                        "kind": "INDIRECT",
+                        "masked": False,
+                    },
+                    {
+                        "input": {"qualified_name": "file:///in", "column": "x"},
+                        "output": {"qualified_name": "file:///out", "column": "y"},
+                        "kind": "DIRECT",
+                        "masked": False,
+                    },
+                ],
+            }
+        ],
+        "ignored": [{"run_id": run_id("b"), "reason": "names no data set and ends nothing"}],
+    }
+
+
+def test_a_broken_line_costs_itself_only_and_the_exit_code(tmp_path: Path) -> None:
+    document = translated(tmp_path, b"{oops", *write("a", "app", "10:00", "/a"), code=1)
+    assert len(document["processes"]) == 1
+
+
+def test_several_files_and_standard_input_are_one_history(tmp_path: Path) -> None:
+    start, end = write("a", "app", "10:00", "/a")
+    packed = tmp_path / "start.gz"
+    packed.write_bytes(gzip.compress(start))
+    result = runner.invoke(app, ["translate", str(packed), "-", "--json"], input=end)
+    assert [run["state"] for run in json.loads(result.stdout)["runs"]] == ["published"]
+
+
+def test_people_get_a_tree(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(write("a", "app", "10:00", "/a")))
+    result = runner.invoke(app, ["translate", str(path)])
+    assert result.exit_code == 0
+    assert "app → out" in result.stdout
+    assert "x → /out x" in result.stdout
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["translate", str(tmp_path / "nothing")])
+    assert result.exit_code == 2
+    assert "can't be read" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["demo", "up", "send", "status", "show", "translate"])
+def test_every_help_teaches_by_examples(command: str) -> None:
+    result = runner.invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"throughline {command}" in result.stdout

@@ -1,0 +1,130 @@
+"""`throughline demo` on real Spark with the real listener: killed in the middle, then once more."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from local.world import RunningWorld, running_world
+from shared import pipeline
+from shared.bootstrap import assemble
+from shared.settings import load
+
+pytestmark = pytest.mark.e2e
+SECONDS = 240
+
+
+class Command:
+    """A `throughline` command as a child process, in a group of its own."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.home = home
+        self.output = home.parent / f"{arguments[0]}.txt"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cli", *arguments, "--free-ports", "--home", str(home)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "COLUMNS": "200"},
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def world(self) -> RunningWorld:
+        """The world that it started, once that runs."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            found = running_world(self.home)
+            if found:
+                return found
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.1)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "world"
+
+
+@pytest.fixture
+def commands() -> Iterator[list[Command]]:
+    """Whatever is started here ends with the test."""
+    started: list[Command] = []
+    yield started
+    for command in started:
+        command.end()
+
+
+def host_pid(world: RunningWorld) -> int:
+    return int(requests.get(f"{world.receiver_url}/admin/host/status", timeout=30).json()["processId"])
+
+
+def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, commands: list[Command]) -> None:
+    demo = Command(home, "demo")
+    commands.append(demo)
+    world = demo.world()
+    storage = assemble(load(catalog=True, environment=world.environment)).storage
+    for received in (6, 22):  # in the middle of either job
+        while pipeline.status(storage).received < received:
+            assert demo.process.poll() is None, demo.said()
+            time.sleep(0.1)
+        os.kill(host_pid(world), signal.SIGKILL)
+    assert demo.process.wait(SECONDS) == 0, demo.said()
+    assert "the functions host died" in demo.said()
+    assert "the lineage is what examples/*.truth.json say" in demo.said()
+
+
+def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands: list[Command]) -> None:
+    demo = Command(home, "demo")
+    commands.append(demo)
+    assert demo.process.wait(SECONDS) == 0, demo.said()
+    assert re.search(r"this run: 0 catalog writes, 0 new entities \(10 in all\)", demo.said()), demo.said()
+
+
+def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Command]) -> None:
+    up = Command(home, "up")
+    commands.append(up)
+    world = up.world()
+    while "spark.extraListeners" not in up.said():
+        time.sleep(0.1)
+    assert f"spark.openlineage.transport.url={world.receiver_url}" in up.said()
+    family = psutil.Process(up.process.pid).children(recursive=True)
+    assert len(family) >= 3
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(30) == 0, up.said()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert alive == []
+    assert running_world(home) is None
+
+
+def test_a_busy_port_is_one_clear_sentence(home: Path, commands: list[Command]) -> None:
+    up = Command(home, "up")
+    commands.append(up)
+    port = int(up.world().catalog_url.rpartition(":")[2])
+    other = subprocess.run(
+        [sys.executable, "-m", "local.catalog", "--port", str(port)], capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 2
+    assert len(other.stderr.strip().splitlines()) == 1
+    assert str(port) in other.stderr
+    again = subprocess.run(
+        [sys.executable, "-m", "cli", "up", "--home", str(home)], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "a world is running already" in again.stderr

@@ -1,0 +1,184 @@
+"""The whole path without Spark: captured events through the real functions into the catalog, by the command line."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.transport.http import HttpConfig, HttpTransport
+from typer.testing import CliRunner
+
+from cli.main import app
+from local.truth import Truth
+from local.world import World
+from shared import pipeline
+from shared.bootstrap import Worker, assemble
+from shared.settings import load
+from tests.shared.events import event, run_id, write
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
+runner = CliRunner()
+
+
+def parts_of(world: World) -> Worker:
+    return assemble(load(catalog=True, environment=world.environment))
+
+
+def calm(world: World, seconds: float = 60) -> pipeline.Status:
+    """The status once nothing is under way."""
+    storage = parts_of(world).storage
+    deadline = time.monotonic() + seconds
+    while True:
+        found = pipeline.status(storage)
+        if not (found.in_progress or found.dirty):
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.3)
+
+
+def throughline(world: World, *arguments: str) -> Any:
+    return runner.invoke(app, list(arguments), env=world.environment)
+
+
+def post(world: World, body: bytes, **headers: str) -> requests.Response:
+    return requests.post(
+        f"{world.functions.url}/api/v1/lineage",
+        data=body,
+        headers={"Content-Type": "application/json; charset=UTF-8", **headers},
+        timeout=30,
+        allow_redirects=False,
+    )
+
+
+@pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])
+def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: World, scenario: str) -> None:
+    events = GOLDEN / scenario / "events.jsonl"
+    sent = throughline(world, "send", str(events), "--url", world.functions.url)
+    assert sent.exit_code == 0, sent.output
+    found = calm(world)
+    assert found.reconciles
+    parts = parts_of(world)
+    truth = Truth.read(GOLDEN / scenario / "truth.json")
+    outputs = {process.output for process in truth.processes}
+    recorded = [
+        (process, entity)
+        for process, entity in pipeline.recorded(parts.storage, parts.publishing)
+        if process.outputs[0].name.endswith(tuple(outputs))
+    ]
+    assert truth.differences(process for process, _ in recorded) == []
+    for _, entity in recorded:
+        assert parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+
+
+def test_sending_again_changes_nothing(world: World) -> None:
+    events = GOLDEN / "customer_merge" / "events.jsonl"
+    throughline(world, "send", str(events), "--url", world.functions.url)
+    before, writes = calm(world), world.catalog.calls()["writes"]
+    sent = throughline(world, "send", str(events), "--url", world.functions.url)
+    assert "0 refused" in sent.output
+    assert calm(world).received == before.received
+    assert world.catalog.calls()["writes"] == writes
+
+
+def test_status_and_show_tell_the_same_to_machines_and_people(world: World) -> None:
+    throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
+    calm(world)
+    counts = json.loads(throughline(world, "status", "--json").stdout)
+    assert counts["reconciles"] is True
+    assert counts["received"] == counts["published"] + counts["skipped"] + counts["waiting"] + counts["dead"]
+    assert "received" in throughline(world, "status").stdout
+    shown = json.loads(throughline(world, "show", "delta/customer_master", "--json").stdout)
+    (step,) = shown["upstream"]
+    (staging,) = step["assets"]
+    assert staging["qualified_name"].endswith("/delta/customer_staging")
+    assert {"source": "full_name", "sink": "full_name"} in staging["columns"]
+    people = throughline(world, "show", "delta/customer_master", "--columns")
+    assert "full_name → full_name" in people.stdout
+    nobody = throughline(world, "show", "no_such_asset")
+    assert nobody.exit_code == 1
+    assert "no asset like" in nobody.output
+
+
+def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:
+    answer = post(world, event("good", "START", "10:00:00", inputs=["/a"], application="app"))
+    assert answer.status_code == 201
+    assert int(answer.headers["Content-Length"]) == len(answer.content) > 0
+    assert answer.json()["status"] == "kept"
+    assert answer.json()["run"] == run_id("good")
+
+
+def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -> None:
+    answer = post(world, event("idle", "RUNNING", "10:00:00", application="app"))
+    assert (answer.status_code, answer.json()["status"]) == (201, "ignored")
+    assert answer.json()["reason"] == "names no data set and ends nothing"
+
+
+def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
+    before = pipeline.status(parts_of(world).storage).refused
+    answer = post(world, event("bad", "START", "10:00:00").replace(run_id("bad").encode(), b"no-uuid"))
+    assert answer.status_code == 400
+    assert answer.headers["Content-Type"].startswith("application/problem+json")
+    assert answer.json()["field"] == "run.runId"
+    assert pipeline.status(parts_of(world).storage).refused == before + 1
+
+
+def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: World) -> None:
+    def chunks() -> Any:
+        yield event("chunked", "START", "10:00:00")
+
+    answer = requests.post(f"{world.functions.url}/api/v1/lineage", data=chunks(), timeout=30)
+    assert answer.status_code == 400
+    assert "transport.compression" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_the_unmodified_python_client_works(world: World, compression: str | None) -> None:
+    config = HttpConfig.from_dict({"url": world.functions.url, "compression": compression})
+    client = OpenLineageClient(transport=HttpTransport(config))
+    name = f"/python/{compression}"
+    for state in (RunState.START, RunState.COMPLETE):
+        client.emit(
+            RunEvent(
+                eventType=state,
+                eventTime="2026-11-21T10:00:00.000001+00:00",
+                run=Run(runId=run_id(name)),
+                job=Job(namespace="tests", name=f"python {compression}"),
+                producer="https://example.com/tests",
+                inputs=[InputDataset(namespace="file", name="/python/in")],
+                outputs=[OutputDataset(namespace="file", name=name)],
+            )
+        )
+    client.close()
+    calm(world)
+    assert f"python {compression}" in throughline(world, "show", name).stdout
+
+
+def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
+    world.catalog.stop()
+    try:
+        for body in write("away", "away-app", "10:00", "/away/in", sink="/away/out"):
+            assert post(world, body).status_code == 201
+        storage = parts_of(world).storage
+        deadline = time.monotonic() + 60
+        while not any("catalog left alone" in error for error in pipeline.status(storage).last_errors):
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
+    finally:
+        world.catalog.start()
+    found = calm(world, seconds=120)
+    assert found.reconciles
+    assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
+
+
+def test_storage_being_away_is_a_503_that_comes_soon_and_asks_to_come_again(world: World) -> None:
+    """The last test of this file: it ends Azurite."""
+    world.azurite.stop()
+    began = time.monotonic()
+    answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) <= 2
+    assert time.monotonic() - began < 5, "the listener waits no longer"
