@@ -188,47 +188,58 @@ def live_through(
     publisher drains what is left, as the sweeper does.
     """
     chaos = Chaos(seed=seed, death=death, kill_at=kill_at)
-    storage = MemoryStorage(clock=lambda: float(chaos.ticks))
-    catalog = MemoryCatalog()
-    wrapped_storage, wrapped_catalog = Through(storage, chaos), Through(catalog, chaos)
-    calm = Patience(quiet=timedelta(days=100_000))
-
-    def now() -> datetime:
-        return _EPOCH + timedelta(seconds=chaos.ticks)
-
-    how = Publishing(batch=3, call_bound=timedelta(seconds=_CALL_BOUND), patience=calm, now=now)
-    draw = random.Random(seed)
-    todo: deque[tuple[str, bytes]] = deque(("post", body) for body in bodies)
-    todo.extend(("post", draw.choice(bodies)) for _ in range(duplicates))
-    draw.shuffle(todo)
-    posted: set[str] = set()
-
-    def post(body: bytes) -> None:
-        receive(wrapped_storage, body, most_bytes=10_000_000)
-        for fact in storage.blobs(EVENTS):  # the trigger: seen from outside, so no call of the worker's
-            if fact.name not in posted:
-                posted.add(fact.name)
-                todo.insert(draw.randrange(len(todo) + 1), ("blob", fact.name.encode()))
-
-    def deliver(name: bytes) -> None:
-        blob = name.decode()
-        body = storage.get(EVENTS, blob)
-        assert body is not None
-        if settle_event(wrapped_storage, stored_from_blob(blob), body):
-            publish(wrapped_storage, wrapped_catalog, how)
-
-    def work() -> None:
-        while todo:
-            kind, payload = todo.popleft()
-            try:
-                (post if kind == "post" else deliver)(payload)
-            except (Killed, Retry):
-                chaos.revive()
-                todo.insert(draw.randrange(len(todo) + 1), (kind, payload))
-
-    chaos.run([work] * workers)
+    life = _Life(chaos, bodies, duplicates)
+    chaos.run([life.work] * workers)
     chaos.death, chaos.kill_at = 0.0, None
     for _ in range(3):
         chaos.ticks += 1000
-        publish(storage, catalog, how)
-    return Outcome(storage=storage, catalog=catalog, deaths=chaos.deaths, ticks=chaos.ticks)
+        publish(life.storage, life.catalog, life.how)
+    return Outcome(storage=life.storage, catalog=life.catalog, deaths=chaos.deaths, ticks=chaos.ticks)
+
+
+class _Life:
+    """The messages of one history, and what a worker does with them."""
+
+    def __init__(self, chaos: Chaos, bodies: Sequence[bytes], duplicates: int) -> None:
+        self._chaos = chaos
+        self._draw = random.Random(chaos.seed)
+        self.storage = MemoryStorage(clock=lambda: float(chaos.ticks))
+        self.catalog = MemoryCatalog()
+        self._reached: Any = Through(self.storage, chaos)
+        self._written: Any = Through(self.catalog, chaos)
+        self.how = Publishing(
+            batch=3,
+            call_bound=timedelta(seconds=_CALL_BOUND),
+            patience=Patience(quiet=timedelta(days=100_000)),
+            now=lambda: _EPOCH + timedelta(seconds=chaos.ticks),
+        )
+        self._posted: set[str] = set()
+        self._todo: deque[tuple[Callable[[bytes], None], bytes]] = deque((self._post, body) for body in bodies)
+        self._todo.extend((self._post, self._draw.choice(bodies)) for _ in range(duplicates))
+        self._draw.shuffle(self._todo)
+
+    def work(self) -> None:
+        """Take messages until there are none; what was cut off goes back among the others."""
+        while self._todo:
+            act, payload = self._todo.popleft()
+            try:
+                act(payload)
+            except (Killed, Retry):
+                self._chaos.revive()
+                self._put(act, payload)
+
+    def _put(self, act: Callable[[bytes], None], payload: bytes) -> None:
+        self._todo.insert(self._draw.randrange(len(self._todo) + 1), (act, payload))
+
+    def _post(self, body: bytes) -> None:
+        receive(self._reached, body, most_bytes=10_000_000)
+        for fact in self.storage.blobs(EVENTS):  # the trigger: seen from outside, so no call of the worker's
+            if fact.name not in self._posted:
+                self._posted.add(fact.name)
+                self._put(self._deliver, fact.name.encode())
+
+    def _deliver(self, name: bytes) -> None:
+        body = self.storage.get(EVENTS, name.decode())
+        assert body is not None
+        if settle_event(self._reached, stored_from_blob(name.decode()), body):
+            publish(self._reached, self._written, self.how)

@@ -53,7 +53,9 @@ def event(
     return json.dumps(body).encode()
 
 
-def write(run: str, application: str, at: str, source: str, sink: str = "/out", end: str = "COMPLETE") -> list[bytes]:
+def write(
+    run: str, application: str, at: str, source: str, *, sink: str = "/out", end: str = "COMPLETE"
+) -> list[bytes]:
     """START and end of a run that writes `sink` from `source`, column `x` from column `x`."""
     said: dict[str, Any] = {
         "inputs": [source],

@@ -76,7 +76,7 @@ def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
 
 def test_a_process_on_nothing_is_refused_and_not_written(catalog: Catalog) -> None:
     wanted = process("a", "b")
-    nowhere = {key: "00000000-0000-0000-0000-000000000000" for key in (*wanted.inputs, *wanted.outputs)}
+    nowhere = dict.fromkeys((*wanted.inputs, *wanted.outputs), "00000000-0000-0000-0000-000000000000")
     with pytest.raises(CatalogRefused) as caught:
         catalog.write_processes([wanted], nowhere)
     assert caught.value.code == "ATLAS-404-00-00A"

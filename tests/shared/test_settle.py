@@ -66,7 +66,7 @@ def test_an_event_that_cannot_end_a_run_costs_one_point_read() -> None:
     start = post(storage.real, write("a", "app", "10:00", "/a")[0])[0]
     packed = storage.real.get(EVENTS, start.blob)
     assert packed
-    assert settle_event(storage, start, packed) is False  # type: ignore[arg-type]  # Watched is storage by its methods
+    assert settle_event(storage, start, packed) is False
     assert storage.calls == {"read": 1}
 
 
@@ -76,7 +76,7 @@ def test_a_late_event_that_was_merged_costs_one_point_read_too() -> None:
     settle(storage.real, end)
     packed = storage.real.get(EVENTS, start.blob)
     assert packed
-    assert settle_event(storage, start, packed) is False  # type: ignore[arg-type]  # as above
+    assert settle_event(storage, start, packed) is False
     assert storage.calls == {"read": 1}
 
 
@@ -124,8 +124,9 @@ class Killed(BaseException):
 
 
 def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
-    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole. Then the first
-    one goes on: to its end, or to its death right after that call.
+    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole.
+
+    Then the first one goes on: to its end, or to its death right before it marks processes dirty.
     """
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     watched = Watched(storage)
@@ -137,7 +138,7 @@ def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> Sto
             if dies:
                 watched.step_in = die_at_the_end
 
-    def die_at_the_end(name: str, arguments: tuple[Any, ...]) -> None:
+    def die_at_the_end(name: str, _arguments: tuple[Any, ...]) -> None:
         if name == "upsert":  # the dirty mark: what stands before it has been written
             raise Killed
 

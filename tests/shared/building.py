@@ -1,0 +1,149 @@
+"""Small OpenLineage events, merged runs and contributions: each test names only what it is about."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process, Span
+from shared.openlineage import Event, MergedRun, decode, merge
+
+START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+Json = dict[str, Any]
+
+
+def uid(name: str) -> str:
+    """A UUID that always is the same for the same name."""
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def dataset(name: str, namespace: str = "file", **facets: Any) -> Json:
+    """A data set with these facets (in the wire's spelling)."""
+    return {"namespace": namespace, "name": name, **({"facets": facets} if facets else {})}
+
+
+def step(kind: str, subtype: str = "", *, masking: bool = False) -> Json:
+    """A transformation as facets since 1-1-0 have it."""
+    return {"type": kind, "subtype": subtype, "description": "", "masking": masking}
+
+
+IDENTITY = step("DIRECT", "IDENTITY")
+
+
+def source(name: str, column: str, *steps: Json, namespace: str = "file") -> Json:
+    """An input field."""
+    return {"namespace": namespace, "name": name, "field": column, **({"transformations": steps} if steps else {})}
+
+
+def lineage(fields: Mapping[str, Iterable[Json]], rows: Iterable[Json] | None = None) -> Json:
+    """A column lineage facet: output columns to their input fields, and what all rows depend on."""
+    facet: Json = {"fields": {column: {"inputFields": list(sources)} for column, sources in fields.items()}}
+    return facet if rows is None else {**facet, "dataset": list(rows)}
+
+
+def body(
+    kind: str | None = "COMPLETE",
+    *,
+    minute: float = 0,
+    run: str = "run",
+    application: str | None = "application",
+    app_name: str = "app",
+    job: str = "adaptive_spark_plan.out",
+    inputs: Iterable[Any] = (),
+    outputs: Iterable[Any] = (),
+    run_facets: Mapping[str, Any] | None = None,
+    job_facets: Mapping[str, Any] | None = None,
+) -> Json:
+    """An event of a Spark SQL job, `minute` minutes after START. `application` None: the application's own event."""
+    facets: Json = dict(run_facets or {})
+    if application:
+        facets["parent"] = {"run": {"runId": uid(application)}, "job": {"namespace": "tests", "name": app_name}}
+    kinds = {"jobType": {"integration": "SPARK", "jobType": "SQL_JOB", "processingType": "BATCH"}}
+    return {
+        **({"eventType": kind} if kind else {}),
+        "eventTime": (START + timedelta(minutes=minute)).isoformat(),
+        "producer": "https://example.com/tests",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": uid(run), "facets": facets},
+        "job": {
+            "namespace": "tests",
+            "name": f"{app_name}.{job}" if application else app_name,
+            "facets": kinds if job_facets is None else dict(job_facets),
+        },
+        "inputs": [dataset(each) if isinstance(each, str) else each for each in inputs],
+        "outputs": [dataset(each) if isinstance(each, str) else each for each in outputs],
+    }
+
+
+def packed(value: object) -> bytes:
+    """The JSON of a body."""
+    return json.dumps(value).encode()
+
+
+def event(kind: str | None = "COMPLETE", **said: Any) -> Event:
+    """`body`, decoded."""
+    return decode(packed(body(kind, **said)))
+
+
+def merged(kind: str | None = "COMPLETE", **said: Any) -> MergedRun:
+    """The run of which this is the only event."""
+    return merge([event(kind, **said)])
+
+
+def write(
+    application: str, sources: Iterable[str], sink: str = "/out", *, minute: float = 0, end: str = "COMPLETE"
+) -> list[Event]:
+    """START and end of one run of an application that writes the sink from these sources, column by column."""
+    names = list(sources)
+    columns = lineage({"x": [source(name, "x", IDENTITY) for name in names]})
+    said: Json = {
+        "run": f"{application} {names} {sink} {minute}",
+        "application": application,
+        "inputs": names,
+        "outputs": [dataset(sink, columnLineage=columns)],
+    }
+    return [event("START", minute=minute, **said), event(end, minute=minute + 0.5, **said)]
+
+
+def own(application: str, kind: str, minute: float) -> Event:
+    """An event of the application itself."""
+    return event(kind, run=application, application=None, minute=minute)
+
+
+def asset(name: str) -> Asset:
+    """A local folder as an asset."""
+    return Asset(type="fs_path", qualified_name=f"file://{name}", namespace="file", name=name)
+
+
+def edge(
+    from_name: str, to_name: str, column: str = "x", *, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False
+) -> ColumnEdge:
+    """An edge between the columns of the same name."""
+    return ColumnEdge(
+        input=Column(qualified_name=f"file://{from_name}", column=column),
+        output=Column(qualified_name=f"file://{to_name}", column=column),
+        kind=kind,
+        masked=masked,
+    )
+
+
+def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("insert",), **more: Any) -> Process:
+    """A process from these folders to the sink, with one column edge for each."""
+    return Process(
+        qualified_name=f"throughline:v1://tests/app/file{sink}",
+        name=f"app → {sink.rsplit('/', 1)[-1]}",
+        operations=operations,
+        inputs=tuple(asset(name) for name in sorted(sources)),
+        outputs=(asset(sink),),
+        columns=tuple(edge(name, sink) for name in sorted(sources)),
+        **more,
+    )
+
+
+def contribution(application: str, *sources: str, day: float = 0, minute: float = 0, **said: Any) -> Contribution:
+    """What one application run says at one moment."""
+    moment = START + timedelta(days=day, minutes=minute)
+    return Contribution(
+        application_run=uid(application), content=process(*sources, **said), seen=Span(first=moment, last=moment)
+    )
