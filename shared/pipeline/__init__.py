@@ -1,7 +1,8 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
-from shared.pipeline.publish import Published, Publishing, publish, recorded
+from shared.pipeline.planning import Publishing, recorded
+from shared.pipeline.publish import Published, publish
 from shared.pipeline.receive import Receipt, note_refusal, receive
 from shared.pipeline.settle import bury, settle_event, settle_run
 from shared.pipeline.status import Status, Waiting, status

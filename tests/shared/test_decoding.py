@@ -163,7 +163,7 @@ def test_one_bad_part_costs_itself_and_is_on_record(change: Change, omitted: tup
 
 def test_a_bad_facet_leaves_its_neighbours() -> None:
     links = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
-    facets = {"symlinks": links, "columnLineage": {"fields": {"x": 1}}, "unknown": {"deep": [1]}}
+    facets: Json = {"symlinks": links, "columnLineage": {"fields": {"x": 1}}, "unknown": {"deep": [1]}}
     event = decode(packed(body(inputs=[dataset("/in", **facets)])))
     assert event.body
     assert event.body.inputs

@@ -184,3 +184,33 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
     assert [stored_from_blob(fact.name).type for fact in storage.blobs("events")].count("COMPLETE") == 2
+
+
+def test_no_access_leaves_the_catalog_alone_and_blames_no_process() -> None:
+    class Closed(Moody):
+        def find(self, keys: object) -> dict[AssetKey, str]:
+            self.calls += 1
+            raise CatalogRefused(status=403, code="", detail="no role")
+
+    storage, catalog, clock = MemoryStorage(), Closed(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/b", sink="/out2"))
+    done = publish(storage, catalog, how(clock))
+    assert (done.refused, "403" in done.error) == (0, True)
+    publish(storage, catalog, how(clock))
+    assert catalog.calls == 1
+    clock.at += timedelta(minutes=2)
+    assert publish(storage, MemoryCatalog(), how(clock)).written == 2
+
+
+def test_a_removal_that_is_refused_holds_up_no_other() -> None:
+    class Sticky(Moody):
+        def delete_process(self, *_: object) -> None:
+            raise CatalogRefused(status=400, code="ATLAS-400", detail="no")
+
+    storage, catalog, clock = MemoryStorage(), Sticky(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(clock))
+    settled(storage, write("a", "app1", "10:01", "/a", end="FAIL")[1], *write("b", "app1", "10:02", "/b", sink="/out2"))
+    done = publish(storage, catalog, how(clock))
+    assert (done.written, done.removed, done.refused) == (1, 0, 1)
+    assert "ATLAS-400" in status(storage).last_errors[0]

@@ -10,7 +10,7 @@ from tests.shared.building import body, dataset, event, packed
 IDLE = "the operation only reads or sets up the session"
 SAYS_NOTHING = "names no data set and ends nothing"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
-NO_PROPERTIES = {"environment-properties": {"environment-properties": {}}}
+NO_PROPERTIES: dict[str, Any] = {"environment-properties": {"environment-properties": {}}}
 AIRFLOW = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK"}}
 
 DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {

@@ -131,7 +131,7 @@ FOLDED: dict[str, tuple[list[str], list[str], list[str]]] = {
     "files far below": (["/in"], ["/in/a/b/c.csv"], ["/in"]),
     "the nearest of several folders": (["/in", "/in/a"], ["/in/a/1.csv", "/in/b/1.csv"], ["/in", "/in/a"]),
     "the very input": (["/in/a.csv", "/in"], ["/in/a.csv"], ["/in", "/in/a.csv"]),
-    "the root": (["/"], ["/in/a.csv"], ["/", "/in/a.csv"]),
+    "the root": (["/"], ["/in/a.csv"], ["/"]),
     "a neighbour that only begins alike": (["/in"], ["/in2/a.csv"], ["/in", "/in2/a.csv"]),
     "part files and partitions, without an input": ([], ["/in/day=1/part-00000-a.parquet", "/in/day=2"], ["/in"]),
     "a source inside the sink's folder": ([], ["/out/staging"], ["/out/staging"]),
@@ -146,6 +146,12 @@ def test_names_in_column_lineage_are_folded_to_the_runs_inputs(
     process = _with_columns(*names, inputs=inputs)
     assert _inputs(process) == expected
     assert {each.input.qualified_name for each in process.columns} <= {f"file://{name}" for name in expected}
+
+
+def test_the_root_of_a_container_holds_all_that_is_in_it() -> None:
+    facet = lineage({"x": [source("a.csv", "x", IDENTITY, namespace="s3://b")]})
+    (process,) = _processes(inputs=[dataset("", namespace="s3://b")], outputs=[dataset("/out", columnLineage=facet)])
+    assert [each.qualified_name for each in process.inputs] == ["s3://b/"]
 
 
 def test_folders_of_another_store_hold_nothing() -> None:
