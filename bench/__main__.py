@@ -1,0 +1,79 @@
+"""`python -m bench`: measure, print a table, write build/bench.json."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import requests
+from rich.console import Console
+
+from bench import decode, end_to_end, imports, receiver
+from bench.figures import ROOT, Figure, show, write
+from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
+from bench.worker import BenchError
+from local.azurite import AzuriteError
+from local.catalog import CatalogStartError
+from local.functions import FunctionsHostError
+from local.node import NodeError
+from shared.errors import StorageUnavailable
+
+BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
+    decode.NAME: decode.measure,
+    receiver.NAME: receiver.measure,
+    imports.NAME: imports.measure,
+    "end-to-end": end_to_end.measure,
+}
+_PROBLEMS = (
+    AzuriteError,
+    BenchError,
+    CatalogStartError,
+    FileNotFoundError,
+    FunctionsHostError,
+    NodeError,
+    StorageUnavailable,
+    requests.RequestException,
+)
+
+
+def run(names: Sequence[str], sizes: Sizes, *, out: Path, quick: bool, console: Console) -> list[Figure]:
+    """Measure, print and write: the figures. What was measured before an error is still printed and written."""
+    figures: list[Figure] = []
+    try:
+        with steps(console) as progress:
+            for name in names:
+                figures += BENCHMARKS[name](sizes, progress)
+    finally:
+        if figures:
+            show(figures, console)
+            write(figures, out, quick=quick)
+    return figures
+
+
+def main() -> int:
+    """Run the command line and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works, not how fast it is")
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json", help="where the JSON goes")
+    options = parser.parse_args()
+    console = Console(highlight=False)
+    try:
+        run(
+            options.only or list(BENCHMARKS),
+            QUICK if options.quick else DEFAULT,
+            out=options.out,
+            quick=options.quick,
+            console=console,
+        )
+    except _PROBLEMS as problem:
+        sys.stderr.write(f"error: {problem}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    console.print(f"written to {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Events through the whole local world, against a fixed chain of bare SDK calls on an Azurite as full."""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Figure, Rounds
+from bench.fullness import fullness
+from bench.replay import Item, Replay, families
+from bench.sizes import Sizes, Steps
+from bench.worker import BenchError, Child, chain, child, fill, host_calls, posted_in_order
+from local.azurite import Azurite
+from local.world import World
+from shared.bootstrap import assemble
+from shared.pipeline import Status, status
+from shared.settings import load
+from shared.storage import Storage
+
+NAME = "end to end"
+_GOAL = ">= 0.6"
+_BESIDE = "a fixed chain of SDK calls"
+_HOST_THREADS = 8
+"""What the functions host runs at once unless it is told otherwise; the chain gets as many."""
+_LOOK_EVERY = 0.1
+_WARM_UP_SEED = 1_000_000
+
+Applications = Sequence[Sequence[Item]]
+
+
+def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
+    """Events per second until nothing is in progress."""
+    steps.begin("end to end", sizes.chain_rounds * 2)
+    ours, others, with_host, details = [], [], [], []
+    events = 0
+    with child() as process:
+        for turn in range(sizes.chain_rounds):
+            applications = Replay(seed=turn).applications(sizes.chain_events)
+            events = sum(map(len, applications))
+            steps.doing(f"end to end, {events} events through the world")
+            seconds, seen = _world(process, applications, sizes)
+            ours.append(events / seconds)
+            steps.done()
+            steps.doing(f"end to end, {events} events through the chain")
+            chained, delivered, filled = _chain(process, applications, seen["azurite"])
+            others.append(events / chained)
+            with_host.append(events / (chained + delivered))
+            steps.done()
+            details.append({**seen, "chain_azurite": filled, "events": events, "runs": len(_runs(applications))})
+    facts: dict[str, Any] = {
+        "benchmark": NAME,
+        "unit": "events/s",
+        "sizes": {
+            "rounds": sizes.chain_rounds,
+            "events": events,
+            "senders": sizes.senders,
+            "threads": _HOST_THREADS,
+        },
+    }
+    return [
+        Rounds(ours=ours, others=others).figure(
+            name=f"{sizes.senders} senders, until all is settled",
+            compared_with=_BESIDE,
+            goal=_GOAL,
+            details={"rounds": details},
+            **facts,
+        ),
+        Rounds(ours=ours, others=with_host).figure(
+            name="the same", compared_with=f"{_BESIDE} and the host's own after it", **facts
+        ),
+    ]
+
+
+def _runs(applications: Applications) -> set[str]:
+    return {item.run for application in applications for item in application}
+
+
+def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[float, dict[str, Any]]:
+    """Seconds from the first request until every event has its final state; and what was seen then."""
+    warm_up = _warm_up()
+    with tempfile.TemporaryDirectory() as folder, World(home=Path(folder), usual_ports=False) as world:
+        own = assemble(load(catalog=True, environment=world.environment)).storage
+        sending = process.pool.submit(posted_in_order, world.functions.url, warm_up, 1)
+        _settled(world, own, sizes.deadline, sending, warm_up)
+        before = world.functions.calls()["storage"]
+
+        sending = process.pool.submit(posted_in_order, world.functions.url, applications, sizes.senders)
+        ended, found = _settled(world, own, sizes.deadline, sending, [*warm_up, *applications])
+        calls = world.functions.calls()
+        return ended - sending.result(), {
+            "status": {name: getattr(found, name) for name in ("received", "published", "skipped", "waiting", "dead")},
+            "processes": found.processes,
+            "host_storage_calls": {name: count - before.get(name, 0) for name, count in calls["storage"].items()},
+            "invocations": calls["invocations"],
+            "catalog_calls": world.catalog.calls(),
+            "azurite": fullness(world.azurite.connection_string),
+        }
+
+
+def _settled(
+    world: World, storage: Storage, patience: float, sending: Future[float], sent: Applications
+) -> tuple[float, Status]:
+    """When (Unix time) all that is sent had been received and none was in progress; BenchError when not in time.
+
+    The host is asked first, because the counts that decide read all of storage and would slow down what is measured.
+    """
+    items = [item for application in sent for item in application]
+    kept = sum(item.kept for item in items)
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if sending.done():
+            sending.result()  # raises what stopped it
+        calls = world.functions.calls()
+        parsed = calls["invocations"]["parser_function"]
+        if parsed["ok"] >= kept and not calls["queued"] and not calls["in_flight"]:
+            now = time.time()
+            found = status(storage)
+            if found.received >= len(items) and found.reconciles and not found.in_progress:
+                return now, found
+        time.sleep(_LOOK_EVERY)
+    raise BenchError(f"not all was settled after {patience:.0f} s: {status(storage)}")
+
+
+def _chain(process: Child, applications: Applications, full: dict[str, int]) -> tuple[float, float, dict[str, int]]:
+    """Seconds of the chain, seconds of the calls by which the host would deliver the events, and how full Azurite is
+    in the end: as full as the world's was.
+    """
+    warm_up = _warm_up()
+    written = sum(map(len, [*applications, *warm_up]))
+    runs = len(_runs([*applications, *warm_up]))
+    # The chain leaves a blob and a row for each event, two rows for each run; delivering, a receipt for each event.
+    more = (max(0, full["blobs"] - 2 * written), max(0, full["rows"] - written - 2 * runs))
+    with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite:
+        connection = azurite.connection_string
+        process.run(fill, connection, *more, _HOST_THREADS)
+        chained = delivered = 0.0
+        for part in (warm_up, applications):
+            chained = process.run(chain, connection, part, _HOST_THREADS)
+            delivered = process.run(host_calls, connection, part, _HOST_THREADS)
+        return chained, delivered, fullness(connection)
+
+
+def _warm_up() -> Applications:
+    """An application that is sent before anything is measured: clients, connections, containers, tables. Not a long
+    one.
+    """
+    replay = Replay(seed=_WARM_UP_SEED)
+    return [min((replay.application() for _ in families()), key=len)]

@@ -1,0 +1,92 @@
+"""The receiver's cold import, against that of `azure.functions` alone: what a cold start costs beside the platform."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+from bench.figures import ROOT, Figure, Rounds
+from bench.sizes import Sizes, Steps
+from local.azurite import ACCOUNT, KEY
+
+NAME = "import"
+_BESIDE = "import azure.functions"
+
+_STATEMENTS = {
+    "alone": "import azure.functions",
+    "module": "import receiver_function",
+    "first call": "import receiver_function; from shared.bootstrap import receiver; receiver()",
+}
+_MEASURED = """\
+import time
+wall, cpu = time.perf_counter(), time.process_time()
+{}
+print(time.process_time() - cpu, time.perf_counter() - wall)
+"""
+_LINE = re.compile(r"import time:\s*(\d+) \|\s*\d+ \|\s*(\S+)$")
+_SHOWN = 5
+_LISTED = 3
+_PARTS = {"azure": 3, "shared": 2}
+"""How many parts of a module's name stand for it where one says too little."""
+
+
+def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
+    """CPU time of importing the receiver, without and with what its first call sets up."""
+    steps.begin("cold import", sizes.import_rounds * len(_STATEMENTS) + 1)
+    cpu: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
+    wall: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
+    _python("-c", _STATEMENTS["first call"])  # so that everything is compiled
+    for _ in range(sizes.import_rounds):
+        for name, statement in _STATEMENTS.items():
+            processor, clock = map(float, _python("-c", _MEASURED.format(statement)).stdout.split())
+            cpu[name].append(processor)
+            wall[name].append(clock)
+            steps.done()
+    expensive = _most_expensive(_STATEMENTS["first call"], min(_LISTED, sizes.import_rounds))
+    steps.done()
+
+    def figure(name: str, title: str, times: dict[str, list[float]], unit: str, *, with_list: bool) -> Figure:
+        # The best of each side: other work on the machine only ever adds to an import.
+        best = Rounds(ours=[min(times[name])], others=[min(times["alone"])])
+        return best.figure(
+            benchmark=NAME,
+            name=title,
+            scale=1000,
+            unit=unit,
+            compared_with=_BESIDE,
+            sizes={"rounds": sizes.import_rounds},
+            details={"most_expensive_ms": expensive} if with_list else {},
+        )
+
+    return [
+        figure("module", "the receiver's module", cpu, "ms CPU", with_list=False),
+        figure("first call", "and its first call's parts", cpu, "ms CPU", with_list=True),
+        figure("first call", "the same by the clock", wall, "ms", with_list=False),
+    ]
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter in the app's folder, with settings that name a storage account nobody calls."""
+    nowhere = (
+        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
+        f"BlobEndpoint=http://127.0.0.1:1/{ACCOUNT};TableEndpoint=http://127.0.0.1:1/{ACCOUNT};"
+    )
+    environment = {**os.environ, "AzureWebJobsStorage": nowhere}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the deployed package has its .pyc files
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
+
+
+def _most_expensive(statement: str, times: int) -> dict[str, float]:
+    """Milliseconds of the packages that take longest themselves, without what they import: the best of several."""
+    best: Counter[str] = Counter()
+    for turn in range(times):
+        spent: Counter[str] = Counter()
+        for line in _python("-X", "importtime", "-c", statement).stderr.splitlines():
+            found = _LINE.match(line)
+            if found:
+                parts = found[2].split(".")
+                spent[".".join(parts[: _PARTS.get(parts[0], 1)])] += int(found[1])
+        best = best & spent if turn else spent
+    return {name: round(microseconds / 1000, 1) for name, microseconds in best.most_common(_SHOWN)}

@@ -1,0 +1,128 @@
+"""`python -m bench.profiling {decode,receiver,parser}`: where the time goes, in one thread of this process.
+
+`parser` sends events through receive, settle and publish one after the other, as the functions would, and counts what
+they ask of storage and catalog: fewer calls are what makes them faster.
+"""
+
+import argparse
+import cProfile
+import pstats
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.figures import ROOT
+from bench.replay import Replay, families
+from local.azurite import Azurite
+from local.catalog import CatalogServer
+from shared.bootstrap import Worker, assemble
+from shared.openlineage import decode
+from shared.pipeline import publish, receive, settle_event, stored_from_blob
+from shared.settings import load
+from shared.translation import translate_history
+
+_MOST_BYTES = 1 << 26
+_EVENTS = 200
+_PASSES = 30
+_LINES = 25
+
+
+class Counting:
+    """A port that counts the calls it passes on."""
+
+    def __init__(self, port: Any, calls: Counter[str]) -> None:
+        self._port, self._calls = port, calls
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+
+        def counted(*args: Any, **named: Any) -> Any:
+            self._calls[f"{name} {args[0]}" if args and isinstance(args[0], str) else name] += 1
+            return found(*args, **named)
+
+        return counted
+
+
+def main() -> int:
+    """Run the command line and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.profiling", description=__doc__)
+    parser.add_argument("what", choices=["decode", "receiver", "parser"])
+    parser.add_argument("--events", type=int, default=_EVENTS, help="how many events receiver and parser get")
+    parser.add_argument("--sort", choices=["tottime", "cumtime"], default="tottime")
+    parser.add_argument("--lines", type=int, default=_LINES)
+    options = parser.parse_args()
+    profile = cProfile.Profile()
+    if options.what == "decode":
+        _decode(profile)
+    else:
+        _pipeline(profile, events=options.events, parse=options.what == "parser")
+    _show(profile, options.sort, options.lines)
+    return 0
+
+
+def _decode(profile: cProfile.Profile) -> None:
+    for _ in range(_PASSES):
+        for family in families():
+            profile.runcall(lambda events: translate_history([decode(raw) for raw in events]), family.events)
+
+
+def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
+    calls: Counter[str] = Counter()
+    with Azurite() as azurite, CatalogServer() as catalog:
+        worker = assemble(
+            load(
+                catalog=True,
+                environment={
+                    "AzureWebJobsStorage": azurite.connection_string,
+                    "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
+                    "THROUGHLINE_CATALOG_TOKEN": catalog.token,
+                },
+            )
+        )
+        replay = Replay()
+        _send(worker, replay, len(replay.application()), lambda work, *args: work(*args))  # warms up
+        counted = Worker(
+            storage=Counting(worker.storage, calls),
+            catalog=Counting(worker.catalog, calls),
+            publishing=worker.publishing,
+            sweeping=worker.sweeping,
+        )
+        sent = _send(counted, replay, events, profile.runcall, parse=parse)
+    table = Table("call", "an event", box=None, title=f"{sent} events: what was asked of storage and catalog")
+    for call, count in calls.most_common():
+        table.add_row(call, f"{count / sent:.2f}")
+    table.add_row("[bold]all[/]", f"[bold]{calls.total() / sent:.2f}[/]")
+    Console(highlight=False).print(table)
+
+
+def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], *, parse: bool = True) -> int:
+    """Receive and, with `parse`, settle and publish each event in turn; how many there were."""
+
+    def both(raw: bytes, packed: bytes, blob: str) -> None:
+        receive(worker.storage, raw, most_bytes=_MOST_BYTES)
+        if parse and settle_event(worker.storage, stored_from_blob(blob), packed):
+            publish(worker.storage, worker.catalog, worker.publishing)
+
+    items = [item for application in replay.applications(events) for item in application if item.kept]
+    for item in items:
+        run(both, item.raw, item.packed, item.blob)
+    return len(items)
+
+
+def _show(profile: cProfile.Profile, sort: str, lines: int) -> None:
+    statistics = pstats.Stats(profile, stream=sys.stdout)
+    statistics.sort_stats(sort)
+    statistics.print_stats(lines)
+    if sort == "cumtime":
+        return
+    sys.stdout.write("\nOnly our own code, with what it calls:\n")
+    statistics.sort_stats("cumtime")
+    statistics.print_stats(str(ROOT / "shared"), lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""How much is measured: enough to be steady by default, just enough to see that it works with --quick."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Rounds and counts of each benchmark. Every count is fixed, so a run ends however slow the machine is."""
+
+    decode_rounds: int = 15
+    decode_bytes: int = 500_000
+    """What one round reads of each family, by repeating it."""
+    receiver_rounds: int = 5
+    receiver_events: int = 60
+    """By each client in each round; with several clients a third of it."""
+    receiver_clients: tuple[int, ...] = (1, 8)
+    import_rounds: int = 7
+    chain_rounds: int = 3
+    chain_events: int = 300
+    senders: int = 8
+    deadline: float = 180.0
+    """Seconds after which the end of one end-to-end round is not waited for any more."""
+
+
+DEFAULT = Sizes()
+QUICK = Sizes(
+    decode_rounds=3,
+    decode_bytes=100_000,
+    receiver_rounds=2,
+    receiver_events=12,
+    import_rounds=1,
+    chain_rounds=1,
+    chain_events=30,
+    deadline=60.0,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Steps:
+    """Says how far a benchmark has come."""
+
+    progress: Progress
+    task: TaskID = field(default=TaskID(0))
+
+    def begin(self, what: str, total: int) -> None:
+        """A benchmark of so many steps begins."""
+        self.task = self.progress.add_task(what, total=total)
+
+    def done(self) -> None:
+        """One step is done."""
+        self.progress.advance(self.task)
+
+    def doing(self, what: str) -> None:
+        """What is being done just now."""
+        self.progress.update(self.task, description=what)
+
+
+@contextmanager
+def steps(console: Console) -> Iterator[Steps]:
+    """A progress bar that leaves nothing behind."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield Steps(progress=progress)

@@ -1,0 +1,254 @@
+"""What is measured in a process of its own, with as many threads as its clients or the functions host would have.
+
+Everything here runs in the child that `child` gives; it ends with the block, and with this process however that ends.
+"""
+
+import http.client
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from azure.core.exceptions import ResourceExistsError
+from azure.data.tables import TableServiceClient, UpdateMode
+from azure.storage.blob import BlobServiceClient
+
+from bench.replay import Item
+from local.host.storage import Storage
+from shared.bootstrap import receiver
+from shared.pipeline import EVENTS, receive
+
+RUNS = "runs"
+OTHERS = ("contributions", "dirty")
+"""Tables of the two upserts that the fixed chain makes for each run."""
+
+FILL = "fill"
+QUEUE = "bench"
+_TAKEN = 4
+"""Messages in one call: about as many as the host gets."""
+
+_HELD_SECONDS = 60
+PATH = "/api/v1/lineage"
+_TIMEOUT = 60.0
+
+
+class BenchError(Exception):
+    """What was measured did not do what it should; the message says what it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds of each call, and of all of them together."""
+
+    calls: tuple[float, ...]
+    total: float
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A process that keeps its clients between the functions it is given."""
+
+    pool: Executor
+
+    def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """What `work` returns there; what it raises is raised here."""
+        return self.pool.submit(work, *args, **named).result()
+
+
+@contextmanager
+def child() -> Iterator[Child]:
+    """A process of its own, which begins to import what it needs at once."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_bound_to_parent) as pool:
+        pool.submit(os.getpid)
+        yield Child(pool=pool)
+
+
+def _bound_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then lets us go
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --- the two sides of a receiver request
+
+
+def bare(connection: str, items: Sequence[Item], threads: int) -> Timings:
+    """The storage calls of a receiver request and nothing else: insert a row, put a blob."""
+    storage = _bare(connection)
+    return _timed(storage.keep, items, threads)
+
+
+def in_process(connection: str, items: Sequence[Item], threads: int) -> Timings:
+    """Our own `receive` over our own storage adapter, without HTTP and host."""
+    parts = _receiver(connection)
+    return _timed(lambda item: receive(parts.storage, item.raw, most_bytes=parts.max_body_bytes), items, threads)
+
+
+def posted(url: str, items: Sequence[Item], clients: int) -> Timings:
+    """Requests to a receiver, each client with a connection of its own."""
+    mine = threading.local()
+
+    def post(item: Item) -> None:
+        connection = getattr(mine, "connection", None)
+        if connection is None:
+            connection = mine.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=_TIMEOUT)
+        _post(connection, item)
+
+    return _timed(post, items, clients)
+
+
+def posted_in_order(url: str, applications: Sequence[Sequence[Item]], senders: int) -> float:
+    """Post whole applications, the events of each in their order as a listener does: when it began (Unix time)."""
+    address = str(urlsplit(url).netloc)
+
+    def send(application: Sequence[Item]) -> None:
+        connection = http.client.HTTPConnection(address, timeout=_TIMEOUT)
+        for item in application:
+            _post(connection, item)
+        connection.close()
+
+    begun = time.time()
+    with ThreadPoolExecutor(senders) as pool:
+        list(pool.map(send, applications))
+    return begun
+
+
+def _post(connection: http.client.HTTPConnection, item: Item) -> None:
+    connection.request("POST", PATH, item.raw, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != 201:  # noqa: PLR2004 - HTTP's own number
+        raise BenchError(f"the receiver answered {answer.status}: {body[:300]!r}")
+
+
+# --- the fixed chain
+
+
+def chain(connection: str, applications: Sequence[Sequence[Item]], threads: int) -> float:
+    """The fixed chain over these events; seconds. For each event: put, insert, get, point read; for each run a
+    partition query and two upserts.
+    """
+    storage = _bare(connection)
+    runs: dict[str, list[Item]] = {}
+    for application in applications:
+        for item in application:
+            runs.setdefault(item.run, []).append(item)
+    return _timed(storage.chain, list(runs.values()), threads).total
+
+
+class _Bare:
+    """Microsoft's clients, used as directly as they can be."""
+
+    def __init__(self, connection: str) -> None:
+        self._blobs = BlobServiceClient.from_connection_string(connection)
+        tables = TableServiceClient.from_connection_string(connection)
+        self._runs = tables.create_table_if_not_exists(RUNS)
+        self._others = [tables.create_table_if_not_exists(name) for name in OTHERS]
+        for name in (EVENTS, FILL):
+            try:
+                self._blobs.create_container(name)
+            except ResourceExistsError:
+                continue
+
+    def keep(self, item: Item) -> None:
+        """What the receiver has to store."""
+        values = {"PartitionKey": item.run, "RowKey": item.row_key, "job": item.job, "bytes": len(item.raw)}
+        self._runs.create_entity(values)
+        self._put(EVENTS, item.blob, item.packed)
+
+    def chain(self, items: Sequence[Item]) -> None:
+        """One run of the fixed chain."""
+        for item in items:
+            self.keep(item)
+            self._blobs.get_blob_client(EVENTS, item.blob).download_blob().readall()
+            self._runs.get_entity(item.run, item.row_key)
+        run = items[0].run
+        list(self._runs.query_entities("PartitionKey eq @run", parameters={"run": run}))
+        for table in self._others:
+            table.upsert_entity({"PartitionKey": run, "RowKey": "state", "text": run}, mode=UpdateMode.REPLACE)
+
+    def fill_blob(self, number: int) -> None:
+        """Write a blob that is only there."""
+        self._put(FILL, f"{number:07}", b"")
+
+    def fill_row(self, number: int) -> None:
+        """Write a row that is only there."""
+        self._others[0].create_entity({"PartitionKey": FILL, "RowKey": f"{number:07}"})
+
+    def _put(self, container: str, name: str, data: bytes) -> None:
+        self._blobs.get_blob_client(container, name).upload_blob(data, length=len(data))
+
+
+def host_calls(connection: str, applications: Sequence[Sequence[Item]], threads: int) -> float:
+    """What the functions host itself asks of storage to deliver these events' blobs, by its own client; seconds.
+
+    A message put, taken and deleted, a receipt put, and the blob read.
+    """
+    storage = Storage(connection, Counter())
+    storage.create_queue(QUEUE)
+    storage.create_container(FILL)
+
+    def deliver(items: Sequence[Item]) -> None:
+        for item in items:
+            storage.put_message(QUEUE, {"BlobName": item.blob})
+            storage.put_blob(FILL, f"receipt/{item.blob}")
+        # Whoever put n messages always finds n, its own or others'.
+        for message in storage.get_messages(QUEUE, len(items), _HELD_SECONDS):
+            storage.get_blob(EVENTS, message.json()["BlobName"])
+            storage.delete_message(QUEUE, message)
+
+    items = [item for application in applications for item in application]
+    batches = [items[start : start + _TAKEN] for start in range(0, len(items), _TAKEN)]
+    return _timed(deliver, batches, threads).total
+
+
+def fill(connection: str, blobs: int, rows: int, threads: int) -> None:
+    """Fill an Azurite with so many blobs and rows more."""
+    storage = _bare(connection)
+    _timed(storage.fill_blob, range(blobs), threads)
+    _timed(storage.fill_row, range(rows), threads)
+
+
+_bare = cache(_Bare)
+
+
+@cache
+def _receiver(connection: str) -> Any:
+    os.environ["AzureWebJobsStorage"] = connection  # noqa: SIM112 - Azure's own spelling
+    receiver.cache_clear()
+    return receiver()
+
+
+def _timed(do: Callable[[Any], object], items: Sequence[Any], threads: int) -> Timings:
+    def timed(item: Any) -> float:
+        begun = time.perf_counter()
+        do(item)
+        return time.perf_counter() - begun
+
+    begun = time.perf_counter()
+    if threads == 1:
+        calls = [timed(item) for item in items]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            calls = list(pool.map(timed, items))
+    return Timings(calls=tuple(calls), total=time.perf_counter() - begun)

@@ -1,0 +1,94 @@
+"""`make bench` runs, and writes what it found. How fast anything is, is not tested here."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench.__main__ import BENCHMARKS, main, run
+from bench.figures import Figure, Rounds
+from bench.replay import Replay, families
+from bench.sizes import Sizes
+from shared.openlineage import decode
+from shared.translation import translate_history
+
+TINY = Sizes(
+    decode_rounds=1,
+    decode_bytes=1,
+    receiver_rounds=1,
+    receiver_events=4,
+    receiver_clients=(2,),
+    import_rounds=1,
+    chain_rounds=1,
+    chain_events=12,
+    senders=2,
+    deadline=60.0,
+)
+
+
+def test_every_benchmark_gives_its_ratio(tmp_path: Path) -> None:
+    """All four in one run on tiny sizes, with the real host, Azurite and catalog."""
+    out = tmp_path / "folder" / "bench.json"
+    with (tmp_path / "table.txt").open("w") as table:
+        figures = run(list(BENCHMARKS), TINY, out=out, quick=True, console=Console(file=table, width=120))
+    document = json.loads(out.read_text())
+    assert document["machine"]["cpus"] >= 1
+    assert document["commit"]
+    assert [each["name"] for each in document["figures"]] == [each.name for each in figures]
+    assert {each["benchmark"] for each in document["figures"]} == {"decode", "receiver", "import", "end to end"}
+    for each in document["figures"]:
+        assert each["value"] > 0, each
+        assert each["other"] > 0, each
+        assert math.isfinite(each["ratio"]), each
+        assert each["ratio"] > 0, each
+    printed = (tmp_path / "table.txt").read_text()
+    assert all(each.name in printed for each in figures)
+
+    world = document["figures"][-2]["details"]["rounds"][0]
+    states = world["status"]
+    assert states["received"] == states["published"] + states["skipped"] + states["waiting"] + states["dead"]
+    assert states["dead"] == 0
+    assert states["received"] >= world["events"] >= TINY.chain_events
+    assert world["azurite"]["blobs"] == world["chain_azurite"]["blobs"]
+
+
+def test_a_ratio_is_the_median_of_the_rounds() -> None:
+    """What disturbs one round does not move it; the goal says which side of it is good."""
+    rounds = Rounds(ours=(2.0, 2.0, 90.0), others=(1.0, 1.0, 1.0))
+    figure = rounds.figure(benchmark="b", name="n", unit="ms", compared_with="c", goal="<= 1.3", scale=10)
+    assert (figure.value, figure.other, figure.ratio) == (20.0, 10.0, 2.0)
+    assert figure.meets_goal is False
+    assert _with_goal(">= 0.6").meets_goal is True
+    assert _with_goal("").meets_goal is None
+
+
+def _with_goal(goal: str) -> Figure:
+    return Rounds(ours=(3.0,), others=(4.0,)).figure(benchmark="", name="", unit="", compared_with="", goal=goal)
+
+
+def test_a_replayed_application_is_a_new_run_of_the_same_job() -> None:
+    """New run ids and later times, the same verdicts and the same processes; the same seed gives the same events."""
+    count = len(families())
+    replay = Replay(seed=1)
+    first, second = ([replay.application() for _ in range(count)] for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        assert not {item.run for item in one} & {item.run for item in other}
+        before, after = ([decode(item.raw) for item in items] for items in (one, other))
+        assert [event.type for event in before] == [event.type for event in after]
+        assert min(event.time for event in before) < min(event.time for event in after)
+        assert sorted(run.state for run in translate_history(before).runs) == sorted(
+            run.state for run in translate_history(after).runs
+        )
+        assert translate_history(before).processes == translate_history(after).processes
+    again = Replay(seed=1)
+    assert [item.run for item in again.application()] == [item.run for item in first[0]]
+
+
+def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names those that there are."""
+    monkeypatch.setattr("sys.argv", ["bench", "--only", "nothing"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "end-to-end" in capsys.readouterr().err
