@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-out = Console(highlight=False)
+out = Console(highlight=False, soft_wrap=True)
 """Results: may be piped."""
 
 err = Console(stderr=True, highlight=False)

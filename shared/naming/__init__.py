@@ -2,6 +2,18 @@
 
 from shared.naming.canonical import Identity, canonical, is_noise
 from shared.naming.names import RULES, Naming, name_dataset
-from shared.naming.rules import Named, Rule, rule
+from shared.naming.rules import Named, Rule, bounded, printable, rule
 
-__all__ = ["RULES", "Identity", "Named", "Naming", "Rule", "canonical", "is_noise", "name_dataset", "rule"]
+__all__ = [
+    "RULES",
+    "Identity",
+    "Named",
+    "Naming",
+    "Rule",
+    "bounded",
+    "canonical",
+    "is_noise",
+    "name_dataset",
+    "printable",
+    "rule",
+]

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 _SCHEMES = {"abfs": "abfss", "wasb": "wasbs", "s3a": "s3", "s3n": "s3"}
+_LOCAL = re.compile(r"(file|dbfs):/*", re.IGNORECASE)
 _PARTITION = re.compile(r"[^/=]+=[^/]*")
 _PART_FILE = re.compile(r"part-\d{4,}[-.].*|part-\d{4,}")
 _NOISE = re.compile(
@@ -23,25 +24,29 @@ class Identity:
     namespace: str
     name: str
 
-    def holds(self, other: "Identity") -> bool:
-        """Whether `other` is this data set or lies in its folder."""
-        if self.namespace != other.namespace:
-            return False
-        return other.name == self.name or other.name.startswith(self.name.rstrip("/") + "/")
-
 
 def canonical(namespace: str, name: str) -> Identity:
     """The folded form of an OpenLineage namespace and name."""
-    scheme, separator, authority = namespace.partition("://")
-    scheme = scheme.lower()
-    folded = f"{_SCHEMES.get(scheme, scheme)}{separator}{authority.rstrip('/').lower()}" if separator else namespace
+    folded = _folded(namespace)
     if not is_path(folded):
         return Identity(namespace=folded, name=name.strip("/"))
     parts = [part for part in name.split("/") if part]
     while len(parts) > 1 and (_PARTITION.fullmatch(parts[-1]) or _PART_FILE.fullmatch(parts[-1])):
         parts.pop()
-    lead = "/" if not separator else ""
+    lead = "" if "://" in folded else "/"
     return Identity(namespace=folded, name=lead + "/".join(parts))
+
+
+def _folded(namespace: str) -> str:
+    """Scheme and authority in lower case; a path or a database behind the authority keeps its case."""
+    scheme, separator, rest = namespace.partition("://")
+    if local := _LOCAL.fullmatch(namespace):
+        return local[1].lower()
+    if not separator:
+        return namespace
+    scheme = scheme.lower()
+    authority, slash, behind = rest.rstrip("/").partition("/")
+    return f"{_SCHEMES.get(scheme, scheme)}://{authority.lower()}{slash}{behind}"
 
 
 _PATH_SCHEMES = ("abfss://", "wasbs://", "adl://", "hdfs://", "s3://", "gs://", "file://", "dbfs://")

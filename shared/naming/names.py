@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shared.naming.canonical import Identity, canonical, is_path
-from shared.naming.rules import Named, Rule, printable
+from shared.naming.canonical import Identity, canonical
+from shared.naming.rules import Named, Rule, unknown_store
 from shared.naming.stores import azure_storage, local_files, onelake, tables
 
 RULES: tuple[Rule, ...] = (
@@ -33,16 +33,9 @@ def name_dataset(identity: Identity, symlinks: Iterable[tuple[str, str]] = ()) -
     physical = _first_match(identity, RULES)
     linked = [_first_match(canonical(*link), tables.RULES) for link in symlinks]
     found = list(dict.fromkeys(named for named in (physical, *linked) if named))
-    best = found[0] if found else _generic(identity)
+    best = found[0] if found else unknown_store(identity)
     return Naming(best=best, others=tuple(found[1:]))
 
 
 def _first_match(identity: Identity, rules: Iterable[Rule]) -> Named | None:
-    subject = f"{identity.namespace}\n{identity.name}"
-    return next((named for rule in rules if (named := rule.apply(subject))), None)
-
-
-def _generic(identity: Identity) -> Named:
-    joint = "" if is_path(identity.namespace) and identity.name.startswith("/") else "/"
-    qualified_name = printable(f"{identity.namespace}{joint}{identity.name}")
-    return Named(type="DataSet", qualified_name=qualified_name, rule="unknown-store")
+    return next((named for rule in rules if (named := rule.apply(identity))), None)

@@ -26,7 +26,11 @@ ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
+_UNREAD = "[...]"
+"""What msgspec calls a place inside a value that it passes over."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+"""Days are added to event times and taken away from them: beyond these nothing is a time of a run."""
 
 _decode_run_event = msgspec.json.Decoder(RunEvent).decode
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
@@ -96,7 +100,7 @@ def _guard(attempt: Callable[[], T]) -> T:
         return attempt()
     except msgspec.ValidationError as error:
         text = str(error)
-        steps = [step[1] for step in (_PATH.search(text), _MISSING.search(text)) if step]
+        steps = [step[1] for step in (_PATH.search(text), _MISSING.search(text)) if step and _UNREAD not in step[1]]
         raise Unreadable(_PATH.sub("", text), field=".".join(steps) or None) from error
     except UnicodeDecodeError as error:
         raise Unreadable("The body is not UTF-8") from error
@@ -109,13 +113,16 @@ def _guard(attempt: Callable[[], T]) -> T:
 def _time(text: str) -> datetime:
     """An RFC 3339 time in UTC; one without an offset is taken as UTC."""
     try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        moment = datetime.fromisoformat(text.upper())
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Unreadable(f"Not a time as RFC 3339 has it: {text[:40]!r}", field="eventTime") from error
+    if not _EARLIEST <= moment < _LATEST:
+        raise Unreadable(f"No run has such a time: {text[:40]!r}", field="eventTime")
+    return moment
 
 
-def _salvage(value: Any) -> tuple[RunEvent, tuple[str, ...]]:
+def _salvage(value: dict[str, Any]) -> tuple[RunEvent, tuple[str, ...]]:
     """A run event whose parts do not all fit: the good parts, and the paths of what was left out.
 
     Raises Unreadable when the bad part is one that identifies the event.
@@ -140,16 +147,11 @@ def _salvage(value: Any) -> tuple[RunEvent, tuple[str, ...]]:
             except msgspec.ValidationError:
                 omitted.append(path)
 
-    if not isinstance(value, dict):
-        raise Unreadable("An event is a JSON object")
-    run, job = value.get("run"), value.get("job")
-    whole = {
-        **value,
-        "run": {**run, **facets(run, RunFacets, "run")} if isinstance(run, dict) else run,
-        "job": {**job, **facets(job, JobFacets, "job")} if isinstance(job, dict) else job,
-        "inputs": None,
-        "outputs": None,
+    kinds: tuple[tuple[str, type[RunFacets | JobFacets]], ...] = (("run", RunFacets), ("job", JobFacets))
+    holders = {
+        key: {**value[key], **facets(value[key], kind, key)} for key, kind in kinds if isinstance(value.get(key), dict)
     }
+    whole = {**value, **holders, "inputs": None, "outputs": None}
     body = _guard(partial(msgspec.convert, whole, RunEvent))
     body = msgspec.structs.replace(body, inputs=tuple(datasets("inputs")), outputs=tuple(datasets("outputs")))
     return body, tuple(omitted)

@@ -8,6 +8,7 @@ targets hold dots of their own.
 
 import re
 from dataclasses import dataclass
+from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +62,25 @@ OPERATIONS: tuple[Operation, ...] = (
     _idle(r"execute_explain_command", "explains a plan"),
     _idle(r"execute_set_(?:catalog_)?command|set_catalog_and_namespace", "sets an option"),
 )
-"""Most specific first: the first row whose pattern stands in the name as a whole word decides."""
+"""The node that stands first in the name, as a whole word, decides."""
 
 UNKNOWN = Operation(pattern="", name="write")
 """What has outputs and no row above is a write all the same."""
 
-_NODES = tuple((re.compile(rf"(?:^|[.])({row.pattern})(?=[.]|$)"), row) for row in OPERATIONS)
+_NODES = tuple((re.compile(rf"[.](?:{row.pattern})(?=[.]|$)"), row) for row in OPERATIONS)
 
 
-def split_job_name(name: str) -> tuple[str, Operation]:
+def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
     """The application's part of a Spark job's name, and its operation.
 
-    The whole name and UNKNOWN when no known node stands in it.
+    `application` is its name as the parent run tells it: where the job's name starts with it, nothing in it is taken
+    for a node, as in an application that is called `project` itself. The whole name and UNKNOWN when no known
+    node stands in it.
     """
-    best: tuple[int, str, Operation] | None = None
-    for pattern, row in _NODES:
-        found = pattern.search(name)
-        if found and (best is None or found.start(1) < best[0]):
-            best = (found.start(1), name[: found.start()], row)
-    return (best[1], best[2]) if best else (name, UNKNOWN)
+    start = len(application) if name.startswith(f"{application}.") else 0
+    found = ((node.search(name, start), row) for node, row in _NODES)
+    first = min(((match.start(), row) for match, row in found if match), key=itemgetter(0), default=None)
+    if first:
+        return name[: first[0]], first[1]
+    alone = f".{name}"
+    return next((("", row) for node, row in _NODES if node.match(alone)), (name, UNKNOWN))

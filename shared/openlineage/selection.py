@@ -2,7 +2,7 @@
 
 "Not interesting" is a value, `Ignore(reason)`, never an exception. Decisions are made on one event alone, so
 whatever may matter together with its siblings is kept: every event that names a data set, ends a run, may open an
-application, or carries properties that other runs inherit.
+application, carries properties that other runs inherit, or has parts that could not be read.
 """
 
 from collections.abc import Callable
@@ -48,8 +48,17 @@ def _needed_by_others(body: RunEvent) -> bool:
     return _names_a_dataset(body) or _is_application(body) or _carries_properties(body)
 
 
+def _is_spark(body: RunEvent) -> bool:
+    kind = body.job.facets.job_type if body.job.facets else None
+    return bool(kind and kind.integration == "SPARK")
+
+
 def _idle(body: RunEvent) -> bool:
-    return not _needed_by_others(body) and bool(split_job_name(body.job.name)[1].idle_reason)
+    """Only Spark names its jobs by nodes: in other engines the same words are a user's."""
+    if _needed_by_others(body) or not _is_spark(body):
+        return False
+    parent = body.run.facets.parent if body.run.facets else None
+    return bool(split_job_name(body.job.name, parent.job.name if parent else "")[1].idle_reason)
 
 
 def _says_nothing(body: RunEvent) -> bool:
@@ -68,6 +77,6 @@ def select(event: Event) -> Keep | Ignore:
     if event.body is None:
         return Ignore(reason="a job or data set event: it tells of no run")
     for rule in RULES:
-        if rule.ignores(event.body):
+        if not event.omitted and rule.ignores(event.body):
             return Ignore(reason=rule.reason)
     return Keep()

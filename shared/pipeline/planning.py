@@ -90,11 +90,15 @@ def _contributions(storage: Storage, process: str) -> Iterable[Contribution]:
 
 
 def _facts(storage: Storage, application_run: str) -> ApplicationFacts:
-    """What is stored of an application run's own events. Needed only where several contributed to a process."""
-    times, ended = [], None
-    for row in storage.partition(RUNS, application_run):
-        if row.key == STATE:
-            ended = RunState.of(row).end
-        elif place := stored_from_row(application_run, row.key):
-            times.append(place.time)
-    return ApplicationFacts(first=min(times, default=None), last=max(times, default=None), ended=ended)
+    """What is stored of an application run's own events: a point read once it has ended. Needed only where several
+    application runs contributed to a process.
+    """
+    found = storage.read(RUNS, application_run, STATE)
+    state = RunState.of(found) if found else None
+    if state and state.settled and state.seen:
+        return ApplicationFacts(first=state.seen.first, last=state.seen.last, ended=state.end)
+    rows = (stored_from_row(application_run, row.key) for row in storage.partition(RUNS, application_run))
+    times = [place.time for place in rows if place]
+    return ApplicationFacts(
+        first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
+    )

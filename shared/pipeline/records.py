@@ -29,8 +29,8 @@ class RunState:
 
     `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
     that any settling of this run may have written, so that the next one can withdraw what no longer holds;
-    `merged` the digests of the events that were merged. `verdict` is published, skipped or waiting as far as the
-    run alone can tell, and counts only when `settled`.
+    `merged` the digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting
+    as far as the run alone can tell, and counts only when `settled`.
     """
 
     run_id: str
@@ -43,6 +43,7 @@ class RunState:
     attempted: frozenset[ContentKey] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
+    seen: Span | None = None
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
@@ -51,7 +52,9 @@ class RunState:
 
     def row(self) -> Row:
         """As a row of `runs`."""
-        lists = {"attempted": sorted(self.attempted), "current": sorted(self.current), "merged": sorted(self.merged)}
+        lists = _Lists(
+            attempted=sorted(self.attempted), current=sorted(self.current), merged=sorted(self.merged), seen=self.seen
+        )
         return Row(
             partition=self.run_id,
             key=STATE,
@@ -70,7 +73,7 @@ class RunState:
     @classmethod
     def of(cls, row: Row) -> "RunState":
         """From a row of `runs`."""
-        lists = msgspec.json.decode(_unpack(row.values["lists"]))
+        lists = _decode_lists(_unpack(row.values["lists"]))
         return cls(
             run_id=row.partition,
             end=str(row.values["end"]) or None,
@@ -79,11 +82,21 @@ class RunState:
             settled=bool(row.values["settled"]),
             verdict=str(row.values["verdict"]),
             reason=str(row.values["reason"]),
-            attempted=frozenset((process, content) for process, content in lists["attempted"]),
-            current=frozenset((process, content) for process, content in lists["current"]),
-            merged=frozenset(lists["merged"]),
+            attempted=frozenset(lists.attempted),
+            current=frozenset(lists.current),
+            merged=frozenset(lists.merged),
+            seen=lists.seen,
             etag=row.etag,
         )
+
+
+class _Lists(msgspec.Struct, frozen=True):
+    """The parts of a run's state that may be long."""
+
+    attempted: list[ContentKey]
+    current: list[ContentKey]
+    merged: list[str]
+    seen: Span | None
 
 
 class Supporter(msgspec.Struct, frozen=True, array_like=True):
@@ -163,6 +176,7 @@ class ContributionRecord:
         )
 
 
+_decode_lists = msgspec.json.Decoder(_Lists).decode
 _decode_content = msgspec.json.Decoder(Process | None).decode
 _decode_supporters = msgspec.json.Decoder(tuple[dict[str, Supporter], Span | None]).decode
 

@@ -207,7 +207,13 @@ def _apply(
             _withdraw(storage, run, key, state.generation)
     mark_dirty(storage, {process for process, _ in state.attempted} | set(gathered.written))
     final = replace(
-        state, settled=True, verdict=outcome.verdict, reason=outcome.reason, current=current, merged=gathered.merged
+        state,
+        settled=True,
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        current=current,
+        merged=gathered.merged,
+        seen=_span(run) if run else None,
     )
     return storage.replace(RUNS, final.row()) is not None
 
@@ -229,26 +235,20 @@ def _span(run: MergedRun) -> Span:
 
 
 def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
-    """Change one contribution, against whoever else changes it. The link from the application to the process comes
-    first, so that the end of the application always finds what it wrote.
+    """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
+    the process comes first, so that the end of the application always finds what it wrote.
     """
     process, digest = key
     row_key = contribution_key(run.application_run, digest)
+    fresh = ContributionRecord(process=process, application_run=run.application_run, digest=digest)
+    first_word = fresh.with_word(run.run_id, supporter, content)
+    if first_word:
+        storage.insert(RUNS, Row(partition=run.application_run, key=f"{_LINK}{process}"))
+        if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
+            return
     for _ in range(_TRIES):
         found = storage.read(CONTRIBUTIONS, process, row_key)
-        record = (
-            ContributionRecord.of(found, storage)
-            if found
-            else ContributionRecord(process=process, application_run=run.application_run, digest=digest)
-        )
-        changed = record.with_word(run.run_id, supporter, content)
-        if changed is None:
-            return
-        if found:
-            if storage.replace(CONTRIBUTIONS, changed.row(storage)):
-                return
-            continue
-        storage.insert(RUNS, Row(partition=run.application_run, key=f"{_LINK}{process}"))
-        if storage.insert(CONTRIBUTIONS, changed.row(storage)):
+        changed = ContributionRecord.of(found, storage).with_word(run.run_id, supporter, content) if found else None
+        if changed is None or storage.replace(CONTRIBUTIONS, changed.row(storage)):
             return
     raise Contended(f"Contribution {process} {row_key} kept changing", after=2)

@@ -3,7 +3,8 @@
 A process is the union of what its application runs said, and what is superseded leaves: when a newer application run
 has written the process and has ended without failure, or been quiet for long enough, older ones count no more. Newer
 is by an application run's earliest event time and then its id, never by arrival. In applications that never end, what
-was not seen for days before the process's newest contribution leaves.
+was not seen for days before the process's newest contribution leaves; so does what an application that did end
+left behind, once a newer one that never ends has been writing for as long without it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,12 +68,30 @@ def add_up(
             continue
         if application.ended or (now is not None and over <= now):
             oldest, revisit = index, None
-        elif index > 0 and revisit is None:
-            revisit = over
-    current = [each for application in ordered[oldest:] for each in application.contributions]
-    newest = max(each.seen.last for each in current)
-    process = union([each.content for each in current if each.seen.last >= newest - patience.unseen])
+        elif index > 0:
+            revisit = min(over, revisit or over)
+    process = union([each.content for each in _still_seen(ordered[oldest:], patience)])
     return Sum(process=_without_noise(process), revisit=revisit)
+
+
+def _still_seen(current: Sequence[_Application], patience: Patience) -> list[Contribution]:
+    """Of these applications, oldest first, the contributions that were not unseen for too long.
+
+    An application that has ended is not judged by its age: one that runs once a month must not lose, at the first
+    write of its next run, what only a later write of that run will say again.
+    """
+    newest = max(each.seen.last for application in current for each in application.contributions)
+    kept: list[Contribution] = []
+    endless_since: datetime | None = None
+    for application in reversed(current):
+        if not application.ended:
+            endless_since = application.first
+        kept += [
+            each
+            for each in application.contributions
+            if endless_since is None or newest - max(each.seen.last, endless_since) <= patience.unseen
+        ]
+    return kept
 
 
 def _applications(

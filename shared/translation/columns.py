@@ -6,7 +6,6 @@ be: everything there decides about rows, so all of it is indirect. Listeners bef
 into every output field; it is told once here, as newer ones do, so that a newer listener changes no lineage.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
@@ -44,47 +43,25 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[C
                 masked=masked,
             )
 
-    everywhere = _in_every_field(output)
     for column, fields in output.fields:
         for field in fields:
             for source in field.input_fields or ():
-                for kind, masked in _kinds(field, source):
-                    copied = kind == EdgeKind.INDIRECT and _place(source) in everywhere
-                    yield from edge(source, ALL_ROWS if copied else column, kind, masked=masked)
+                for kind, whole, masked in _ways(field, source):
+                    yield from edge(source, ALL_ROWS if whole else column, kind, masked=masked)
     for source in output.rows:
-        masks = [step.masking is True for step in source.transformations or ()]
-        yield from edge(source, ALL_ROWS, EdgeKind.INDIRECT, masked=bool(masks) and all(masks))
+        steps = source.transformations or ()
+        masked = bool(steps) and all(step.masking is True for step in steps)
+        yield from edge(source, ALL_ROWS, EdgeKind.INDIRECT, masked=masked)
 
 
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 
-def _in_every_field(output: MergedDataset) -> frozenset[tuple[str, str, str]]:
-    """The columns that decide about rows and were copied into each of several output fields."""
-    found: Counter[tuple[str, str, str]] = Counter()
-    for _, fields in output.fields:
-        found.update(
-            {
-                _place(source)
-                for field in fields
-                for source in field.input_fields or ()
-                if any(step.subtype.upper() in _DECIDES_ABOUT_ROWS for step in source.transformations or ())
-            }
-        )
-    several = len(output.fields) > 1
-    return frozenset(place for place, times in found.items() if several and times == len(output.fields))
-
-
-def _place(source: InputField) -> tuple[str, str, str]:
-    return (source.namespace, source.name, source.field)
-
-
-def _kinds(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool]]:
-    """The kinds in which one input field reaches one output field, each with whether all of it is masked."""
+def _ways(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool, bool]]:
+    """The ways in which one input field reaches one output field: kind, whether by all rows, whether masked."""
     if not source.transformations:
-        yield EdgeKind.DIRECT, field.transformation_type == "MASKED"
-        return
-    for kind in EdgeKind:
-        steps = [step for step in source.transformations if (step.type.upper() == "INDIRECT") == (kind == "INDIRECT")]
-        if steps:
-            yield kind, all(step.masking is True for step in steps)
+        yield EdgeKind.DIRECT, False, field.transformation_type == "MASKED"
+    for step in source.transformations or ():
+        kind = EdgeKind.INDIRECT if step.type.upper() == "INDIRECT" else EdgeKind.DIRECT
+        whole = kind == EdgeKind.INDIRECT and step.subtype.upper() in _DECIDES_ABOUT_ROWS
+        yield kind, whole, step.masking is True

@@ -4,14 +4,13 @@ It is made of the job's namespace, the application's name without its volatile p
 identity; never of the inputs, of Spark's node names or of a run.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from shared.naming import Identity
+from shared.naming import Identity, bounded
 from shared.openlineage import MergedRun, split_job_name
 
 VERSION = "v1"
@@ -39,29 +38,38 @@ def _part(name: str, pattern: str, example: str) -> VolatilePart:
 
 VOLATILE: tuple[VolatilePart, ...] = (
     _part("uuid", r"[0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12}", "load_3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
-    _part("yarn application", r"application_\d{10,}_\d+", "application_1650268838000_0001"),
+    _part(
+        "yarn id",
+        r"(?:(?:app(?:lication|attempt)|job|attempt)_\d{10,}(?:_[mr])?|container(?:_e\d+)?_\d{10,})(?:_\d+)+",
+        "load appattempt_1650268838000_0001_000002",
+    ),
     _part(
         "time",
         r"(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])"
-        r"(?:[t _-]?(?:[01]\d|2[0-3])[-_.:]?[0-5]\d(?:[-_.:]?[0-5]\d(?:\.\d+)?)?z?)?",
+        r"(?:[ _-]?t?[ _-]?(?:[01]\d|2[0-3])[-_.:]?[0-5]\d(?:[-_.:]?[0-5]\d(?:[.,_]\d{1,9})?)?"
+        r"(?:_?z|[+-]\d\d:?\d\d)?)?",
         "daily 2026-11-21T04:00:00Z",
     ),
-    _part("attempt", r"(?:attempt|retry|try)[-_ #]?\d+", "load_attempt_2"),
+    _part("attempt", r"[(\[]?(?:attempt|retry|try)[-_ #]?\d+[)\]]?", "load_attempt_2"),
+    _part("livy session", r"livy[-_ ]session[-_ ]\d+", "load livy-session-7"),
     _part("session id", r"\d{8,}", "Notebook_pool_1650268838"),
 )
 """In order. What remains is joined again with single separators."""
 
-_SEPARATORS = re.compile(r"[\s_\-.:#]*\0[\s_\-.:#\0]*")
+_SEPARATORS = " \t\n_-.:#"
+_UNNAMED = "unnamed"
+"""What is called by nothing but volatile parts: Spark gives an application without a name a UUID."""
 
 
 def stable_name(name: str) -> str:
-    """The application's name without its volatile parts; the whole name where nothing else would remain."""
+    """The application's name without its volatile parts; `unnamed` where nothing remains."""
     marked = name
     for part in VOLATILE:
         marked = part.pattern.sub("\0", marked)
     if marked == name:
         return name
-    return _SEPARATORS.sub("_", marked).strip("_") or name
+    kept = (part.strip(_SEPARATORS) for part in marked.split("\0"))
+    return "_".join(part for part in kept if part) or _UNNAMED
 
 
 _DATABRICKS: tuple[tuple[str, str], ...] = (
@@ -95,13 +103,5 @@ def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:
     application = application_name(run)
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
     qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(application, safe=' ')}/{place}"
-    return _bounded(qualified), f"{application} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"[:_LONGEST]
-
-
-def _bounded(name: str) -> str:
-    """The name itself, or a shorter one with a digest of the whole at its end. Control characters are encoded."""
-    name = "".join(c if c.isprintable() else quote(c) for c in name)
-    if len(name) <= _LONGEST:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-    return f"{name[: _LONGEST - 33]}~{digest}"
+    name = f"{application} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
+    return bounded(qualified, _LONGEST), bounded(name, _LONGEST)

@@ -35,19 +35,24 @@ def translate(run: MergedRun, *, timed_out: bool = False) -> Lineage | Skip | Wa
     if not run.ended and not timed_out:
         return Wait(reason="no end seen yet")
     sources = _Sources.of(run)
-    operation = split_job_name(run.job.name)[1]
+    operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
+    name = "insert" if operation is UNKNOWN and run.job_type == _RDD else operation.name
     processes = tuple(
         process
         for output in run.outputs
         if not is_noise(canonical(output.namespace, output.name))
-        for process in (_process(run, output, sources, operation.name),)
+        for process in (_process(run, output, sources, name),)
         if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
     )
     if not processes:
-        return Skip(reason=_why_nothing(run))
-    if not operation.moves_data and not any(process.inputs for process in processes):
+        return Skip(reason=_why_nothing(run, sources))
+    if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return Lineage(application_run=run.application_run, processes=_one_each(processes))
+
+
+_RDD = "RDD_JOB"
+"""The listener's word for a job without SQL: its name tells no node, and all it can do is to write a data set whole."""
 
 
 def _only_itself(process: Process) -> bool:
@@ -57,13 +62,15 @@ def _only_itself(process: Process) -> bool:
     }
 
 
-def _why_nothing(run: MergedRun) -> str:
+def _why_nothing(run: MergedRun, sources: "_Sources") -> str:
     if not run.ended:
         return "no end was seen, and no lineage"
-    if run.inputs:
-        return "reads only"
+    if sources.outputs:
+        return "reads only what it writes"
     if run.outputs:
         return "writes only a writer's own bookkeeping"
+    if run.inputs:
+        return "reads only"
     return "an application's own event" if run.is_application else "names no data set"
 
 
@@ -73,10 +80,17 @@ class _Sources:
 
     inputs: dict[Identity, Asset]
     outputs: dict[Identity, Asset]
+    folders: dict[tuple[str, str], Asset]
+    """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
+    lengths: tuple[int, ...]
+    """Of the folders' names, each once, the longest first."""
 
     @classmethod
     def of(cls, run: MergedRun) -> "_Sources":
-        return cls(inputs=_assets(run.inputs), outputs=_assets(run.outputs))
+        inputs = _assets(run.inputs)
+        folders = {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in inputs.items()}
+        lengths = tuple(sorted({len(name) for _, name in folders}, reverse=True))
+        return cls(inputs=inputs, outputs=_assets(run.outputs), folders=folders, lengths=lengths)
 
     def resolve(self, namespace: str, name: str) -> Asset | None:
         """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
@@ -85,20 +99,30 @@ class _Sources:
         identity = canonical(namespace, name)
         if is_noise(identity):
             return None
-        known = {**self.outputs, **self.inputs}
-        holders = [holder for holder in known if holder.holds(identity)]
-        if holders:
-            return known[max(holders, key=lambda holder: len(holder.name))]
-        return _asset(namespace, name, identity)
+        own = self.inputs.get(identity) or self.outputs.get(identity) or self._folder(identity)
+        return own or _asset(namespace, name, identity)
+
+    def _folder(self, identity: Identity) -> Asset | None:
+        for length in self.lengths:
+            if length == 0 or identity.name[length : length + 1] == "/":
+                found = self.folders.get((identity.namespace, identity.name[:length]))
+                if found:
+                    return found
+        return None
 
 
 def _assets(datasets: tuple[MergedDataset, ...]) -> dict[Identity, Asset]:
-    found: dict[Identity, Asset] = {}
+    spellings: dict[Identity, list[MergedDataset]] = {}
     for dataset in datasets:
         identity = canonical(dataset.namespace, dataset.name)
         if not is_noise(identity):
-            found.setdefault(identity, _asset(dataset.namespace, dataset.name, identity, dataset.symlinks))
-    return found
+            spellings.setdefault(identity, []).append(dataset)
+    return {
+        identity: _asset(
+            same[0].namespace, same[0].name, identity, tuple(link for dataset in same for link in dataset.symlinks)
+        )
+        for identity, same in spellings.items()
+    }
 
 
 def _asset(namespace: str, name: str, identity: Identity, symlinks: tuple[tuple[str, str], ...] = ()) -> Asset:

@@ -3,5 +3,6 @@
 from shared.naming.rules import Rule, rule
 
 RULES: tuple[Rule, ...] = (
-    rule("local-path", type="fs_path", namespace=r"file(?:://)?", path="(?P<path>/?.*)", to="file://{path}"),
+    rule("local-path", type="fs_path", namespace="file", path="(?P<path>.*)", to="file://{path}"),
+    rule("host-path", type="fs_path", namespace="(?P<host>file://.+)", path="(?P<path>.*)", to="{host}/{path}"),
 )
