@@ -1,17 +1,22 @@
 """Holding lineage to what a job's author wrote down: the processes, their inputs, and every column edge.
 
-A truth file names data sets by the end of their path, or by the end of a table's name, and is written from the job's
-meaning, never from its events. `not_told` lists what the listener never says, `told_wrongly` what it says otherwise,
-both with the reason: so the truth stays whole and every gap is named.
+A truth file names data sets by the end of their location, and is written from the job's meaning, never from its
+events. Every gap is named, with its reason:
+
+- `not_told`: what is true beyond `processes`, but no event says it: an `edge`, or an `output` with its `inputs`;
+- `told_wrongly`: what the events say though it is not true: an `edge` (with `instead_of`, when it stands in the place
+  of a true one), the `inputs` of an `output`, or a whole process, as in `processes`.
+
+What a version of the listener leaves out of every job is told once, by a `Listener`.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shared.model import Asset, ColumnEdge, Process
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
 
 Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
 """Input (data set, column), output (data set, column or None for all rows), kind, masked."""
@@ -28,6 +33,30 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """How much a version of the listener tells: whether it has INDIRECT edges at all, and masks."""
+
+    indirect: bool
+    masks: bool
+
+    @classmethod
+    def read(cls, path: Path) -> "dict[str, Listener]":
+        """By version, from a file such as tests/golden/listeners.json."""
+        return {
+            version: cls(indirect=facts["indirect"] != "none", masks=facts["masks"])
+            for version, facts in json.loads(path.read_text()).items()
+        }
+
+    def tells(self, edges: frozenset[Edge]) -> frozenset[Edge]:
+        """These edges as this version tells them."""
+        return frozenset(
+            (source, sink, kind, masked and self.masks)
+            for source, sink, kind, masked in edges
+            if self.indirect or kind != EdgeKind.INDIRECT
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
     """What a job must give, with the listener's known gaps taken into account."""
 
@@ -41,21 +70,15 @@ class Truth:
     @classmethod
     def _one(cls, path: Path) -> "Truth":
         whole: dict[str, Any] = json.loads(path.read_text())
-        not_told = {_edge(gap["edge"]) for gap in whole["not_told"] if "edge" in gap}
-        told_instead = {_edge(gap["edge"]): _edge(gap["told"]) for gap in whole["told_wrongly"]}
-        return cls(
-            processes=tuple(
-                Expected(
-                    output=process["output"],
-                    operations=frozenset(process["operations"]),
-                    inputs=frozenset(process["inputs"]),
-                    edges=frozenset(
-                        told_instead.get(edge, edge) for edge in map(_edge, process["columns"]) if edge not in not_told
-                    ),
-                )
-                for process in whole["processes"]
-            )
-        )
+        told = {process["output"]: _expected(process) for process in whole["processes"]}
+        for gap in whole["told_wrongly"]:
+            output = gap["edge"]["output"][0] if "edge" in gap else gap["output"]
+            told[output] = _with_wrong(told.get(output), gap)
+        return cls(processes=tuple(told.values()))
+
+    def as_told_by(self, listener: Listener) -> "Truth":
+        """What is left of the truth when this version of the listener tells it."""
+        return Truth(processes=tuple(replace(each, edges=listener.tells(each.edges)) for each in self.processes))
 
     def differences(self, processes: Iterable[Process]) -> list[str]:
         """In what these processes differ from the truth, one sentence each; empty when they are the same."""
@@ -95,9 +118,28 @@ def _compare(expected: Expected, process: Process, known: Mapping[str, str]) -> 
 
 def _called(asset: Asset, names: Iterable[str]) -> str:
     """The truth's name of an asset: the longest that its own name ends with; its own name if there is none."""
-    path = asset.name.rstrip("/")
+    path = f"{asset.namespace}/{asset.name.strip('/')}"
     fitting = [name for name in names if path == name or path.endswith(f"/{name}")]
     return max(fitting, key=len, default=path)
+
+
+def _expected(process: Mapping[str, Any]) -> Expected:
+    return Expected(
+        output=process["output"],
+        operations=frozenset(process["operations"]),
+        inputs=frozenset(process["inputs"]),
+        edges=frozenset(map(_edge, process["columns"])),
+    )
+
+
+def _with_wrong(process: Expected | None, gap: Mapping[str, Any]) -> Expected:
+    """The process with what is told wrongly of it."""
+    if process is None:
+        return _expected(gap)
+    if "edge" not in gap:
+        return replace(process, inputs=process.inputs | set(gap["inputs"]))
+    gone = {_edge(gap["instead_of"])} if "instead_of" in gap else set()
+    return replace(process, edges=process.edges - gone | {_edge(gap["edge"])})
 
 
 def _edge(value: Mapping[str, Any]) -> Edge:

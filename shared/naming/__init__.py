@@ -2,7 +2,7 @@
 
 from shared.naming.canonical import Identity, canonical, is_noise
 from shared.naming.names import RULES, Naming, name_dataset
-from shared.naming.rules import Named, Rule, bounded, printable, rule
+from shared.naming.rules import Named, Rule, bounded, rule
 
 __all__ = [
     "RULES",
@@ -14,6 +14,5 @@ __all__ = [
     "canonical",
     "is_noise",
     "name_dataset",
-    "printable",
     "rule",
 ]

@@ -4,7 +4,7 @@ from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, merge, stronger_end
 from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
 from shared.openlineage.selection import Ignore, Keep, select
-from shared.openlineage.wire import InputField, OutputField
+from shared.openlineage.wire import InputField, OutputField, Transformation
 
 __all__ = [
     "ENDS",
@@ -18,6 +18,7 @@ __all__ = [
     "MergedRun",
     "Operation",
     "OutputField",
+    "Transformation",
     "decode",
     "merge",
     "select",

@@ -56,7 +56,9 @@ def current(storage: Storage, process: str, how: Publishing) -> Sum:
     """A process (by key) as it should be now, added up from all that is on record of it."""
     contributions = tuple(_contributions(storage, process))
     runs = sorted({each.application_run for each in contributions})
-    facts = {run: _facts(storage, run) for run in runs} if len(runs) > 1 else {}
+    times = [each.seen.last for each in contributions]
+    alone = len(runs) <= 1 and (not times or max(times) - min(times) <= how.patience.unseen)
+    facts = {} if alone else {run: _facts(storage, run) for run in runs}  # alone, nothing can leave whatever they say
     return add_up(contributions, facts, now=how.now(), patience=how.patience)
 
 

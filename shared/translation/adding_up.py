@@ -39,12 +39,6 @@ class _Application:
     ended: str | None
     contributions: tuple[Contribution, ...]
 
-    def over_at(self, patience: Patience) -> datetime | None:
-        """When it supersedes the older ones: at its end, or once it is quiet for long enough; never if it failed."""
-        if self.ended == "COMPLETE":
-            return self.first
-        return None if self.ended else self.last + patience.quiet
-
 
 _NOTHING_KNOWN = ApplicationFacts()
 
@@ -63,13 +57,12 @@ def add_up(
         return Sum(process=None)
     oldest, revisit = 0, None
     for index, application in enumerate(ordered):
-        over = application.over_at(patience)
-        if over is None or (application.ended is None and now is None):
-            continue
-        if application.ended or (now is not None and over <= now):
+        quiet = application.last + patience.quiet
+        unended = application.ended is None
+        if application.ended == "COMPLETE" or (unended and now and quiet <= now):
             oldest, revisit = index, None
-        elif index > 0:
-            revisit = min(over, revisit or over)
+        elif unended and now and index > 0:
+            revisit = min(quiet, revisit or quiet)
     process = union([each.content for each in _still_seen(ordered[oldest:], patience)])
     return Sum(process=_without_noise(process), revisit=revisit)
 

@@ -3,13 +3,15 @@
 1-0-0 lists input fields; 1-0-1 adds a mask for the whole output field; 1-1-0 adds transformations to each input
 field; 1-2-0 adds `dataset`, what every output row depends on. Listeners put DIRECT types in `dataset` too, which cannot
 be: everything there decides about rows, so all of it is indirect. Listeners before 1.37 copy what decides about rows
-into every output field; it is told once here, as newer ones do, so that a newer listener changes no lineage.
+into every output field. What stands in each of several fields is told once here, as newer listeners do, so that a newer
+listener changes no lineage; what a facet says of single fields stays with them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
-from shared.openlineage import InputField, MergedDataset, OutputField
+from shared.openlineage import InputField, MergedDataset, OutputField, Transformation
 
 ALL_ROWS = ""
 """The output column of an edge that concerns every row."""
@@ -43,10 +45,12 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[C
                 masked=masked,
             )
 
+    copied = _copied_into_every_field(output)
     for column, fields in output.fields:
         for field in fields:
             for source in field.input_fields or ():
-                for kind, whole, masked in _ways(field, source):
+                for kind, by_rows, masked in _ways(field, source):
+                    whole = by_rows and _place(source) in copied
                     yield from edge(source, ALL_ROWS if whole else column, kind, masked=masked)
     for source in output.rows:
         steps = source.transformations or ()
@@ -57,11 +61,30 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[C
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 
+def _copied_into_every_field(output: MergedDataset) -> frozenset[tuple[str, str, str]]:
+    """The columns that decide about rows in each of several output fields."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for _, fields in output.fields:
+        sources = (source for field in fields for source in field.input_fields or ())
+        found.update(
+            {_place(source) for source in sources if any(map(_decides_about_rows, source.transformations or ()))}
+        )
+    several = len(output.fields) > 1
+    return frozenset(place for place, times in found.items() if several and times == len(output.fields))
+
+
+def _place(source: InputField) -> tuple[str, str, str]:
+    return (source.namespace, source.name, source.field)
+
+
+def _decides_about_rows(step: Transformation) -> bool:
+    return step.type.upper() == EdgeKind.INDIRECT and step.subtype.upper() in _DECIDES_ABOUT_ROWS
+
+
 def _ways(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool, bool]]:
-    """The ways in which one input field reaches one output field: kind, whether by all rows, whether masked."""
+    """The ways in which one input field reaches one output field: kind, whether by deciding about rows, masked."""
     if not source.transformations:
         yield EdgeKind.DIRECT, False, field.transformation_type == "MASKED"
     for step in source.transformations or ():
-        kind = EdgeKind.INDIRECT if step.type.upper() == "INDIRECT" else EdgeKind.DIRECT
-        whole = kind == EdgeKind.INDIRECT and step.subtype.upper() in _DECIDES_ABOUT_ROWS
-        yield kind, whole, step.masking is True
+        kind = EdgeKind.INDIRECT if step.type.upper() == EdgeKind.INDIRECT else EdgeKind.DIRECT
+        yield kind, _decides_about_rows(step), step.masking is True

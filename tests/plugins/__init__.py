@@ -1,0 +1,1 @@
+"""Fixtures: one file for each real part they start."""

@@ -188,7 +188,7 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
 
 def test_no_access_leaves_the_catalog_alone_and_blames_no_process() -> None:
     class Closed(Moody):
-        def find(self, keys: object) -> dict[AssetKey, str]:
+        def find(self, keys: object) -> dict[AssetKey, str]:  # noqa: ARG002 - it looks at nothing
             self.calls += 1
             raise CatalogRefused(status=403, code="", detail="no role")
 

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from shared.errors import StorageUnavailable
-from shared.storage import MemoryStorage, Row, Storage
+from shared.storage import MemoryStorage, Row, Storage, Value
 from shared.storage.azure import AzureStorage
 
 
@@ -60,7 +61,7 @@ def test_a_row_is_inserted_once(storage: Storage, unique: str) -> None:
     assert found.values["n"] == 1
 
 
-VALUES = {
+VALUES: dict[str, Value] = {
     "text": "ä ' \" \u2028 𝄞",
     "empty": "",
     "bytes": bytes(range(256)) * 200,
@@ -188,7 +189,7 @@ def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> Non
 
 def test_storage_that_is_away_says_so() -> None:
     nowhere = "http://127.0.0.1:9/devstoreaccount1"
-    patience = {"retry_total": 0, "connection_timeout": 1}
+    patience: dict[str, Any] = {"retry_total": 0, "connection_timeout": 1}
     key = "a2V5"
     connection = (
         f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"

@@ -1,0 +1,232 @@
+"""Who may import whom: the rooms of DESIGN.md as a table, checked on every file.
+
+The checker is a function from sources to sentences, so that it can be held to planted violations below.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LONGEST_SHELL = 60
+ADAPTERS = frozenset({"shared.storage.azure", "shared.catalog.atlas", "shared.catalog.transport"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What a room may import: other rooms by their doors, and packages by their first or longer names."""
+
+    rooms: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+
+
+def _room(rooms: str = "", packages: str = "") -> Room:
+    return Room(rooms=frozenset(rooms.split()), packages=frozenset(packages.split()))
+
+
+EVERYTHING = "model errors openlineage naming translation atlas catalog storage pipeline settings bootstrap"
+ROOMS: dict[str, Room] = {
+    # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
+    "shared": _room(),
+    "shared.model": _room(),
+    "shared.errors": _room(),
+    "shared.openlineage": _room("errors", "msgspec"),
+    "shared.naming": _room(),
+    "shared.translation": _room("model naming openlineage"),
+    "shared.atlas": _room("model translation", "msgspec"),
+    # the ports, and their adapters
+    "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),
+    "shared.storage": _room("errors", "azure tenacity"),
+    # what puts them together
+    "shared.pipeline": _room("model errors openlineage translation atlas catalog storage", "msgspec"),
+    "shared.settings": _room("errors"),
+    "shared.bootstrap": _room("catalog storage pipeline settings translation", "azure requests pyapacheatlas"),
+    # the shells
+    "receiver_function": _room("bootstrap errors pipeline", "azure.functions"),
+    "parser_function": _room("bootstrap errors pipeline", "azure.functions"),
+    "sweeper_function": _room("bootstrap errors pipeline", "azure.functions"),
+}
+"""Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
+
+SHELLS = frozenset(name for name in ROOMS if name.endswith("_function"))
+READS_ENVIRONMENT = "shared.settings"
+
+
+def broken_arrows(path: str, source: str) -> list[str]:
+    """What this file (by its path from the root) imports or reads though it may not: one sentence each."""
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    tree = ast.parse(source, filename=path)
+    found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
+    if _room_of(module) in ROOMS and module != READS_ENVIRONMENT:
+        found += [f"{path}:{line}: reads the environment: only shared/settings.py may" for line in _environment(tree)]
+    if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
+        found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared/pipeline")
+    return found
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full name of all that is imported, wherever in the file; relative ones start with a dot."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, "." * node.level + (node.module or "")
+        elif isinstance(node, ast.ImportFrom) and node.module == "shared":
+            yield from ((node.lineno, f"shared.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def _judge(module: str, name: str, place: str) -> Iterator[str]:
+    here, there = _room_of(module), _room_of(name)
+    if name.startswith("."):
+        yield f"{place}: {name} is a relative import: write `from shared.room import …`"
+        return
+    if there == here:
+        return
+    if name in ADAPTERS and here != "shared.bootstrap":
+        yield f"{place}: {name} is an adapter: only shared/bootstrap.py names adapters"
+    elif name != there and name not in ADAPTERS and there.startswith("shared."):
+        yield f"{place}: {name} is inside another room: import it from {there}"
+    room = ROOMS.get(here)
+    if room is None:
+        return
+    if there.startswith("shared"):
+        if there.removeprefix("shared.") not in room.rooms:
+            yield f"{place}: {here} may not import {there}"
+    elif name.partition(".")[0] not in sys.stdlib_module_names and not _allowed(name, room):
+        yield f"{place}: {here} may not import {name}"
+
+
+def _allowed(name: str, room: Room) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in room.packages)
+
+
+def _room_of(name: str) -> str:
+    """`shared.naming` of `shared.naming.stores.tables`; elsewhere the first part alone."""
+    parts = name.split(".")
+    return ".".join(parts[: 2 if parts[0] == "shared" else 1])
+
+
+def _environment(tree: ast.AST) -> Iterator[int]:
+    words = {"environ", "environb", "getenv", "getenvb"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            if node.attr in words:
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "os" and words & {each.name for each in node.names}:
+            yield node.lineno
+
+
+def _sources() -> dict[str, str]:
+    folders = ("shared", "cli", "local", "bench", *SHELLS)
+    paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
+
+
+def test_no_arrow_is_broken() -> None:
+    sources = _sources()
+    assert len(sources) > 50
+    assert [sentence for path, source in sources.items() for sentence in broken_arrows(path, source)] == []
+
+
+def test_every_room_that_the_table_names_exists_and_no_other() -> None:
+    """A new room has to be put into the table before it can import anything."""
+    here = {_room_of(path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) for path in _sources()}
+    assert {room for room in here if room.startswith("shared") or room.endswith("_function")} == set(ROOMS)
+    assert {each for room in ROOMS.values() for each in room.rooms} <= set(EVERYTHING.split())
+
+
+PLANTED: dict[str, tuple[str, str, str]] = {
+    "core imports azure": ("shared/naming/names.py", "import azure.storage.blob", "shared.naming may not import azure"),
+    "core imports requests": ("shared/atlas/entities.py", "import requests", "may not import requests"),
+    "core imports tenacity": ("shared/translation/x.py", "from tenacity import retry", "may not import tenacity"),
+    "core imports pyapacheatlas": ("shared/atlas/x.py", "from pyapacheatlas.core import AtlasEntity", "may not import"),
+    "core imports pyspark in a function": (
+        "shared/openlineage/x.py",
+        "def f():\n    from pyspark.sql import SparkSession",
+        "shared/openlineage/x.py:2: shared.openlineage may not import pyspark.sql",
+    ),
+    "core imports a port": (
+        "shared/translation/x.py",
+        "from shared.storage import Storage",
+        "may not import shared.storage",
+    ),
+    "core imports settings": ("shared/naming/x.py", "from shared import settings", "may not import shared.settings"),
+    "pipeline imports requests": ("shared/pipeline/publish.py", "import requests", "may not import requests"),
+    "pipeline imports azure": (
+        "shared/pipeline/x.py",
+        "from azure.storage import blob",
+        "may not import azure.storage",
+    ),
+    "storage imports pyapacheatlas": ("shared/storage/x.py", "import pyapacheatlas", "may not import pyapacheatlas"),
+    "catalog imports pyspark": ("shared/catalog/x.py", "import pyspark", "may not import pyspark"),
+    "shared imports local": ("shared/pipeline/x.py", "from local.world import World", "may not import local.world"),
+    "shared imports cli": ("shared/bootstrap.py", "import cli.main", "may not import cli.main"),
+    "a room reaches into another": (
+        "shared/translation/x.py",
+        "from shared.openlineage.wire import InputField",
+        "import it from shared.openlineage",
+    ),
+    "a room reaches into another by import": (
+        "shared/atlas/x.py",
+        "import shared.translation.columns",
+        "inside another room",
+    ),
+    "the CLI reaches into a room": ("cli/x.py", "from shared.naming.rules import Rule", "import it from shared.naming"),
+    "the pipeline names an adapter": (
+        "shared/pipeline/x.py",
+        "from shared.storage.azure import AzureStorage",
+        "adapter",
+    ),
+    "the CLI names an adapter": ("cli/x.py", "from shared.catalog.atlas import AtlasCatalog", "adapter"),
+    "a shell names an adapter": ("parser_function/__init__.py", "import shared.catalog.transport", "adapter"),
+    "a shell imports an SDK": (
+        "receiver_function/__init__.py",
+        "import azure.storage.blob",
+        "may not import azure.storage",
+    ),
+    "a shell imports the core": (
+        "receiver_function/__init__.py",
+        "from shared.naming import canonical",
+        "may not import",
+    ),
+    "a relative import": ("shared/naming/x.py", "from .rules import rule", "relative import"),
+    "a relative import of the parent": ("cli/x.py", "from .. import shared", "relative import"),
+    "the environment in the pipeline": (
+        "shared/pipeline/x.py",
+        "import os\nos.environ['A']",
+        "x.py:2: reads the environ",
+    ),
+    "the environment by getenv": ("parser_function/__init__.py", "import os\nos.getenv('A')", "reads the environment"),
+    "the environment by name": ("shared/bootstrap.py", "from os import environ", "reads the environment"),
+    "a long shell": ("parser_function/__init__.py", "x = 1\n" * LONGEST_SHELL, "fewer than 60 lines"),
+}
+
+
+@pytest.mark.parametrize(("path", "source", "words"), PLANTED.values(), ids=PLANTED)
+def test_the_checker_finds_what_is_planted(path: str, source: str, words: str) -> None:
+    sentences = broken_arrows(path, source)
+    assert any(words in sentence for sentence in sentences), sentences
+    assert all(sentence.startswith(path) for sentence in sentences)
+
+
+FINE: dict[str, tuple[str, str]] = {
+    "standard library": ("shared/naming/x.py", "import re\nfrom collections.abc import Iterator"),
+    "its own inner modules": ("shared/naming/stores/tables.py", "from shared.naming.rules import rule"),
+    "another room's door": ("shared/translation/x.py", "from shared.openlineage import merge"),
+    "bootstrap names adapters": ("shared/bootstrap.py", "from shared.storage.azure import AzureStorage"),
+    "an adapter's own neighbour": ("shared/catalog/atlas.py", "from shared.catalog.transport import SteadyAtlasClient"),
+    "settings read the environment": ("shared/settings.py", "import os\nos.environ['A']"),
+    "the local world reads the environment": ("local/x.py", "import os\nos.environ['A']"),
+    "a shell": ("parser_function/__init__.py", "import azure.functions as func\nfrom shared.pipeline import publish"),
+}
+
+
+@pytest.mark.parametrize(("path", "source"), FINE.values(), ids=FINE)
+def test_the_checker_lets_pass_what_is_right(path: str, source: str) -> None:
+    assert broken_arrows(path, source) == []
