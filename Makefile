@@ -53,15 +53,21 @@ $(BIN)/uv: requirements/uv.txt
 	  { echo "Python 3.11 is needed: install it, or say where it is with make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt || $(NO_PACKAGES)
+	@mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt \
+	  > build/setup.log 2>&1 || $(NO_PACKAGES)
 	@touch $@
 
 $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/azurite/package-lock.json
 	@echo "installing Python packages (the first time takes a minute: PySpark is large)"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt || $(NO_PACKAGES)
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@mkdir -p build
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt \
+	  > build/setup.log 2>&1 || $(NO_PACKAGES)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
+	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
 	@echo "looking for Java and Node, installing Azurite and the functions runtime"
 	@for part in java node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
 	@touch $@
 
-NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?"; exit 1; }
+NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \
+  "What was said is in build/setup.log"; exit 1; }
