@@ -17,13 +17,14 @@ from typing import Any, Self
 
 import requests
 
+from local.listening import PortError, listen
+
 _LOG = logging.getLogger("throughline.world")
 _ROOT = Path(__file__).parents[1]
 _START_SECONDS = 60
 _END_SECONDS = 20
 _QUICK_DEATH = 3.0
 _MOST_QUICK_DEATHS = 5
-_BACKLOG = 2048
 
 
 class FunctionsHostError(Exception):
@@ -60,7 +61,10 @@ class FunctionsHost:
         self.broken = ""
 
     def __enter__(self) -> Self:
-        self._socket = _listen(self._port)
+        try:
+            self._socket = listen(self._port, "the functions host", "choose others with --free-ports")
+        except PortError as error:
+            raise FunctionsHostError(str(error)) from error
         self._port = self._socket.getsockname()[1]
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._start()
@@ -166,18 +170,3 @@ class FunctionsHost:
 
     def _last_words(self) -> str:
         return self._log.read_text(errors="replace").strip()[-2000:] or f"it said nothing in {self._log}"
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-    except OSError as error:
-        listening.close()
-        raise FunctionsHostError(
-            f"port {port} for the functions host is taken ({error.strerror}): stop what listens there "
-            "or choose others with --free-ports"
-        ) from error
-    listening.listen(_BACKLOG)
-    return listening

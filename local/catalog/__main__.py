@@ -5,7 +5,6 @@ It listens on this machine only. It ends, after finishing the calls it has, on S
 """
 
 import argparse
-import errno
 import fcntl
 import os
 import signal
@@ -24,6 +23,7 @@ from local.catalog import LOCAL_TOKEN
 from local.catalog.app import make_app
 from local.catalog.catalog import Catalog
 from local.catalog.store import Store
+from local.listening import PortError, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,22 +90,10 @@ def _alone(data: str) -> "Iterator[None]":
 def _listen(options: argparse.Namespace) -> socket.socket:
     if options.fd is not None:
         return socket.socket(fileno=options.fd)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, options.port))
-        listener.listen(512)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise StartError(
-                f"Port {options.port} on {HOST} is in use. Stop what listens there, or name another by --port."
-            ) from error
-        raise StartError(f"Can't listen on port {options.port} of {HOST}: {error.strerror}.") from error
-    except OverflowError as error:
-        listener.close()
-        raise StartError(f"{options.port} is no port: name one from 1 to 65535 by --port.") from error
-    return listener
+        return listen(options.port, "the catalog", "name another by --port")
+    except PortError as error:
+        raise StartError(str(error)) from error
 
 
 def _serve(options: argparse.Namespace, listener: socket.socket) -> None:

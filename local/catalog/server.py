@@ -1,7 +1,6 @@
 """Starts a catalog as a child process, for the local world and for tests."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import requests
+
+from local.listening import PortError, listen
 
 # No secret: it guards a server that only this machine reaches, and is what clients send unless told otherwise.
 LOCAL_TOKEN = "local"  # noqa: S105 (see above)
@@ -78,16 +79,12 @@ class CatalogServer:
 
     def start(self) -> None:
         """Start the child and wait until it answers."""
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            # The socket is ours, so no one can take the port between choosing and using it.
+            listener = listen(self._port, "the catalog", "name another one")
+        except PortError as error:
+            raise CatalogStartError(str(error)) from error
         with listener:
-            try:
-                # The socket is ours, so no one can take the port between choosing and using it.
-                listener.bind(("127.0.0.1", self._port))
-                listener.listen(512)
-            except OSError as error:
-                message = f"Port {self._port} on 127.0.0.1 can't be used ({error.strerror}): name another one."
-                raise CatalogStartError(message) from error
             self._port = listener.getsockname()[1]
             with tempfile.TemporaryFile() as said:
                 # S603: our own program, with arguments of our own code.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from local.host import logs, runtime
 from local.host.settings import AppError
+from local.listening import PortError, listen
 
 
 def _arguments() -> argparse.Namespace:
@@ -36,16 +37,10 @@ def _arguments() -> argparse.Namespace:
 def _listen(options: argparse.Namespace) -> socket.socket:
     if options.fd is not None:
         return socket.socket(fileno=options.fd)
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind(("127.0.0.1", options.port))
-    except OSError as error:
-        raise AppError(
-            [f"port {options.port} is taken ({error.strerror}): stop what listens there or give --port"]
-        ) from error
-    listening.listen(2048)
-    return listening
+        return listen(options.port, "the functions host", "give --port")
+    except PortError as error:
+        raise AppError([str(error)]) from error
 
 
 async def _run(options: argparse.Namespace) -> bool:

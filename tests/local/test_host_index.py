@@ -194,4 +194,6 @@ def test_a_busy_port_is_told() -> None:
         port = taken.getsockname()[1]
         status, words = run_host("--root", APPS / "web", "--port", str(port))
     assert status == 2
-    assert words.startswith(f"port {port} is taken (Address already in use): stop what listens there or give --port")
+    assert words.startswith(
+        f"port {port} for the functions host can't be used (Address already in use): stop what listens"
+    )

@@ -1,0 +1,28 @@
+"""Listening on loopback, with one sentence when a port is taken."""
+
+import socket
+
+_BACKLOG = 2048
+
+
+class PortError(Exception):
+    """The port can't be listened on; the message says which, why, and what to do."""
+
+
+def listen(port: int, what: str, otherwise: str) -> socket.socket:
+    """A socket that listens on 127.0.0.1:`port` (0: a free one) for `what`.
+
+    Raises PortError, which advises `otherwise`.
+    """
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or "it must be from 0 to 65535"
+        raise PortError(
+            f"port {port} for {what} can't be used ({reason}): stop what listens there, or {otherwise}"
+        ) from error
+    listening.listen(_BACKLOG)
+    return listening
