@@ -10,11 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-import pyspark
 
 from local import leash
 from local.java import JavaHome, find_java
@@ -148,7 +147,7 @@ class SparkJob:
         self.log = self._directory / "spark.log"
         self._output = self._directory / "output.txt"
         self._configure(configuration)
-        spark_home = Path(pyspark.__file__).parent
+        spark_home = _spark_home()
         command = [
             sys.executable,
             "-I",
@@ -221,6 +220,14 @@ class SparkJob:
         # Without a warehouse of its own a session makes a folder in the current directory.
         properties = {"spark.sql.warehouse.dir": str(self._directory / "warehouse"), **configuration}
         defaults.write_text("".join(f"{name} {_escaped(value)}\n" for name, value in properties.items()))
+
+
+def _spark_home() -> Path:
+    """Where pyspark is installed; found without importing it, which takes most of a second."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("pyspark is not installed: run `make setup`")
+    return Path(found.origin).parent
 
 
 def run_job(
