@@ -18,8 +18,8 @@ from shared.storage import Storage
 from shared.storage.azure import AzureStorage
 from shared.translation import Patience
 
-_QUICK = {"retry_total": 1, "retry_backoff_factor": 0.1, "connection_timeout": 1, "read_timeout": 2}
-"""For the receiver: Spark waits for it, five seconds at most."""
+_QUICK = {"retry_total": 0, "connection_timeout": 1, "read_timeout": 1.5}
+"""For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
 _PATIENT = {"retry_total": 4, "connection_timeout": 5, "read_timeout": 30}
 
@@ -46,7 +46,12 @@ class Worker:
 def receiver() -> Receiver:
     """The receiver's parts. Raises Misconfigured."""
     settings = load(catalog=False)
-    return Receiver(storage=_storage(settings.storage, _QUICK), max_body_bytes=settings.max_body_bytes)
+    return Receiver(storage=receiver_storage(settings), max_body_bytes=settings.max_body_bytes)
+
+
+def receiver_storage(settings: Settings) -> Storage:
+    """Storage that answers or fails soon."""
+    return _storage(settings.storage, _QUICK)
 
 
 @cache

@@ -90,3 +90,11 @@ class CatalogRefused(ThroughlineError):  # noqa: N818
 
 class Misconfigured(ThroughlineError):  # noqa: N818
     """Every setting that is missing or wrong, in one message."""
+
+
+_LONGEST_WAIT = 3600.0
+
+
+def retry_after(header: str) -> float:
+    """The seconds that a Retry-After header asks for, an hour at most; 0 when it names none (RFC 9110, 10.2.3)."""
+    return min(float(header[:9]), _LONGEST_WAIT) if header.isdecimal() and header.isascii() else 0.0

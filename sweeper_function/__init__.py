@@ -13,6 +13,8 @@ _LOG = logging.getLogger("throughline.sweeper")
 def main(timer: func.TimerRequest) -> None:
     """One tick; the next one goes on where this one was cut short."""
     parts = worker()
-    swept = sweep(parts.storage, parts.sweeping)
-    published = publish(parts.storage, parts.catalog, parts.publishing)
+    try:
+        swept = sweep(parts.storage, parts.sweeping)
+    finally:  # whatever a sweep meets, what is dirty is published
+        published = publish(parts.storage, parts.catalog, parts.publishing)
     _LOG.info("swept past_due=%s %s %s", timer.past_due, swept, published)

@@ -124,7 +124,10 @@ class AtlasCatalog:
     def _upload(self, entities: list[AtlasEntity]) -> dict[str, str]:
         """The guids that the catalog assigned, by the negative ones that were sent."""
         answer = self._client.upload_entities(entities)
-        assigned: dict[str, str] = answer["guidAssignments"]
+        assigned: dict[str, str] = answer.get("guidAssignments") or {}
+        missing = [entity.guid for entity in entities if entity.guid not in assigned]
+        if missing:
+            raise CatalogRefused(status=200, code="", detail=f"{len(missing)} entities were given no guid")
         return assigned
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import requests
+from azure.core.exceptions import AzureError
 from pyapacheatlas.auth.base import AtlasAuthBase
 from pyapacheatlas.core import AtlasClient
 from pyapacheatlas.core.util import AtlasResponse
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
 _LONGEST_DETAIL = 500
@@ -24,7 +25,10 @@ _LONGEST_DETAIL = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause."""
+    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause.
+
+    `bound` leaves out what an answer takes that trickles in; whoever needs certainty takes a multiple of it.
+    """
 
     connect: float = 3.05
     read: float = 30.0
@@ -60,10 +64,11 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
 
     def get_authentication_headers(self, **_: Any) -> dict[str, str]:
         """The headers that pyapacheatlas sends."""
-        return {
-            "Authorization": f"Bearer {self._credential.get_token(self.SCOPE).token}",
-            "Content-Type": "application/json",
-        }
+        try:
+            token = self._credential.get_token(self.SCOPE).token
+        except AzureError as error:
+            raise CatalogUnavailable(f"No token for the catalog: {type(error).__name__}", after=60) from error
+        return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
 class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas ships no types
@@ -118,12 +123,16 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
     def _call(self, method: str, url: str, params: Any, json: Any, kwargs: Mapping[str, Any]) -> AtlasResponse:
         headers = self.generate_request_headers(kwargs.get("headers_include"), kwargs.get("headers_exclude"))
         retrying = Retrying(
-            retry=retry_if_exception_type(CatalogUnavailable),
+            retry=retry_if_exception(self._soon),
             stop=stop_after_attempt(self._effort.tries),
             wait=self._pause,
             reraise=True,
         )
         return retrying(self._once, method, url, {**self._parameters, **(params or {})}, json, headers)
+
+    def _soon(self, error: BaseException) -> bool:
+        """Whether trying again can help within one call."""
+        return isinstance(error, CatalogUnavailable) and error.after <= self._effort.longest_pause
 
     def _pause(self, state: RetryCallState) -> float:
         """What the catalog asked for, if it did, else longer each time, with jitter."""
@@ -145,15 +154,19 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         except requests.RequestException as error:
             raise CatalogUnavailable(f"The catalog did not answer: {type(error).__name__}", after=0) from error
         if answer.status_code in _COME_BACK_LATER:
-            asked = answer.headers.get("Retry-After", "")
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
-                after=float(asked) if asked.isdigit() else 0,
+                after=retry_after(answer.headers.get("Retry-After", "")),
             )
         if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - HTTP's own numbers
             code, detail = _detail(answer)
             raise CatalogRefused(status=answer.status_code, code=code, detail=detail)
-        return AtlasResponse(answer)
+        try:
+            return AtlasResponse(answer)
+        except ValueError as error:
+            raise CatalogUnavailable(
+                "The catalog answered with something that is no JSON: is the end point right?", after=60
+            ) from error
 
 
 def _detail(answer: requests.Response) -> tuple[str, str]:

@@ -75,7 +75,7 @@ RULES: tuple[_Rule, ...] = (
 def select(event: Event) -> Keep | Ignore:
     """Keep or Ignore, for one decoded event."""
     if event.body is None:
-        return Ignore(reason="a job or data set event: it tells of no run")
+        return Ignore(reason="a job or data set event tells of no run")
     for rule in RULES:
         if not event.omitted and rule.ignores(event.body):
             return Ignore(reason=rule.reason)

@@ -1,14 +1,15 @@
 """Where everything lies: containers, tables, and the names of blobs and rows. One place for each fact.
 
     events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
-    ignored/2026/11/21/13/{digest}.json.gz                        one that no lineage can need
+    ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
                    {run}      process|{process}                   the run is an application that wrote this process
                    {run}      state                               what became of the run
     contributions  {process}  {application run}|{content}         what an application run says about the process
     dirty          process    {process}                           to be published anew, when due
     ledger         {process}  catalog                             what the catalog holds of it
-    deadletters    {day}      {time}|{digest}                     what can never be used, and why
+    deadletters    event      {digest}                            what can never be used, and why
+    control        {what}     {which}                             how far a sweep has come
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
 Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.
@@ -21,6 +22,7 @@ from datetime import UTC, datetime
 
 from shared.errors import Quarantined
 from shared.openlineage import ENDS, Event
+from shared.storage import Storage
 
 EVENTS = "events"
 IGNORED = "ignored"
@@ -32,6 +34,7 @@ DIRTY = "dirty"
 LEDGER = "ledger"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
+CONTROL = "control"
 
 STATE = "state"
 CATALOG = "catalog"
@@ -98,9 +101,24 @@ def process_key(qualified_name: str) -> str:
     return digest_of(qualified_name.encode())
 
 
-def ignored_blob(event: Event, digest: str) -> str:
+LINK = "process|"
+"""How the keys of those rows in `runs` begin that tell what an application run has written."""
+
+
+def written_by(storage: Storage, application_run: str) -> set[str]:
+    """The keys of the processes that an application run has written."""
+    rows = storage.partition(RUNS, application_run)
+    return {row.key.removeprefix(LINK) for row in rows if row.key.startswith(LINK)}
+
+
+def ignored_blob(event: Event, digest: str, reason: str) -> str:
     """The name of an ignored event's blob in `ignored`."""
-    return f"{event.time:%Y/%m/%d/%H}/{digest}.json.gz"
+    return f"{event.time:%Y/%m/%d/%H}/{reason.replace(' ', '-')}/{digest}.json.gz"
+
+
+def reason_of_ignored(name: str) -> str:
+    """Why the event of this blob in `ignored` was not kept."""
+    return name.split("/")[-2].replace("-", " ")
 
 
 def stamp(moment: datetime) -> str:

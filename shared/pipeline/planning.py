@@ -1,14 +1,14 @@
 """Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from shared.atlas import ProcessEntity, process_entity
-from shared.model import ApplicationFacts, Asset, Contribution, Process
+from shared.model import ApplicationFacts, Asset, Process, Span
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
-from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, stored_from_row
+from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, stored_from_row, written_by
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.storage import Storage
 from shared.translation import Patience, Sum, add_up
@@ -54,12 +54,15 @@ class Plan:
 
 def current(storage: Storage, process: str, how: Publishing) -> Sum:
     """A process (by key) as it should be now, added up from all that is on record of it."""
-    contributions = tuple(_contributions(storage, process))
-    runs = sorted({each.application_run for each in contributions})
-    times = [each.seen.last for each in contributions]
-    alone = len(runs) <= 1 and (not times or max(times) - min(times) <= how.patience.unseen)
-    facts = {} if alone else {run: _facts(storage, run) for run in runs}  # alone, nothing can leave whatever they say
-    return add_up(contributions, facts, now=how.now(), patience=how.patience)
+    rows = [(row, ContributionRecord.without_content(row)) for row in storage.partition(CONTRIBUTIONS, process)]
+    spans: dict[str, Span] = {}
+    for _, record in rows:
+        if record.seen:
+            run = record.application_run
+            spans[run] = spans[run] | record.seen if run in spans else record.seen
+    facts = _facts(storage, spans, how)
+    said = (ContributionRecord.of(row, storage).contribution for row, record in rows if record.application_run in facts)
+    return add_up((each for each in said if each), facts, now=how.now(), patience=how.patience)
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
@@ -84,19 +87,39 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty) -> Plan:
     )
 
 
-def _contributions(storage: Storage, process: str) -> Iterable[Contribution]:
-    for row in storage.partition(CONTRIBUTIONS, process):
-        contribution = ContributionRecord.of(row, storage).contribution
-        if contribution:
-            yield contribution
+def _facts(storage: Storage, spans: Mapping[str, Span], how: Publishing) -> dict[str, ApplicationFacts]:
+    """What is stored of the application runs that may count, by run; `spans` tells when each spoke.
 
-
-def _facts(storage: Storage, application_run: str) -> ApplicationFacts:
-    """What is stored of an application run's own events: a point read once it has ended. Needed only where several
-    application runs contributed to a process.
+    They are looked at latest first. One that ended by COMPLETE and began after another had last spoken supersedes that
+    one, whatever else is known of it: there the looking ends, however many older runs there are.
     """
+    if len(spans) == 1:
+        ((run, span),) = spans.items()
+        if span.last - span.first <= how.patience.unseen:
+            return {run: ApplicationFacts()}  # alone and short: nothing can leave, whatever is known of it
+    facts: dict[str, ApplicationFacts] = {}
+    superseded_before: datetime | None = None
+    for run in sorted(spans, key=lambda each: (spans[each].last, each), reverse=True):
+        if superseded_before and spans[run].last < superseded_before:
+            break
+        known = _known(storage, run)
+        if known.ended == "COMPLETE":
+            began = min(known.first or spans[run].first, spans[run].first)
+            superseded_before = max(superseded_before or began, began)
+        elif known.ended is None:
+            own = spans[run]
+            last = max(own.last, known.last or own.last)
+            if last + how.patience.quiet <= how.now():
+                last = _last_activity(storage, run, last)
+            known = replace(known, first=known.first or own.first, last=last)
+        facts[run] = known
+    return facts
+
+
+def _known(storage: Storage, application_run: str) -> ApplicationFacts:
+    """What is stored of an application run's own events: a point read once it has ended."""
     found = storage.read(RUNS, application_run, STATE)
-    state = RunState.of(found) if found else None
+    state = RunState.of(found, storage) if found else None
     if state and state.settled and state.seen:
         return ApplicationFacts(first=state.seen.first, last=state.seen.last, ended=state.end)
     rows = (stored_from_row(application_run, row.key) for row in storage.partition(RUNS, application_run))
@@ -104,3 +127,13 @@ def _facts(storage: Storage, application_run: str) -> ApplicationFacts:
     return ApplicationFacts(
         first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
     )
+
+
+def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
+    """When an application run that seems quiet last wrote anything: also other processes than the one in question."""
+    for process in written_by(storage, application_run):
+        for row in storage.partition(CONTRIBUTIONS, process):
+            record = ContributionRecord.without_content(row)
+            if record.application_run == application_run and record.seen:
+                last = max(last, record.seen.last)
+    return last

@@ -5,8 +5,7 @@ the lease go, so that a mark made while it was leaving is not left lying.
 """
 
 import logging
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -17,12 +16,11 @@ from shared.pipeline.dirty import Dirty, dirty_processes, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, plan_for
-from shared.storage import Lease, Storage
+from shared.pipeline.shift import Shift, take_shift
+from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.publish")
 _LEASE = "publisher"
-_LEASE_SECONDS = 60
-_RENEW_AFTER = 20.0
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 _NO_ACCESS = frozenset({401, 403})
@@ -50,14 +48,14 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """
     done = Published()
     while not done.error:
-        lease = storage.lease(_LEASE, _LEASE_SECONDS)
-        if lease is None:
+        shift = take_shift(storage, _LEASE)
+        if shift is None:
             break
         try:
-            worked = _drain(storage, catalog, how, lease, done)
+            tired = not _drain(storage, catalog, how, shift, done)
         finally:
-            lease.release()
-        if not worked or not _due(storage, how.now())[0]:
+            shift.lease.release()
+        if tired or not _due(storage, how.now())[0]:
             break
     return done
 
@@ -70,29 +68,52 @@ def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
     return [each for each in found if each.due <= now], until is not None
 
 
-def _drain(storage: Storage, catalog: Catalog, how: Publishing, lease: Lease, done: Published) -> bool:
-    """Publish until nothing is due. False when there was nothing to do or no way to go on."""
-    worked, renewed = False, time.monotonic()
+def _batches(due: Sequence[Dirty], size: int) -> Iterator[Sequence[Dirty]]:
+    """Those that have never failed together, so many in a call; each that has failed by itself, after them."""
+    healthy = [each for each in due if not each.attempts]
+    for start in range(0, len(healthy), size):
+        yield healthy[start : start + size]
+    yield from ([each] for each in due if each.attempts)
+
+
+def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
+    """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     while True:
         due, was_paused = _due(storage, how.now())
         if not due:
-            return worked
-        for start in range(0, len(due), how.batch):
-            if time.monotonic() - renewed > _RENEW_AFTER:
-                if not lease.renew():
-                    return False
-                renewed = time.monotonic()
+            return True
+        for batch in _batches(due, how.batch):
+            if not shift.goes_on():
+                return False
             try:
-                _publish_batch(storage, catalog, how, due[start : start + how.batch], done)
+                _publish_batch(storage, catalog, how, batch, done)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = str(error)
-                wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
-                pause(storage, how.now() + wait, done.error[:_LONGEST_ERROR])
-                _LOG.warning("catalog unavailable pause=%ss dirty=%d error=%s", wait.seconds, len(due), error)
+                _leave_alone(storage, how, batch, error)
                 return False
         if was_paused:
             resume(storage)
-        worked = True
+
+
+def _leave_alone(
+    storage: Storage, how: Publishing, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused
+) -> None:
+    """Leave the catalog alone for a while. What it did not answer is set behind the others: one asset that the catalog
+    always chokes on must not keep everything else from being published.
+    """
+    wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
+    pause(storage, how.now() + wait, str(error)[:_LONGEST_ERROR])
+    for dirty in batch if isinstance(error, CatalogUnavailable) else ():
+        found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
+        if found:
+            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, str(error), how.now(), how.pause).row())
+    _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), error)
+
+
+def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timedelta) -> Dirty:
+    """To be tried again later: longer each time."""
+    wait = min(pause * 2 ** min(attempts, 16), _LONGEST_PAUSE)
+    return replace(dirty, due=now + wait, attempts=attempts + 1, error=error[:_LONGEST_ERROR])
 
 
 def _publish_batch(
@@ -126,7 +147,7 @@ def _publish_batch(
 
 def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan]) -> int:
     """Data sets first, since processes can only refer to what is there. How many processes were written."""
-    guids = _assets(catalog, plans)
+    guids = _assets(catalog, plans, how.batch)
     until = how.now() + 2 * how.call_bound
     begun = [
         (plan, entity, entry)
@@ -173,13 +194,13 @@ def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     )
 
 
-def _assets(catalog: Catalog, plans: Sequence[Plan]) -> dict[tuple[str, str], str]:
+def _assets(catalog: Catalog, plans: Sequence[Plan], batch: int) -> dict[tuple[str, str], str]:
     """The guids of all assets of these plans; those that nobody has found yet are created."""
     wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
     guids = catalog.find(sorted(wanted))
     missing = [asset_entity(wanted[key]) for key in sorted(wanted) if key not in guids]
-    if missing:
-        guids |= catalog.create_assets(missing)
+    for start in range(0, len(missing), batch):
+        guids |= catalog.create_assets(missing[start : start + batch])
     return guids
 
 
@@ -210,12 +231,8 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
         done.refused += 1
         found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
         if found:
-            attempts = plan.dirty.attempts
-            wait = min(timedelta(minutes=2**attempts), _LONGEST_PAUSE)
-            waiting = replace(
-                Dirty.of(found), due=how.now() + wait, attempts=attempts + 1, error=str(error)[:_LONGEST_ERROR]
-            )
-            storage.replace(DIRTY, waiting.row())
+            minute = timedelta(minutes=1)
+            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
         _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
 
 

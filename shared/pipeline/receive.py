@@ -37,7 +37,7 @@ def receive(storage: Storage, body: bytes, *, encoding: str = "", most_bytes: in
     decision = select(event)
     packed = gzip.compress(raw, compresslevel=6, mtime=0)
     if isinstance(decision, Ignore):
-        storage.put_new(IGNORED, ignored_blob(event, digest), packed, {"reason": decision.reason})
+        storage.put_new(IGNORED, ignored_blob(event, digest, decision.reason), packed)
         return Receipt(run_id=event.run_id, event_type=event.type, digest=digest, ignored=decision.reason)
     place = stored(event, digest)
     job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
@@ -91,4 +91,6 @@ def _gunzipped(body: bytes, most_bytes: int) -> bytes:
         raise TooLarge(f"An event may have {most_bytes:,} bytes; this one unpacks to more")
     if not unpacker.eof:
         raise Unreadable("The gzip body is cut off")
+    if unpacker.unused_data:
+        raise Unreadable("Something follows the gzip body's end")
     return raw

@@ -19,8 +19,8 @@ _INLINE = 48 * 1024
 _SUPPORTERS = 64
 """Runs that a contribution remembers one by one; older ones are folded into one span."""
 
-ContentKey = tuple[str, str]
-"""A process's key and the digest of one content of it."""
+ContentKey = tuple[str, str, str]
+"""A process's key, the application run that speaks, and the digest of what it says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,13 @@ class RunState:
         """Whether an event with this digest, bringing this end, has nothing new to say."""
         return self.settled and digest in self.merged and stronger_end(self.end, end) == self.end
 
-    def row(self) -> Row:
-        """As a row of `runs`."""
+    @property
+    def processes(self) -> frozenset[str]:
+        """The keys of the processes that this run speaks for now."""
+        return frozenset(process for process, _, _ in self.current)
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `runs`; long lists become a blob first."""
         lists = _Lists(
             attempted=sorted(self.attempted), current=sorted(self.current), merged=sorted(self.merged), seen=self.seen
         )
@@ -66,14 +71,14 @@ class RunState:
                 "settled": self.settled,
                 "verdict": self.verdict,
                 "reason": self.reason,
-                "lists": _pack(lists),
+                **_cell(storage, "lists", _pack(lists)),
             },
         )
 
     @classmethod
-    def of(cls, row: Row) -> "RunState":
+    def of(cls, row: Row, storage: Storage) -> "RunState":
         """From a row of `runs`."""
-        lists = _decode_lists(_unpack(row.values["lists"]))
+        lists = _decode_lists(_uncelled(storage, "lists", row))
         return cls(
             run_id=row.partition,
             end=str(row.values["end"]) or None,
@@ -123,15 +128,18 @@ class ContributionRecord:
     etag: str = ""
 
     @property
-    def contribution(self) -> Contribution | None:
-        """What the process is to be made of; None when every run has taken it back."""
+    def seen(self) -> Span | None:
+        """When it was said; None when every run has taken it back."""
         spans = [supporter.seen for supporter in self.supporters.values() if not supporter.withdrawn]
         spans += [self.folded] if self.folded else []
-        if not spans or not self.content:
+        return functools.reduce(operator.or_, spans) if spans else None
+
+    @property
+    def contribution(self) -> Contribution | None:
+        """What the process is to be made of; None when nothing stands."""
+        if not self.seen or not self.content:
             return None
-        return Contribution(
-            application_run=self.application_run, content=self.content, seen=functools.reduce(operator.or_, spans)
-        )
+        return Contribution(application_run=self.application_run, content=self.content, seen=self.seen)
 
     def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord | None":
         """With this run's word; None when the record already has a word of the same or a later generation."""
@@ -149,31 +157,45 @@ class ContributionRecord:
 
     def row(self, storage: Storage) -> Row:
         """As a row of `contributions`; a long content becomes a blob first."""
-        values: dict[str, Value] = {"supporters": _pack([self.supporters, self.folded])}
-        packed = _pack(self.content)
-        if len(packed) <= _INLINE:
-            values["content"] = packed
-        else:
-            values["blob"] = f"{self.digest}.json.gz"
-            storage.put_new(CONTENTS, f"{self.digest}.json.gz", packed)
         key = contribution_key(self.application_run, self.digest)
+        values: dict[str, Value] = {
+            "supporters": _pack([self.supporters, self.folded]),
+            **_cell(storage, "content", _pack(self.content)),
+        }
         return Row(partition=self.process, key=key, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "ContributionRecord":
         """From a row of `contributions`."""
-        packed = row.values.get("content") or storage.get(CONTENTS, str(row.values.get("blob")))
+        return replace(cls.without_content(row), content=_decode_content(_uncelled(storage, "content", row)))
+
+    @classmethod
+    def without_content(cls, row: Row) -> "ContributionRecord":
+        """From a row of `contributions`, as far as it can be told without reading what is said."""
         supporters, folded = _decode_supporters(_unpack(row.values["supporters"]))
         application_run, _, digest = row.key.partition("|")
         return cls(
             process=row.partition,
             application_run=application_run,
             digest=digest,
-            content=_decode_content(_unpack(packed)),
             supporters=supporters,
             folded=folded,
             etag=row.etag,
         )
+
+
+def _cell(storage: Storage, name: str, packed: bytes) -> dict[str, Value]:
+    """Packed bytes as a cell, or as the name of a blob where they are too long for one."""
+    if len(packed) <= _INLINE:
+        return {name: packed}
+    blob = f"{digest_of(packed)}.json.gz"
+    storage.put_new(CONTENTS, blob, packed)
+    return {f"{name}_blob": blob}
+
+
+def _uncelled(storage: Storage, name: str, row: Row) -> bytes:
+    blob = row.values.get(f"{name}_blob")
+    return _unpack(storage.get(CONTENTS, str(blob)) if blob else row.values[name])
 
 
 _decode_lists = msgspec.json.Decoder(_Lists).decode

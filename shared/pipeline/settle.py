@@ -23,12 +23,14 @@ from shared.pipeline.places import (
     CONTRIBUTIONS,
     DEAD_LETTERS,
     EVENTS,
+    LINK,
     RUNS,
     STATE,
     StoredEvent,
     process_key,
     stamp,
     stored_from_row,
+    written_by,
 )
 from shared.pipeline.records import (
     ContentKey,
@@ -43,7 +45,8 @@ from shared.translation import Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
-_LINK = "process|"
+_UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
+"""What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
 
 def settle_event(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
@@ -54,10 +57,24 @@ def settle_event(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
     """
     if event.end is None:
         found = storage.read(RUNS, event.run_id, STATE)
-        if found is None or RunState.of(found).done_with(event.digest, None):
+        if found is None:
+            return event.type == "START" and _mark_what_it_wrote(storage, event, packed)
+        if RunState.of(found, storage).done_with(event.digest, None):
             return False
     settle_run(storage, event.run_id, trigger=event, known={event.digest: packed})
     return True
+
+
+def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
+    """The START of an application that comes after its runs may change which application is newer: what it wrote is
+    published anew. Whether there is anything. Only an application's START costs more than the point read.
+    """
+    opened = _readable(storage, event, packed)
+    if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
+        return False
+    written = written_by(storage, event.run_id)
+    mark_dirty(storage, written)
+    return bool(written)
 
 
 def settle_run(
@@ -86,17 +103,17 @@ def settle_run(
 def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool) -> RunState | None:
     """The run's state with this end on record; None when somebody else changed it meanwhile."""
     fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
-    etag = storage.insert(RUNS, fresh.row())
+    etag = storage.insert(RUNS, fresh.row(storage))
     if etag:
         return replace(fresh, etag=etag)
     found = storage.read(RUNS, run_id, STATE)
     if found is None:
         return None
-    state = RunState.of(found)
+    state = RunState.of(found, storage)
     wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
     if wanted == state:
         return state
-    etag = storage.replace(RUNS, replace(wanted, settled=False).row())
+    etag = storage.replace(RUNS, replace(wanted, settled=False).row(storage))
     return replace(wanted, settled=False, etag=etag) if etag else None
 
 
@@ -104,15 +121,25 @@ def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool
 class _Gathered:
     state: RunState
     events: tuple[Event, ...]
-    merged: frozenset[str]
+    places: tuple[StoredEvent, ...]
     written: tuple[str, ...]
+
+    @property
+    def merged(self) -> frozenset[str]:
+        return frozenset(place.digest for place in self.places)
 
 
 def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes]) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
     gathered = _gather(storage, run_id, known)
-    run = merge(gathered.events) if gathered.events else None
-    contents, outcome = _decide(gathered, run)
+    try:
+        run = merge(gathered.events) if gathered.events else None
+        contents, outcome = _decide(gathered, run)
+    except _UNUSABLE as error:
+        _LOG.exception("run cannot be used run=%s", run_id)
+        for place in gathered.places:
+            bury(storage, place.blob, place.digest, error)
+        run, contents, outcome = None, {}, _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
     settled = _apply(storage, gathered, run, contents, outcome)
     if settled:
         _LOG.info(
@@ -127,21 +154,21 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes]) -> bool
 
 
 def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered:
-    state, events, merged, written = RunState(run_id=run_id), [], set(), []
+    state, events, places, written = RunState(run_id=run_id), [], [], []
     for row in storage.partition(RUNS, run_id):
         if row.key == STATE:
-            state = RunState.of(row)
-        elif row.key.startswith(_LINK):
-            written.append(row.key.removeprefix(_LINK))
+            state = RunState.of(row, storage)
+        elif row.key.startswith(LINK):
+            written.append(row.key.removeprefix(LINK))
         elif place := stored_from_row(run_id, row.key):
             packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
             if packed is None:
                 continue  # a row without a blob is no event: its sender was never told 2xx
-            merged.add(place.digest)
+            places.append(place)
             event = _readable(storage, place, packed)
             if event:
                 events.append(event)
-    return _Gathered(state=state, events=tuple(events), merged=frozenset(merged), written=tuple(written))
+    return _Gathered(state=state, events=tuple(events), places=tuple(places), written=tuple(written))
 
 
 def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | None:
@@ -158,8 +185,8 @@ def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
     """Put a dead letter on record: the blob stays where it is."""
     now = datetime.now(UTC)
     values = {"blob": blob, "error": f"{type(error).__name__}: {error}"[:1000], "at": stamp(now)}
-    storage.upsert(DEAD_LETTERS, Row(partition="event", key=digest, values=values))
-    _LOG.error("dead letter blob=%s error=%s: %s", blob, type(error).__name__, error)
+    if storage.insert(DEAD_LETTERS, Row(partition="event", key=digest, values=values)):
+        _LOG.error("dead letter blob=%s error=%s: %s", blob, type(error).__name__, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +209,10 @@ def _decide(gathered: _Gathered, run: MergedRun | None) -> tuple[dict[ContentKey
 
 
 def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
-    return {(process_key(each.qualified_name), content_digest(each)): each for each in lineage.processes}
+    return {
+        (process_key(each.qualified_name), lineage.application_run, content_digest(each)): each
+        for each in lineage.processes
+    }
 
 
 def _apply(
@@ -196,7 +226,7 @@ def _apply(
     current = frozenset(contents)
     if current | state.attempted:
         state = replace(state, generation=state.generation + 1, attempted=state.attempted | current, settled=False)
-        etag = storage.replace(RUNS, state.row())
+        etag = storage.replace(RUNS, state.row(storage))
         if not etag:
             return False
         state = replace(state, etag=etag)
@@ -205,7 +235,7 @@ def _apply(
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-    mark_dirty(storage, {process for process, _ in state.attempted} | set(gathered.written))
+    mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
     final = replace(
         state,
         settled=True,
@@ -215,7 +245,7 @@ def _apply(
         merged=gathered.merged,
         seen=_span(run) if run else None,
     )
-    return storage.replace(RUNS, final.row()) is not None
+    return storage.replace(RUNS, final.row(storage)) is not None
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
@@ -238,12 +268,12 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
     """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
     the process comes first, so that the end of the application always finds what it wrote.
     """
-    process, digest = key
-    row_key = contribution_key(run.application_run, digest)
-    fresh = ContributionRecord(process=process, application_run=run.application_run, digest=digest)
+    process, application_run, digest = key
+    row_key = contribution_key(application_run, digest)
+    fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
     first_word = fresh.with_word(run.run_id, supporter, content)
     if first_word:
-        storage.insert(RUNS, Row(partition=run.application_run, key=f"{_LINK}{process}"))
+        storage.insert(RUNS, Row(partition=application_run, key=f"{LINK}{process}"))
         if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
             return
     for _ in range(_TRIES):

@@ -21,6 +21,7 @@ from shared.pipeline.places import (
     STATE,
     StoredEvent,
     digest_of,
+    reason_of_ignored,
     stored_from_blob,
 )
 from shared.pipeline.records import RunState
@@ -68,7 +69,7 @@ class Status:
 
 def status(storage: Storage) -> Status:
     """The counts, from one listing of each container and one scan of each table."""
-    states = {row.partition: RunState.of(row) for row in storage.scan(RUNS) if row.key == STATE}
+    states = {row.partition: RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE}
     ledger = {row.partition: Entry.of(row) for row in storage.scan(LEDGER)}
     dirty, paused_until, why = dirty_processes(storage)
     unsettled = {each.process for each in dirty if not each.revisit}
@@ -96,10 +97,10 @@ def status(storage: Storage) -> Status:
         elif state == "waiting":
             waiting[reason] += 1
             oldest = min(oldest or fact.arrived, fact.arrived)
-    for _ in storage.blobs(IGNORED):
+    for fact in storage.blobs(IGNORED):
         counts["received"] += 1
         counts["skipped"] += 1
-        skipped["not needed by any lineage"] += 1
+        skipped[reason_of_ignored(fact.name)] += 1
     errors = [f"catalog: {each.error}" for each in dirty if each.error]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {error}" for error in buried.values()]
@@ -130,9 +131,8 @@ def _state(event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], u
         return "waiting", Waiting.END
     if run.verdict != "published":
         return run.verdict, run.reason
-    processes = {process for process, _ in run.current}
-    if processes & unsettled:
+    if run.processes & unsettled:
         return "waiting", Waiting.CATALOG
-    if any(process in ledger and ledger[process].state == "written" for process in processes):
+    if any(process in ledger and ledger[process].state == "written" for process in run.processes):
         return "published", ""
     return "skipped", NO_PROCESS

@@ -1,20 +1,21 @@
 """What no trigger does: ends that never come, events that were never delivered, processes left dirty."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Contended, Quarantined
 from shared.openlineage import END_STRENGTH
-from shared.pipeline.places import EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
+from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
-from shared.storage import BlobFact, Storage
+from shared.pipeline.shift import Shift, take_shift
+from shared.storage import BlobFact, Row, Storage
 
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
-_LEASE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +28,11 @@ class Sweeping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How many runs were decided without an end, and how many were settled because no trigger had done it."""
+    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time."""
 
     timed_out: int = 0
     undelivered: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,30 +49,60 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
 
     Raises StorageUnavailable when storage is away; the next tick goes on.
     """
-    lease = storage.lease(_LEASE, _LEASE_SECONDS)
-    if lease is None:
+    shift = take_shift(storage, _LEASE)
+    if shift is None:
         return Swept()
-    timed_out = undelivered = 0
     try:
-        now = datetime.now(UTC)
-        for run in _arrivals(storage):
-            if now - run.last_arrival < how.grace:
-                continue
-            found = storage.read(RUNS, run.run_id, STATE)
-            state = RunState.of(found) if found else None
-            if _is_late(run, state, now - how.end_timeout):
-                settle_run(storage, run.run_id, timed_out=True)
-                timed_out += 1
-            elif missed := _missed(run, state):
-                settle_run(storage, run.run_id, trigger=missed)
-                undelivered += 1
-            if not lease.renew():
-                break
-    except Contended as error:
-        _LOG.warning("sweep cut short, the next one goes on: %s", error)
+        done = _sweep_all(storage, how, shift)
     finally:
-        lease.release()
-    return Swept(timed_out=timed_out, undelivered=undelivered)
+        shift.lease.release()
+    return Swept(timed_out=done["timed_out"], undelivered=done["undelivered"], failed=done["failed"])
+
+
+def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
+    """Sweep the runs by their last arrival. Up to where all are decided is noted: there the next sweep begins."""
+    now = datetime.now(UTC)
+    done: Counter[str] = Counter()
+    begins = decided_until = _watermark(storage)
+    all_decided = True
+    for run in sorted(_arrivals(storage), key=lambda each: each.last_arrival):
+        if run.last_arrival < begins:
+            continue
+        if now - run.last_arrival < how.grace or not shift.goes_on():
+            break
+        try:
+            outcome = _sweep_run(storage, run, now - how.end_timeout)
+        except Contended as error:
+            _LOG.warning("run left for the next sweep run=%s error=%s", run.run_id, error)
+            outcome = "failed"
+        done[outcome] += 1
+        all_decided = all_decided and outcome not in {"failed", "waiting"}
+        decided_until = run.last_arrival if all_decided else decided_until
+    if decided_until > begins:
+        storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
+    return done
+
+
+def _watermark(storage: Storage) -> datetime:
+    """Up to which last arrival every run has been decided."""
+    found = storage.read(CONTROL, "sweep", "until")
+    return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime) -> str:
+    """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
+    found = storage.read(RUNS, run.run_id, STATE)
+    state = RunState.of(found, storage) if found else None
+    if _is_late(run, state, deadline):
+        settle_run(storage, run.run_id, timed_out=True)
+        return "timed_out"
+    missed = _missed(run, state)
+    if missed:
+        for event in run.events:  # a blob may have been copied here without its row
+            storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
+        settle_run(storage, run.run_id, trigger=missed)
+        return "undelivered"
+    return "decided" if state and state.settled else "waiting"
 
 
 def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool:

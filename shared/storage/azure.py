@@ -22,7 +22,7 @@ from azure.core.exceptions import (
 from azure.data.tables import TableClient, TableServiceClient, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
-from shared.errors import StorageUnavailable
+from shared.errors import StorageUnavailable, retry_after
 from shared.storage.port import BlobFact, Row
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
@@ -48,13 +48,19 @@ def _translated_errors() -> Iterator[None]:
             raise StorageUnavailable(
                 "Storage refused access (403): check roles and network rules of the account", after=60
             ) from error
-        if error.status_code not in _COME_BACK_LATER:
+        if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):
             raise
-        headers = getattr(error.response, "headers", {})
-        after = headers.get("Retry-After", "")
-        raise StorageUnavailable(
-            f"Storage answered {error.status_code}", after=float(after) if after.isdigit() else 5.0
-        ) from error
+        asked = getattr(error.response, "headers", {}).get("Retry-After", "")
+        raise StorageUnavailable(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from error
+
+
+def _expect(error: ResourceExistsError, code: str) -> None:
+    """A 409 for any other reason (the container is just being deleted) is no proof that something is there.
+
+    The code stands in the text alone: the tables' SDK sets no `error_code` when it creates.
+    """
+    if code not in str(error):
+        raise StorageUnavailable("Storage answered 409: what was to be written can't be written now") from error
 
 
 class AzureStorage:
@@ -64,14 +70,13 @@ class AzureStorage:
         self._blobs = blobs
         self._tables = tables
 
-    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
         """As the port says."""
         blob = self._blob(container, name)
         try:
-            self._with_container(
-                container, lambda: blob.upload_blob(data, metadata=dict(metadata or {}), length=len(data))
-            )
-        except ResourceExistsError:
+            self._with_container(container, lambda: blob.upload_blob(data, length=len(data)))
+        except ResourceExistsError as error:
+            _expect(error, "BlobAlreadyExists")
             return False
         return True
 
@@ -96,7 +101,8 @@ class AzureStorage:
         """As the port says."""
         try:
             return _etag(self._with_table(table, lambda client: client.create_entity(_entity(row))))
-        except ResourceExistsError:
+        except ResourceExistsError as error:
+            _expect(error, "EntityAlreadyExists")
             return None
 
     def upsert(self, table: str, row: Row) -> str:

@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
 
-from shared.storage.port import BlobFact, Row
+from shared.storage.port import BlobFact, Row, refuse_too_large
 
 
 class MemoryStorage:
@@ -22,7 +22,7 @@ class MemoryStorage:
         self._leases: dict[str, tuple[str, float]] = {}
         self._etags = count(1)
 
-    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:  # noqa: ARG002 - nobody reads it here
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
         """As the port says."""
         with self._lock:
             blobs = self._blobs.setdefault(container, {})
@@ -97,6 +97,7 @@ class MemoryStorage:
         return self._tables.get(table, {}).get((partition, key))
 
     def _write(self, table: str, row: Row) -> str:
+        refuse_too_large(row)
         etag = f'W/"{next(self._etags)}"'
         self._tables.setdefault(table, {})[row.partition, row.key] = replace(row, values=dict(row.values), etag=etag)
         return etag

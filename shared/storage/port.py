@@ -23,6 +23,23 @@ class Row:
     etag: str = ""
 
 
+_LONGEST_BYTES = 64 * 1024
+_LONGEST_ROW = 1024 * 1024
+_LONGEST_KEY = 1024
+_FORBIDDEN_IN_KEYS = frozenset("/\\#?")
+
+
+def refuse_too_large(row: Row) -> None:
+    """Raise ValueError where Azure Table Storage would refuse a row, so that no store is more lenient than it."""
+    for key in (row.partition, row.key):
+        if len(key) > _LONGEST_KEY or _FORBIDDEN_IN_KEYS & set(key) or not key.isprintable():
+            raise ValueError(f"not a key: {key[:80]!r}")
+    cells = [value for value in row.values.values() if isinstance(value, str | bytes)]
+    sizes = [2 * len(cell) if isinstance(cell, str) else len(cell) for cell in cells]
+    if any(size > _LONGEST_BYTES for size in sizes) or sum(sizes) > _LONGEST_ROW:
+        raise ValueError(f"row {row.key[:80]!r} holds more than a table takes")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobFact:
     """What a listing tells of a blob."""
@@ -45,7 +62,7 @@ class Lease(Protocol):
 class Storage(Protocol):
     """Blobs, tables and leases."""
 
-    def put_new(self, container: str, name: str, data: bytes, metadata: Mapping[str, str] | None = None) -> bool:
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
         """Write a blob that is not there yet; False, and nothing changed, when it is."""
 
     def get(self, container: str, name: str) -> bytes | None:

@@ -17,6 +17,7 @@ from typing import Any
 from shared.catalog import MemoryCatalog
 from shared.errors import CatalogUnavailable, Retry
 from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, stored_from_blob
+from shared.pipeline.dirty import dirty_processes
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 
@@ -171,6 +172,7 @@ class Outcome:
     catalog: MemoryCatalog
     deaths: int
     ticks: int
+    left_due: int
 
 
 def live_through(
@@ -191,10 +193,13 @@ def live_through(
     life = _Life(chaos, bodies, duplicates)
     chaos.run([life.work] * workers)
     chaos.death, chaos.kill_at = 0.0, None
+    left_due = life.due()
     for _ in range(3):
         chaos.ticks += 1000
         publish(life.storage, life.catalog, life.how)
-    return Outcome(storage=life.storage, catalog=life.catalog, deaths=chaos.deaths, ticks=chaos.ticks)
+    return Outcome(
+        storage=life.storage, catalog=life.catalog, deaths=chaos.deaths, ticks=chaos.ticks, left_due=left_due
+    )
 
 
 class _Life:
@@ -217,6 +222,13 @@ class _Life:
         self._todo: deque[tuple[Callable[[bytes], None], bytes]] = deque((self._post, body) for body in bodies)
         self._todo.extend((self._post, self._draw.choice(bodies)) for _ in range(duplicates))
         self._draw.shuffle(self._todo)
+
+    def due(self) -> int:
+        """How many processes are due and were left lying: not those that wait for a write that may still land, or for a
+        catalog that is left alone.
+        """
+        found, paused_until, _ = dirty_processes(self.storage)
+        return 0 if paused_until else sum(each.due <= self.how.now() for each in found)
 
     def work(self) -> None:
         """Take messages until there are none; what was cut off goes back among the others."""

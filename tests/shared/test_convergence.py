@@ -60,6 +60,18 @@ HISTORIES: dict[str, list[bytes]] = {
         *write("a", "app1", "10:01", "/a"),
         event("a", "RUNNING", "10:01:10", inputs=["/late"], outputs=["/out"], application="app1"),
     ],
+    "a run whose events disagree about their application": [
+        *write("a", "app1", "10:01", "/a"),
+        *write("b", "app1", "10:02", "/b"),
+        event("b", "RUNNING", "10:01:50", inputs=["/b"], outputs=["/out"]),
+        event("app1", "COMPLETE", "10:04:00"),
+    ],
+    "an application that began first and never ends": [
+        event("app2", "START", "09:00:00"),
+        *write("a", "app1", "10:01", "/a"),
+        event("app1", "COMPLETE", "10:04:00"),
+        *write("b", "app2", "10:03", "/b"),
+    ],
     "three applications at once": [
         body
         for number in range(3)
@@ -79,6 +91,7 @@ def expected(bodies: list[bytes]) -> dict[str, ProcessEntity]:
 
 
 def check(outcome: Outcome, bodies: list[bytes]) -> None:
+    assert outcome.deaths or not outcome.left_due, "nobody died, so no mark may be left lying"
     assert outcome.catalog.processes == expected(bodies)
     found = status(outcome.storage)
     assert found.reconciles

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,10 @@ from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline import Publishing, publish, settle_event, status, stored_from_blob
-from shared.storage import MemoryStorage
+from shared.storage import Lease, MemoryStorage
 from shared.translation import Patience
 from tests.shared.events import event, write
-from tests.shared.test_settle import post, settle
+from tests.shared.test_settle import Watched, post, settle
 
 
 @dataclass
@@ -214,3 +215,88 @@ def test_a_removal_that_is_refused_holds_up_no_other() -> None:
     done = publish(storage, catalog, how(clock))
     assert (done.written, done.removed, done.refused) == (1, 0, 1)
     assert "ATLAS-400" in status(storage).last_errors[0]
+
+
+def test_an_asset_that_the_catalog_chokes_on_keeps_nothing_else_from_being_published() -> None:
+    class Choking(Moody):
+        def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+            if any(asset.qualified_name.endswith("/bad") for asset in assets):
+                raise CatalogUnavailable("500", after=0)
+            return super().create_assets(assets)
+
+    storage, catalog, clock = MemoryStorage(), Choking(), Clock()
+    for number in range(20):
+        settled(storage, *write(f"r{number}", "app1", "10:00", f"/s{number}", sink=f"/out{number}"))
+    settled(storage, *write("bad", "app1", "10:00", "/bad", sink="/out_bad"))
+    for _ in range(40):
+        publish(storage, catalog, how(clock))
+        clock.at += timedelta(minutes=1)
+    assert len(catalog.processes) == 20
+    assert status(storage).waiting_for == {"the catalog": 2}
+
+
+def test_many_assets_are_created_in_bounded_calls() -> None:
+    class Bounded(Moody):
+        def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+            assert len(assets) <= 50
+            return super().create_assets(assets)
+
+    storage, catalog = MemoryStorage(), Bounded()
+    names = [f"/in{number}" for number in range(300)]
+    settled(storage, event("a", "COMPLETE", "10:00:00", inputs=names, outputs=["/out"], application="app"))
+    publish(storage, catalog, how(Clock()))
+    assert len(catalog.assets) == 301
+
+
+def test_an_application_that_is_busy_elsewhere_is_not_quiet() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+
+    def ago(minutes: int) -> str:
+        return f"{clock.at - timedelta(minutes=minutes):%Y-%m-%dT%H:%M}"
+
+    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/b"))
+    settled(storage, event("app1", "COMPLETE", "10:05:00"))
+    settled(storage, *write("c", "app2", ago(90), "/a"), *write("d", "app2", ago(10), "/x", sink="/elsewhere"))
+    hourly = how(clock, quiet=timedelta(hours=1))
+    publish(storage, catalog, hourly)
+    wanted = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
+    assert [key for _, key in wanted.inputs] == ["file:///a", "file:///b"]
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, hourly)
+    wanted = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
+    assert [key for _, key in wanted.inputs] == ["file:///a"]
+
+
+def test_what_a_thousand_old_runs_said_is_not_asked_for() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), Moody(), Clock()
+    for number in range(60):
+        day = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T10:00"
+        settled(storage.real, *write(f"r{number}", f"app{number}", day, "/a"))
+        settled(storage.real, event(f"app{number}", "COMPLETE", f"{day}:59"))
+    publish(storage, catalog, how(clock))
+    assert storage.calls["read"] + storage.calls["partition"] < 20
+
+
+def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
+    class Leaving:
+        """A lease at whose release somebody marks a process dirty, and is refused the lease."""
+
+        def __init__(self, lease: Lease) -> None:
+            self._lease = lease
+
+        def renew(self) -> bool:
+            return self._lease.renew()
+
+        def release(self) -> None:
+            if not catalog.processes:
+                settled(storage, *write("a", "app1", "10:00", "/a"))
+            self._lease.release()
+
+    class Storing(MemoryStorage):
+        def lease(self, name: str, seconds: int) -> Any:
+            held = super().lease(name, seconds)
+            return Leaving(held) if held else None
+
+    storage, catalog = Storing(), Moody()
+    publish(storage, catalog, how(Clock()))
+    assert len(catalog.processes) == 1

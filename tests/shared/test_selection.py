@@ -91,4 +91,4 @@ def test_the_logical_plan_decides_nothing() -> None:
 )
 def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -> None:
     decision = select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **parts})))
-    assert decision == Ignore(reason="a job or data set event: it tells of no run")
+    assert decision == Ignore(reason="a job or data set event tells of no run")

@@ -58,7 +58,7 @@ def standing(storage: MemoryStorage) -> list[str]:
 def state_of(storage: MemoryStorage, run: str) -> RunState:
     row = storage.read("runs", run_id(run), "state")
     assert row
-    return RunState.of(row)
+    return RunState.of(row, storage)
 
 
 def test_an_event_that_cannot_end_a_run_costs_one_point_read() -> None:
@@ -203,3 +203,45 @@ def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
     settle(storage, post(storage, end)[0])
     standing_contents = [r.content for r in contributions(storage) if r.contribution and r.content]
     assert [content.end_not_seen for content in standing_contents] == [False]
+
+
+def many_events() -> list[bytes]:
+    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    running = [event("a", "RUNNING", f"10:00:00.{number:06}", **said) for number in range(5000)]
+    return [*running, write("a", "app", "10:01", "/a")[1]]
+
+
+def many_sinks() -> list[bytes]:
+    sinks = [f"/o{number}" for number in range(1000)]
+    return [event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=sinks, application="app")]
+
+
+@pytest.mark.parametrize("bodies", [many_events(), many_sinks()], ids=["5,000 events", "1,000 sinks"])
+def test_a_very_large_run_settles(bodies: list[bytes]) -> None:
+    storage = MemoryStorage()
+    *_, end = post_all(storage, bodies)
+    settle(storage, end)
+    assert state_of(storage, "a").settled
+    assert status(storage).in_progress == len(bodies), "it waits for the catalog alone"
+    assert set(status(storage).waiting_for) == {"the catalog"}
+
+
+def post_all(storage: MemoryStorage, bodies: list[bytes]) -> list[StoredEvent]:
+    for body in bodies:
+        receive(storage, body, most_bytes=10_000_000)
+    return [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS)]
+
+
+def test_a_run_that_nobody_thought_of_is_dead_and_stops_nothing() -> None:
+    """Properties nested nearly as deep as the decoder goes, in two events of the same time."""
+    storage = MemoryStorage()
+    deep = b'{"environment-properties": {"environment-properties": {"x": ' + b"[" * 880 + b"]" * 880 + b"}}}"
+    bodies = [write("a", "app", "10:00", source)[1] for source in ("/a", "/b")]
+    hostile = [body.replace(b'"facets": {"parent"', b'"facets": ' + deep[:-1] + b', "parent"') for body in bodies]
+    assert all(body != before for body, before in zip(hostile, bodies, strict=True))
+    places = post_all(storage, hostile)
+    for place in places:
+        settle(storage, place)
+    found = status(storage)
+    assert found.reconciles
+    assert found.in_progress == 0 or found.waiting_for == {"the catalog": 2}

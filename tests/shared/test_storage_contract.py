@@ -1,17 +1,22 @@
 """One contract for the storage port, held by memory and by Azurite alike."""
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
+from shared.bootstrap import receiver_storage
 from shared.errors import StorageUnavailable
+from shared.settings import load
 from shared.storage import MemoryStorage, Row, Storage, Value
 from shared.storage.azure import AzureStorage
 
@@ -31,7 +36,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
 
 def test_a_blob_is_written_once(storage: Storage, unique: str) -> None:
     assert storage.get(unique, "a/b") is None
-    assert storage.put_new(unique, "a/b", b"first", {"reason": "none"})
+    assert storage.put_new(unique, "a/b", b"first")
     assert not storage.put_new(unique, "a/b", b"second")
     assert storage.get(unique, "a/b") == b"first"
 
@@ -215,3 +220,90 @@ def test_storage_that_is_away_says_so() -> None:
         with pytest.raises(StorageUnavailable) as caught:
             attempt()
         assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row(partition="p", key="k", values={"b": b"x" * (64 * 1024 + 1)}),
+        Row(partition="p", key="k", values={"t": "x" * (32 * 1024 + 1)}),
+        Row(partition="p", key="a/b"),
+        Row(partition="p#", key="k"),
+    ],
+    ids=["bytes", "text", "slash", "hash"],
+)
+def test_what_a_table_cannot_hold_is_refused_by_all(storage: Storage, unique: str, row: Row) -> None:
+    storage.insert(unique, Row(partition="p", key="other"))
+    with pytest.raises((ValueError, HttpResponseError)):
+        storage.insert(unique, row)
+
+
+def test_the_largest_cells_are_held(storage: Storage, unique: str) -> None:
+    values: dict[str, Value] = {"b": bytes(64 * 1024), "t": "x" * (32 * 1024)}
+    storage.insert(unique, Row(partition="p", key="k", values=values))
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert dict(found.values) == values
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A service that answers every call with one status and code, and counts them."""
+
+    status, code, calls = 503, "ServerBusy", 0
+
+    def do_PUT(self) -> None:
+        """Blobs: the error as XML."""
+        self._refuse(f"<Error><Code>{self.code}</Code></Error>")
+
+    def do_POST(self) -> None:
+        """Rows: the error as JSON."""
+        self._refuse(json.dumps({"odata.error": {"code": self.code, "message": {"value": "no"}}}))
+
+    def _refuse(self, text: str) -> None:
+        type(self).calls += 1
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = text.encode()
+        self.send_response(self.status)
+        self.send_header("x-ms-error-code", self.code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def refusing() -> Iterator[tuple[type[Refusing], str]]:
+    """The handler, to set its answer, and a connection string that leads to it."""
+    handler = type("Handler", (Refusing,), {})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}/devstoreaccount1"
+        account = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=a2V5;"
+        yield handler, f"{account}BlobEndpoint={place};TableEndpoint={place};"
+        server.shutdown()
+
+
+def test_the_receiver_asks_a_busy_storage_once(refusing: tuple[type[Refusing], str]) -> None:
+    handler, connection = refusing
+    settings = load(catalog=False, environment={"AzureWebJobsStorage": connection})
+    storage = receiver_storage(settings)
+    for attempt in (lambda: storage.put_new("c", "b", b""), lambda: storage.insert("t", Row(partition="p", key="k"))):
+        handler.calls = 0
+        with pytest.raises(StorageUnavailable):
+            attempt()
+        assert handler.calls == 1, "Spark waits, and comes again by itself"
+
+
+@pytest.mark.parametrize("code", ["ContainerBeingDeleted", "TableBeingDeleted"])
+def test_a_conflict_of_another_kind_is_no_proof_that_something_is_stored(
+    refusing: tuple[type[Refusing], str], code: str
+) -> None:
+    handler, connection = refusing
+    handler.status, handler.code = 409, code
+    storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": connection}))
+    with pytest.raises(StorageUnavailable):
+        storage.put_new("c", "b", b"")
+    with pytest.raises(StorageUnavailable):
+        storage.insert("t", Row(partition="p", key="k"))

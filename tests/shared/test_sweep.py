@@ -5,7 +5,7 @@ from datetime import timedelta
 from shared.pipeline import EVENTS, Sweeping, Swept, status, sweep
 from shared.storage import MemoryStorage
 from tests.shared.events import event, write
-from tests.shared.test_settle import post, settle, standing
+from tests.shared.test_settle import Watched, post, settle, standing
 
 SOON = Sweeping(end_timeout=timedelta(0), grace=timedelta(0))
 LATER = Sweeping(end_timeout=timedelta(hours=6), grace=timedelta(0))
@@ -69,3 +69,33 @@ def test_only_one_sweeps() -> None:
     assert sweep(storage, SOON) == Swept()
     lease.release()
     assert sweep(storage, LATER) == Swept(undelivered=1)
+
+
+def test_a_blob_without_its_row_is_taken_in() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, *write("a", "app", "10:00", "/a")):
+        storage.delete("runs", place.run_id, place.row_key)
+    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert standing(storage) == ["/a"]
+    assert sweep(storage, LATER) == Swept()
+
+
+def test_runs_that_were_decided_are_not_looked_at_again() -> None:
+    storage = Watched(MemoryStorage())
+    for number in range(30):
+        for place in post(storage.real, *write(f"r{number}", "app", "10:00", f"/s{number}")):
+            settle(storage.real, place)
+    sweep(storage, LATER)
+    storage.calls.clear()
+    sweep(storage, LATER)
+    assert storage.calls["read"] <= 3, "the watermark, and whoever came last"
+
+
+def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:
+    storage = MemoryStorage()
+    post(storage, write("a", "app", "10:00", "/a")[0])
+    for place in post(storage, *write("b", "app", "10:00", "/b")):
+        settle(storage, place)
+    sweep(storage, LATER)
+    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert sorted(standing(storage)) == ["/a", "/b"]
