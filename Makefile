@@ -20,14 +20,14 @@ up: $(READY) ## Keep the local world running, and print the Spark settings that 
 
 test: lint types tests ## Lint, types and all tests: what CI runs
 
-lint: $(READY)
+lint: $(READY) ## Only the linter and the formatter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY) ## Only the types
 	$(BIN)/mypy
 
-tests: $(READY)
+tests: $(READY) ## Only the tests
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 capture: $(READY) ## Run the scenarios on real Spark and keep their events under tests/golden

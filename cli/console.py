@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 out = Console(highlight=False, soft_wrap=True)
@@ -17,13 +18,23 @@ err = Console(stderr=True, highlight=False)
 
 def fail(sentence: str, *, code: int = 1) -> NoReturn:
     """End the command with one clear sentence."""
-    err.print(f"[bold red]error:[/] {sentence}", markup=True, soft_wrap=True)
+    err.print(f"[bold red]error:[/] {plain(sentence)}", soft_wrap=True)
     raise typer.Exit(code)
 
 
+def plain(value: object) -> str:
+    """A value that is not ours, as it is: names like `[dbo].[orders]` look like rich's markup."""
+    return escape(str(value))
+
+
+def note(word: str, sentence: str) -> None:
+    """One line beside the result."""
+    err.print(f"[yellow]{word}:[/] {plain(sentence)}", soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output, with nothing around it."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Plain JSON on standard output, with nothing around it, in ASCII: it must not depend on the terminal."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def progress_bar(*, transient: bool = False) -> Progress:

@@ -9,11 +9,12 @@ from rich.tree import Tree
 
 from cli import show, status
 from cli.console import err, fail, out
-from cli.world import FreePorts, Home, started_world
+from cli.target import HOME, Home
+from cli.world import FreePorts, started_world
 from local.java import JavaHome, NoJavaError, find_java
 from local.spark import SMALL_SESSION, SparkJob, listener_configuration
 from local.truth import Truth
-from local.world import HOME, World
+from local.world import World
 from shared import pipeline
 from shared.bootstrap import Worker, assemble
 from shared.settings import load

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import msgspec
 _as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _as_one = msgspec.json.Decoder(msgspec.Raw).decode
 _GZIP = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class UnreadableFileError(Exception):
@@ -34,7 +36,7 @@ def events_in(path: Path) -> Iterator[Found]:
     try:
         with contextlib.ExitStack() as open_files:
             yield from _split(_open(path, open_files), name)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -48,7 +50,7 @@ def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:
 
 def _split(stream: BinaryIO, name: str) -> Iterator[Found]:
     """JSON lines are read line by line, so that a file may be larger than memory; other forms are read whole."""
-    lines = ((number, line.strip()) for number, line in enumerate(stream, start=1))
+    lines = ((number, line.removeprefix(_BYTE_ORDER_MARK).strip()) for number, line in enumerate(stream, start=1))
     for number, line in lines:
         if not line:
             continue

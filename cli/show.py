@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from cli.console import err, fail, out, print_json
-from cli.target import target
+from cli.console import fail, note, out, plain, print_json
+from cli.target import HOME, Home, target
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 
@@ -31,6 +31,7 @@ def show(
     columns: Annotated[bool, typer.Option("--columns", help="Show which column makes which")] = False,
     depth: Annotated[int, typer.Option(min=1, max=20, help="How many data sets away")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    home: Home = HOME,
 ) -> None:
     """Show what an asset is made of, and what is made of it, as the catalog has it.
 
@@ -39,7 +40,7 @@ def show(
     throughline show customer_master --columns --depth 1
     throughline show file:///data/customer --json
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    catalog = target().catalog
+    catalog = target(home).catalog
     try:
         node = _find(catalog, asset)
         upstream = steps(catalog.lineage(node.guid, direction="INPUT", depth=depth), node.guid, "INPUT", depth)
@@ -102,7 +103,7 @@ def column_pairs(process: Node, near: Node, far: Node, direction: str) -> tuple[
     try:
         mapping = json.loads(process.attributes.get("columnMapping") or "[]")
     except ValueError:
-        err.print(f"[yellow]{process.qualified_name} has a column mapping that is no JSON[/]")
+        note("left out", f"{process.qualified_name} has a column mapping that is no JSON")
         return ()
     wanted = {"Source": source.qualified_name, "Sink": sink.qualified_name}
     return tuple(
@@ -117,7 +118,7 @@ def column_pairs(process: Node, near: Node, far: Node, direction: str) -> tuple[
 
 def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, columns: bool) -> Tree:
     """Both directions as one tree."""
-    root = Tree(f"[bold cyan]{node.name}[/] [dim]{node.qualified_name}[/]")
+    root = Tree(f"[bold cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")
     for title, found in (("[bold]made of[/]", upstream), ("[bold]used by[/]", downstream)):
         if found:
             _grow(root.add(title), found, columns=columns)
@@ -128,12 +129,13 @@ def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, co
 
 def _grow(branch: Tree, found: Sequence[Step], *, columns: bool) -> None:
     for step in found:
-        process = branch.add(f"[yellow]{step.process.name}[/] [dim]{step.process.attributes.get('description', '')}[/]")
+        described = plain(step.process.attributes.get("description") or "")
+        process = branch.add(f"[yellow]{plain(step.process.name)}[/] [dim]{described}[/]")
         for node, pairs, beyond in step.assets:
-            asset = process.add(f"[cyan]{node.name}[/] [dim]{node.qualified_name}[/]")
+            asset = process.add(f"[cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")
             if columns:
                 for source, sink in pairs:
-                    asset.add(f"[green]{source}[/] → [green]{sink}[/]")
+                    asset.add(f"[green]{plain(source)}[/] → [green]{plain(sink)}[/]")
             _grow(asset, beyond, columns=columns)
 
 

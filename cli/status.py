@@ -6,13 +6,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from cli.console import fail, out, print_json
-from cli.target import target
+from cli.console import fail, out, plain, print_json
+from cli.target import HOME, Home, target
 from shared import pipeline
 from shared.errors import StorageUnavailable
 
 
-def status(*, as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False) -> None:
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    home: Home = HOME,
+) -> None:
     """Count every event received by what became of it: published, skipped, waiting or dead.
 
     Counted against the stored events themselves. Exit code 1 when the counts do not reconcile.
@@ -22,7 +26,7 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="The machine-
     throughline status --json | jq .waiting_for
     """  # noqa: D301 - \b keeps the lines of the examples apart
     try:
-        found = pipeline.status(target().storage)
+        found = pipeline.status(target(home).storage)
     except StorageUnavailable as error:
         fail(f"{error}. Is the world still running (`make up`)?")
     if as_json:
@@ -48,7 +52,7 @@ def show(found: pipeline.Status) -> None:
         table.add_row(f"{getattr(found, name):,}", name)
         reasons = {"skipped": found.skipped_because, "waiting": found.waiting_for}.get(name, {})
         for reason, count in reasons.items():
-            table.add_row("", f"[dim]{count:,} {'for ' if name == 'waiting' else ''}{reason}[/]")
+            table.add_row("", f"[dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
     sign = "=" if found.reconciles else "≠"
     table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
     out.print(table)
@@ -58,4 +62,4 @@ def show(found: pipeline.Status) -> None:
     if found.oldest_waiting:
         out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
     for error in found.last_errors:
-        out.print(f"[red]{error}[/]", soft_wrap=True)
+        out.print(f"[red]{plain(error)}[/]")

@@ -1,20 +1,32 @@
 """Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from cli.console import fail
-from local.world import running_world
+from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble
 from shared.errors import Misconfigured
-from shared.settings import load
+from shared.settings import load, named
+
+__all__ = ["HOME", "Home", "target"]
+
+Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
 
 
-def target() -> Worker:
-    """The parts of the Throughline that is meant; ends the command with one sentence when there is none."""
+def target(home: Path = HOME) -> Worker:
+    """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
+
+    Settings in the environment come first, and are then all that counts: a mistake in them must not lead elsewhere.
+    """
     try:
-        return assemble(load(catalog=True))
-    except Misconfigured as problem:
-        world = running_world()
+        if named():
+            return assemble(load(catalog=True))
+        world = running_world(home)
         if world:
             return assemble(load(catalog=True, environment=world.environment))
-        fail(
-            f"no Throughline to talk to: start one with `make up`, or name yours in the environment.\n{problem}", code=2
-        )
+    except Misconfigured as problem:
+        fail(str(problem), code=2)
+    return fail("no Throughline to talk to: start one with `make up`, or name yours in the environment", code=2)

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from cli.console import err, fail, out, print_json
+from cli.console import fail, note, out, plain, print_json
 from cli.files import UnreadableFileError, events_in
 from shared.atlas import PROCESS_TYPE
 from shared.errors import Refused
@@ -39,7 +39,9 @@ def translate(
     else:
         _show(history)
     for sentence in broken:
-        err.print(f"[yellow]left out:[/] {sentence}", soft_wrap=True)
+        note("left out", sentence)
+    if not events and not broken:
+        note("nothing to translate", "the files hold no event")
     if broken:
         raise typer.Exit(1)
 
@@ -100,10 +102,10 @@ def _edge(edge: ColumnEdge) -> dict[str, Any]:
 
 def _show(history: History) -> None:
     for process in history.processes:
-        tree = Tree(f"[bold]{process.name}[/] [dim]({', '.join(process.operations)})[/]")
+        tree = Tree(f"[bold]{plain(process.name)}[/] [dim]({', '.join(process.operations)})[/]")
         names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
         for asset in process.inputs:
-            branch = tree.add(f"[cyan]{asset.name}[/] [dim]{asset.namespace}[/]")
+            branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.namespace)}[/]")
             for edge in process.columns:
                 if edge.input.qualified_name == asset.qualified_name:
                     branch.add(_line(edge, names))
@@ -117,8 +119,10 @@ def _show(history: History) -> None:
 
 
 def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
-    sink = names[edge.output.qualified_name]
-    target = f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{edge.output.column}[/]"
+    sink = plain(names[edge.output.qualified_name])
+    target = (
+        f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{plain(edge.output.column)}[/]"
+    )
     mark = " [magenta]masked[/]" if edge.masked else ""
     arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
-    return f"[green]{edge.input.column}[/] {arrow} {target}{mark}"
+    return f"[green]{plain(edge.input.column)}[/] {arrow} {target}{mark}"

@@ -10,18 +10,18 @@ from typing import Annotated
 import typer
 
 from cli.console import err, fail, out
+from cli.target import HOME, Home
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
 from local.functions import FunctionsHostError
 from local.node import NodeError
 from local.spark import listener_configuration
-from local.world import HOME, World, running_world
+from local.world import World, running_world
 
 _PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError)
 
 
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
-Home = Annotated[Path, typer.Option(help="The folder in which the world keeps its data")]
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def started_world(*, home: Path, usual_ports: bool) -> Iterator[World]:
 def up(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and say how any Spark session reports to it.
 
-    Data is kept in build/world between runs; delete that folder to start anew.
+    Data is kept between runs in build/world, or where --home says; delete that folder to start anew.
 
     \b
     throughline up

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -74,10 +75,8 @@ class World:
                     app=self._app,
                 )
             )
-            note = self.home / _NOTE
-            note.touch(mode=0o600)
-            note.write_text(json.dumps(asdict(self.running)))
-            parts.callback(note.unlink, missing_ok=True)
+            _write_note(self.home, self.running)
+            parts.callback((self.home / _NOTE).unlink, missing_ok=True)
             self._parts = parts.pop_all()
         return self
 
@@ -108,11 +107,30 @@ class World:
         )
 
 
+def _write_note(home: Path, world: RunningWorld) -> None:
+    """Say where the world is: whole or not at all, and to this user alone, since it holds keys."""
+    fresh = home / f"{_NOTE}.new"
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(asdict(world)))
+    fresh.replace(home / _NOTE)
+
+
 def running_world(home: Path = HOME) -> RunningWorld | None:
     """The world that runs on this machine with its data in `home`, if there is one."""
     try:
         found = RunningWorld(**json.loads((home / _NOTE).read_text()))
         os.kill(found.pid, 0)
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError, PermissionError, ValueError, TypeError):
         return None
-    return found
+    return found if _answers(found.receiver_url) else None
+
+
+def _answers(url: str) -> bool:
+    """Whether something listens there: the process of a stale note may have got a new owner."""
+    host, _, port = url.rpartition("/")[2].partition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=2):
+            return True
+    except OSError:
+        return False

@@ -22,18 +22,37 @@ class Setting:
     parse: Callable[[str], Any] = str
 
 
-def _positive(text: str) -> float:
-    number = float(text)
-    if number <= 0:
-        raise ValueError("must be above 0")
-    return number
+_LONGEST = timedelta(days=3650)
 
 
-def _whole(text: str) -> int:
-    number = int(text)
-    if number <= 0:
-        raise ValueError("must be above 0")
-    return number
+def _span(unit: timedelta) -> Callable[[str], timedelta]:
+    """A parser of a number of units, up to ten years."""
+
+    def parse(text: str) -> timedelta:
+        number = float(text)
+        if not 0 < number <= _LONGEST / unit:
+            raise ValueError(f"must be above 0 and at most {_LONGEST / unit:.0f}")
+        return number * unit
+
+    return parse
+
+
+def _whole(most: int) -> Callable[[str], int]:
+    """A parser of a whole number from 1."""
+
+    def parse(text: str) -> int:
+        number = int(text)
+        if not 0 < number <= most:
+            raise ValueError(f"must be from 1 to {most}")
+        return number
+
+    return parse
+
+
+def _connection(text: str) -> str:
+    if text and text != "UseDevelopmentStorage=true" and "AccountName=" not in text and "Endpoint=" not in text:
+        raise ValueError("must be a connection string (AccountName=…;…)")
+    return text
 
 
 def _yes_or_no(text: str) -> bool:
@@ -51,7 +70,12 @@ def _endpoint(text: str) -> str:
 _STORAGE = "AzureWebJobsStorage"
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting(name=_STORAGE, default="", meaning="Connection string of the storage account: for local use (Azurite)"),
+    Setting(
+        name=_STORAGE,
+        default="",
+        meaning="Connection string of the storage account: for local use (Azurite)",
+        parse=_connection,
+    ),
     Setting(
         name=f"{_STORAGE}__blobServiceUri",
         default="",
@@ -82,25 +106,25 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_MAX_BODY_BYTES",
         default=str(64 * 1024 * 1024),
         meaning="The largest event that is taken, in bytes",
-        parse=_whole,
+        parse=_whole(100 * 1024 * 1024),
     ),
     Setting(
         name="THROUGHLINE_END_TIMEOUT_MINUTES",
         default="360",
         meaning="How long after its last event a run's end is waited for",
-        parse=_positive,
+        parse=_span(timedelta(minutes=1)),
     ),
     Setting(
         name="THROUGHLINE_QUIET_MINUTES",
         default="60",
         meaning="How long an application that has not ended must be quiet before it replaces older runs",
-        parse=_positive,
+        parse=_span(timedelta(minutes=1)),
     ),
     Setting(
         name="THROUGHLINE_UNSEEN_DAYS",
         default="7",
         meaning="How long an edge stays that an endless application does not repeat",
-        parse=_positive,
+        parse=_span(timedelta(days=1)),
     ),
     Setting(
         name="THROUGHLINE_INDIRECT_COLUMNS",
@@ -109,7 +133,10 @@ SETTINGS: tuple[Setting, ...] = (
         parse=_yes_or_no,
     ),
     Setting(
-        name="THROUGHLINE_BATCH", default="50", meaning="How many processes one call to the catalog holds", parse=_whole
+        name="THROUGHLINE_BATCH",
+        default="50",
+        meaning="How many entities one call to the catalog holds",
+        parse=_whole(200),
     ),
 )
 
@@ -154,6 +181,12 @@ class Settings:
     batch: int
 
 
+def named(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment names a Throughline: any setting of it at all."""
+    found = os.environ if environment is None else environment
+    return any(setting.name in found for setting in SETTINGS)
+
+
 def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Settings:
     """The settings from the environment. `catalog`: whether the catalog's settings are needed too.
 
@@ -170,7 +203,7 @@ def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Sett
             continue
         try:
             values[setting.name] = setting.parse(text)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             problems.append(f"{setting.name} is wrong: {error}. {setting.meaning}")
     identity = (f"{_STORAGE}__blobServiceUri", f"{_STORAGE}__tableServiceUri")
     if not values.get(_STORAGE) and not all(values.get(name) for name in identity):
@@ -193,9 +226,9 @@ def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Sett
         if catalog
         else None,
         times=Times(
-            end_timeout=timedelta(minutes=values["THROUGHLINE_END_TIMEOUT_MINUTES"]),
-            quiet=timedelta(minutes=values["THROUGHLINE_QUIET_MINUTES"]),
-            unseen=timedelta(days=values["THROUGHLINE_UNSEEN_DAYS"]),
+            end_timeout=values["THROUGHLINE_END_TIMEOUT_MINUTES"],
+            quiet=values["THROUGHLINE_QUIET_MINUTES"],
+            unseen=values["THROUGHLINE_UNSEEN_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],

@@ -100,4 +100,4 @@ def test_developers_use_the_versions_that_are_deployed() -> None:
 def test_local_settings_are_neither_tracked_nor_deployed() -> None:
     assert "local.settings.json" in (ROOT / ".gitignore").read_text().splitlines()
     ignored = (ROOT / ".funcignore").read_text().splitlines()
-    assert {"local.settings.json", "tests", "local", "cli", ".venv", "build"} <= set(ignored)
+    assert {"/local.settings.json", "/tests", "/local", "/cli", ".venv", "/build"} <= set(ignored)

@@ -17,6 +17,7 @@ SHAPES = {
     "json lines with blank lines and windows ends": (b"\r\n" + ONE + b"\r\n\r\n" + TWO, [ONE, TWO]),
     "an array": (b"[" + ONE + b", " + TWO + b"]", [ONE, TWO]),
     "an array over several lines": (b"[\n" + ONE + b",\n" + TWO + b"\n]\n", [ONE, TWO]),
+    "json lines after a byte order mark": (b"\xef\xbb\xbf" + ONE + b"\n" + TWO, [ONE, TWO]),
     "an empty array": (b"[]", []),
     "nothing": (b"", []),
     "json lines with a broken one": (ONE + b"\n{oops\n" + TWO, [ONE, b"{oops", TWO]),
@@ -40,12 +41,16 @@ def test_an_event_knows_where_it_was(tmp_path: Path) -> None:
     assert [event.place for event in events_in(path)] == [f"{path}:2", f"{path}:4"]
 
 
-@pytest.mark.parametrize("kind", ["missing", "a folder", "cut gzip"])
+@pytest.mark.parametrize("kind", ["missing", "a folder", "cut gzip", "spoiled gzip"])
 def test_a_file_that_cannot_be_read_is_named(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     if kind == "a folder":
         path.mkdir()
     elif kind == "cut gzip":
         path.write_bytes(gzip.compress(ONE * 1000)[:40])
+    elif kind == "spoiled gzip":
+        packed = bytearray(gzip.compress(bytes(range(256)) * 100))
+        packed[20:40] = b"x" * 20
+        path.write_bytes(packed)
     with pytest.raises(UnreadableFileError, match=str(path)):
         list(events_in(path))

@@ -104,3 +104,27 @@ def test_every_help_teaches_by_examples(command: str) -> None:
     result = runner.invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert f"throughline {command}" in result.stdout
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(write("a", "app", "10:00", "/[dbo].[orders]", sink="/[/x]")))
+    result = runner.invoke(app, ["translate", str(path)])
+    assert result.exit_code == 0, result.output
+    assert "/[dbo].[orders]" in result.stdout
+    assert "/[/x]" in result.stdout
+    missing = runner.invoke(app, ["translate", str(tmp_path / "[/x].json")])
+    assert (missing.exit_code, "[/x].json" in missing.output) == (2, True)
+
+
+def test_json_does_not_depend_on_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(write("a", "app", "10:00", "/ü")))
+    assert runner.invoke(app, ["translate", str(path), "--json"]).stdout.isascii()
+
+
+def test_files_without_events_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    result = runner.invoke(app, ["translate", str(path)])
+    assert (result.exit_code, "hold no event" in result.output) == (0, True)

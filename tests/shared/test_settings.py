@@ -28,7 +28,7 @@ def test_everything_missing_is_told_at_once() -> None:
 
 
 def test_the_receiver_needs_no_catalog() -> None:
-    assert load(catalog=False, environment={"AzureWebJobsStorage": "x"}).catalog is None
+    assert load(catalog=False, environment={"AzureWebJobsStorage": "AccountName=x"}).catalog is None
 
 
 def test_an_identity_does_instead_of_a_connection_string() -> None:
@@ -54,6 +54,11 @@ def test_an_identity_does_instead_of_a_connection_string() -> None:
         ("THROUGHLINE_MAX_BODY_BYTES", "1.5"),
         ("THROUGHLINE_END_TIMEOUT_MINUTES", "-1"),
         ("THROUGHLINE_UNSEEN_DAYS", "never"),
+        ("THROUGHLINE_UNSEEN_DAYS", "1e12"),
+        ("THROUGHLINE_QUIET_MINUTES", "nan"),
+        ("THROUGHLINE_QUIET_MINUTES", "inf"),
+        ("THROUGHLINE_BATCH", "10000"),
+        ("AzureWebJobsStorage", "my storage account"),
         ("THROUGHLINE_INDIRECT_COLUMNS", "yes"),
     ],
 )
@@ -65,7 +70,11 @@ def test_a_wrong_value_is_named(name: str, value: str) -> None:
 def test_no_print_shows_a_secret() -> None:
     settings = load(
         catalog=True,
-        environment={**LOCAL, "AzureWebJobsStorage": "AccountKey=geheim", "THROUGHLINE_CATALOG_TOKEN": "geheim"},
+        environment={
+            **LOCAL,
+            "AzureWebJobsStorage": "AccountName=x;AccountKey=geheim",
+            "THROUGHLINE_CATALOG_TOKEN": "geheim",
+        },
     )
     assert "geheim" not in repr(settings)
 

@@ -1,0 +1,65 @@
+"""Which Throughline a command talks to, and one sentence when that is none."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from local.world import running_world
+
+runner = CliRunner()
+
+
+def note(home: Path, text: str) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "world.json").write_text(text)
+
+
+WORLD = {
+    "pid": os.getpid(),
+    "receiver_url": "http://127.0.0.1:9",
+    "catalog_url": "",
+    "catalog_token": "",
+    "environment": {},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "{}", "[]", json.dumps(WORLD), json.dumps(WORLD | {"pid": 2**22 - 1})],
+    ids=["empty", "cut", "nothing", "a list", "a stale one with a new owner", "a dead one"],
+)
+def test_a_note_that_says_nothing_useful_is_no_world(text: str, tmp_path: Path) -> None:
+    note(tmp_path, text)
+    assert running_world(tmp_path) is None
+
+
+@pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda words: words[0])
+def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
+    result = runner.invoke(app, [*command, "--home", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "make up" in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_a_mistake_in_the_environment_does_not_lead_elsewhere(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_BATCH": "abc"})
+    assert result.exit_code == 2
+    assert "THROUGHLINE_BATCH" in result.output
+    assert "make up" not in result.output
+
+
+def test_nobody_at_the_address_is_one_sentence_however_many_events(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"a": 1}\n' * 1000)
+    result = runner.invoke(app, ["send", str(events), "--url", "http://127.0.0.1:9"])
+    assert result.exit_code == 2
+    assert "nothing answers at http://127.0.0.1:9" in result.output
+
+
+def test_an_address_without_a_scheme_is_one_sentence(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["send", str(tmp_path / "x"), "--url", "localhost:7071"])
+    assert (result.exit_code, "must start with http" in result.output) == (2, True)
