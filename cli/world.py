@@ -14,6 +14,7 @@ from cli.target import HOME, Home
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
 from local.functions import FunctionsHostError
+from local.listening import PortError
 from local.node import NodeError
 from local.spark import listener_configuration
 from local.world import World, running_world
@@ -41,7 +42,8 @@ def started_world(*, home: Path, usual_ports: bool) -> Iterator[World]:
                 parts.enter_context(world)
             yield world
     except _PROBLEMS as problem:
-        fail(str(problem), code=2)
+        busy = isinstance(problem.__cause__, OSError | PortError)
+        fail(f"{problem} (make … ARGS=--free-ports takes others)" if busy else str(problem), code=2)
 
 
 def up(*, free_ports: FreePorts = False, home: Home = HOME) -> None:

@@ -62,7 +62,7 @@ class FunctionsHost:
 
     def __enter__(self) -> Self:
         try:
-            self._socket = listen(self._port, "the functions host", "choose others with --free-ports")
+            self._socket = listen(self._port, "the functions host", "choose another one")
         except PortError as error:
             raise FunctionsHostError(str(error)) from error
         self._port = self._socket.getsockname()[1]

@@ -84,13 +84,23 @@ class _Sources:
     """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
     lengths: tuple[int, ...]
     """Of the folders' names, each once, the longest first."""
+    linked: dict[Identity, Asset]
+    """By the other names that the run's data sets have: a table's in its catalog."""
 
     @classmethod
     def of(cls, run: MergedRun) -> "_Sources":
-        inputs = _assets(run.inputs)
+        inputs, outputs = _assets(run.inputs), _assets(run.outputs)
+        linked = {
+            canonical(*symlink): assets[canonical(*dataset.key)]
+            for datasets, assets in ((run.outputs, outputs), (run.inputs, inputs))
+            for dataset in datasets
+            for symlink in dataset.symlinks
+            if canonical(*dataset.key) in assets
+        }
+        inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
         folders = {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in inputs.items()}
         lengths = tuple(sorted({len(name) for _, name in folders}, reverse=True))
-        return cls(inputs=inputs, outputs=_assets(run.outputs), folders=folders, lengths=lengths)
+        return cls(inputs=inputs, outputs=outputs, folders=folders, lengths=lengths, linked=linked)
 
     def resolve(self, namespace: str, name: str) -> Asset | None:
         """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
@@ -99,8 +109,8 @@ class _Sources:
         identity = canonical(namespace, name)
         if is_noise(identity):
             return None
-        own = self.inputs.get(identity) or self.outputs.get(identity) or self._folder(identity)
-        return own or _asset(namespace, name, identity)
+        own = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
+        return own or self._folder(identity) or _asset(namespace, name, identity)
 
     def _folder(self, identity: Identity) -> Asset | None:
         for length in self.lengths:

@@ -205,3 +205,25 @@ def test_many_files_in_many_folders_are_folded_in_no_time() -> None:
     count = 4000
     process = _with_columns(*(f"/in/{n}/{n}.csv" for n in range(count)), inputs=[f"/in/{n}" for n in range(count)])
     assert len(process.inputs) == count
+
+
+TABLE = {"identifiers": [{"namespace": "hive://metastore:9083", "name": "crm.customer", "type": "TABLE"}]}
+
+
+def test_columns_that_name_a_table_by_its_symlink_come_from_the_input_that_has_it() -> None:
+    facet = lineage({"x": [source("crm.customer", "x", IDENTITY, namespace="hive://METASTORE:9083")]})
+    run = merged(inputs=[dataset("/lake/customer", symlinks=TABLE)], outputs=[dataset("/out", columnLineage=facet)])
+    word = translate(run)
+    assert not isinstance(word, Skip | Wait)
+    (process,) = word.processes
+    assert [asset.name for asset in process.inputs] == ["/lake/customer"]
+    assert [edge.input.qualified_name for edge in process.columns] == ["file:///lake/customer"]
+
+
+def test_a_target_that_is_read_by_its_tables_name_is_not_its_own_source() -> None:
+    target = dataset("/lake/customer", symlinks=TABLE)
+    by_name = dataset("crm.customer", namespace="hive://metastore:9083")
+    word = translate(merged(inputs=["/in", by_name], outputs=[target]))
+    assert not isinstance(word, Skip | Wait)
+    (process,) = word.processes
+    assert sorted({asset.qualified_name for asset in process.inputs}) == ["file:///in", "file:///lake/customer"]
