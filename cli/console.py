@@ -1,7 +1,9 @@
 """What all commands share: where words go, and how an error ends a command."""
 
 import json
+import re
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -48,3 +50,11 @@ def progress_bar(*, transient: bool = False) -> Progress:
         console=err,
         transient=transient,
     )
+
+
+_WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+
+def save_picture(path: Path, *, title: str) -> None:
+    """Save what was recorded of the results as an SVG that loads nothing from elsewhere."""
+    path.write_text(_WEB_FONTS.sub("", out.export_svg(title=title, clear=False)))

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.live import Live
 from rich.tree import Tree
 
 from cli import show, status
-from cli.console import err, fail, out
+from cli.console import err, fail, out, save_picture
 from cli.target import HOME, Home
 from cli.world import FreePorts, started_world
 from local.java import JavaHome, NoJavaError, find_java
@@ -25,7 +27,12 @@ _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.5
 
 
-def demo(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
+def demo(
+    *,
+    free_ports: FreePorts = False,
+    home: Home = HOME,
+    picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
+) -> None:
     """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
 
     Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
@@ -36,6 +43,7 @@ def demo(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
     throughline demo
     throughline demo --free-ports
     """  # noqa: D301 - \b keeps the lines of the examples apart
+    out.record = picture is not None
     try:
         java = find_java()
     except NoJavaError as problem:
@@ -58,6 +66,8 @@ def demo(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
                 f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
             )
     out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
+    if picture:
+        save_picture(picture, title="make demo")
     out.print(
         "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
         "\nto it; then [bold].venv/bin/throughline show customer_master --columns[/] and [bold]… status[/]."
