@@ -174,11 +174,9 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
     assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
 
 
-def test_storage_being_away_is_a_503_that_comes_soon_and_asks_to_come_again(world: World) -> None:
+def test_storage_being_away_is_a_503_that_asks_to_come_again(world: World) -> None:
     """The last test of this file: it ends Azurite."""
     world.azurite.stop()
-    began = time.monotonic()
     answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) <= 2
-    assert time.monotonic() - began < 5, "the listener waits no longer"
