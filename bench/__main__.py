@@ -50,13 +50,13 @@ def run(names: Sequence[str], sizes: Sizes, *, out: Path, quick: bool, console: 
     return figures
 
 
-def main() -> int:
-    """Run the command line and return the exit status."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (these arguments, else the process's own) and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works, not how fast it is")
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json", help="where the JSON goes")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     console = Console(highlight=False)
     try:
         run(

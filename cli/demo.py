@@ -43,6 +43,11 @@ def demo(
     throughline demo
     throughline demo --free-ports
     """  # noqa: D301 - \b keeps the lines of the examples apart
+    if " " in _data(home):
+        fail(
+            f"the listener tells no output of a Delta folder with a blank in its path ({_data(home)}): give --home",
+            code=2,
+        )
     out.record = picture is not None
     try:
         java = find_java()
@@ -54,7 +59,7 @@ def demo(
         for job in JOBS:
             _run(job, world, java)
         found = _settled(parts, world)
-        _report(parts, found, _data(world))
+        _report(parts, found, _data(world.home))
         after = world.catalog.calls()
         writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
         out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
@@ -136,7 +141,7 @@ def _trees(parts: Worker, home: str) -> Iterator[Tree]:
 
 def differences(parts: Worker, world: World) -> list[str]:
     """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
-    data = _data(world)
+    data = _data(world.home)
     recorded = [
         (process, entity)
         for process, entity in pipeline.recorded(parts.storage, parts.publishing)
@@ -151,6 +156,6 @@ def differences(parts: Worker, world: World) -> list[str]:
     return found
 
 
-def _data(world: World) -> str:
+def _data(home: Path) -> str:
     """The folder that the examples write to."""
-    return (world.home / "data").resolve().as_posix()
+    return (home / "data").resolve().as_posix()

@@ -10,22 +10,22 @@ BUILD = Path(__file__).parents[1] / "build"
 """Where everything that is installed or made goes; it may be deleted at any time."""
 
 
-def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], None]) -> Path:
-    """Return the folder `build/name`, made by `make` when the contents of `made_from` are new.
+def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], None], *, build: Path = BUILD) -> Path:
+    """Return the folder `name` in `build`, made by `make` when the contents of `made_from` are new.
 
     `make` gets an empty folder to fill, which takes the place of the old one only when it returns: a failure
     leaves the old one as it was, and whatever `make` raised goes to the caller. Processes that install the
     same thing at the same time wait for each other.
     """
-    target = BUILD / name
+    target = build / name
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in made_from)).hexdigest()
     if _stamp(target) == digest:
         return target
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / f".{name}.lock").open("w") as lock:
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _stamp(target) != digest:  # else another process did it while we waited
-            fresh = BUILD / f".{name}.new"
+            fresh = build / f".{name}.new"
             shutil.rmtree(fresh, ignore_errors=True)
             fresh.mkdir()
             make(fresh)

@@ -86,9 +86,8 @@ def test_a_replayed_application_is_a_new_run_of_the_same_job() -> None:
     assert [item.run for item in again.application()] == [item.run for item in first[0]]
 
 
-def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """The message names those that there are."""
-    monkeypatch.setattr("sys.argv", ["bench", "--only", "nothing"])
     with pytest.raises(SystemExit, match="2"):
-        main()
+        main(["--only", "nothing"])
     assert "end-to-end" in capsys.readouterr().err

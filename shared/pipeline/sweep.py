@@ -93,15 +93,12 @@ def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime) -> str:
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
     found = storage.read(RUNS, run.run_id, STATE)
     state = RunState.of(found, storage) if found else None
-    if _is_late(run, state, deadline):
-        settle_run(storage, run.run_id, timed_out=True)
-        return "timed_out"
-    missed = _missed(run, state)
-    if missed:
+    late, missed = _is_late(run, state, deadline), _missed(run, state)
+    if late or missed:
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        settle_run(storage, run.run_id, trigger=missed)
-        return "undelivered"
+        settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late)
+        return "timed_out" if late else "undelivered"
     return "decided" if state and state.settled else "waiting"
 
 

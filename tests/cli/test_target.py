@@ -63,3 +63,10 @@ def test_nobody_at_the_address_is_one_sentence_however_many_events(tmp_path: Pat
 def test_an_address_without_a_scheme_is_one_sentence(tmp_path: Path) -> None:
     result = runner.invoke(app, ["send", str(tmp_path / "x"), "--url", "localhost:7071"])
     assert (result.exit_code, "must start with http" in result.output) == (2, True)
+
+
+def test_a_folder_that_the_listener_cannot_tell_of_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["demo", "--home", str(tmp_path / "my world")])
+    assert result.exit_code == 2
+    assert "give --home" in result.output
+    assert list(tmp_path.iterdir()) == []

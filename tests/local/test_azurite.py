@@ -100,9 +100,9 @@ def test_a_second_install_does_nothing() -> None:
     assert install(NodeTools(node=Path("none"), npm=("no-such-npm",))).is_file()
 
 
-def test_something_is_made_anew_when_its_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_something_is_made_anew_when_its_source_changes(tmp_path: Path) -> None:
     """Otherwise it is left alone; when making it fails, the old one stays."""
-    monkeypatch.setattr("local.stamp.BUILD", tmp_path / "build")
+    build = tmp_path / "build"
     source, made = tmp_path / "source", list[Path]()
 
     def make(folder: Path) -> None:
@@ -113,12 +113,12 @@ def test_something_is_made_anew_when_its_source_changes(tmp_path: Path, monkeypa
 
     for content, times in (("one", 1), ("one", 1), ("two", 2)):
         source.write_text(content)
-        assert (install_once("thing", (source,), make) / "made").read_text() == content
+        assert (install_once("thing", (source,), make, build=build) / "made").read_text() == content
         assert len(made) == times
     source.write_text("bad")
     with pytest.raises(RuntimeError, match="told to fail"):
-        install_once("thing", (source,), make)
-    assert (tmp_path / "build" / "thing" / "made").read_text() == "two"
+        install_once("thing", (source,), make, build=build)
+    assert (build / "thing" / "made").read_text() == "two"
 
 
 def test_node_is_found() -> None:

@@ -99,3 +99,11 @@ def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:
     sweep(storage, LATER)
     assert sweep(storage, SOON) == Swept(timed_out=1)
     assert sorted(standing(storage)) == ["/a", "/b"]
+
+
+def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, write("a", "app", "10:00", "/a")[0]):
+        storage.delete("runs", place.run_id, place.row_key)
+    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert standing(storage) == ["/a"]
