@@ -77,6 +77,16 @@ def merge_master(spark: SparkSession, data: Path) -> None:
     """)
 
 
+def wait_for_listeners(spark: SparkSession) -> None:
+    """Let the listeners catch up, for a minute at most.
+
+    To tell a Delta table's files, the OpenLineage listener has Delta run small jobs. One that it begins while the
+    session stops never ends, and stop() waits for the listener: so it must have nothing left to do by then.
+    """
+    bus = spark.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way to it
+    bus.waitUntilEmpty(60_000)
+
+
 def main() -> None:
     """Write the sources, then the staging table, then merge it into the master and print how many rows that has."""
     parser = argparse.ArgumentParser(
@@ -98,6 +108,7 @@ def main() -> None:
     merge_master(spark, data)
     rows = spark.read.format("delta").load(f"{data}/customer_master").count()
     print(f"merged into {data}/customer_master: {rows} rows")
+    wait_for_listeners(spark)
     spark.stop()
 
 
