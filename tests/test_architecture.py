@@ -35,8 +35,8 @@ ROOMS: dict[str, Room] = {
     "shared.model": _room(),
     "shared.errors": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
-    "shared.naming": _room(),
-    "shared.translation": _room("model naming openlineage"),
+    "shared.naming": _room("errors"),
+    "shared.translation": _room("model naming openlineage", "sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),

@@ -1,17 +1,39 @@
 """Who wrote: a process's name, which stays the same for ever while job and sink do.
 
-It is made of the job's namespace, the application's name without its volatile parts, and the sink's canonical
-identity; never of the inputs, of Spark's node names or of a run.
+It is made of the job's namespace, the job's identity and the sink's canonical location; never of the inputs, of Spark's
+node names or of a run. A job's identity is the best that its events tell: a Databricks notebook or job, else the
+application's name without its volatile parts; of other engines the job's own name, for there the job is the unit.
+`docs/identity.md` shows what becomes of each kind of name.
+
+The names that platforms give are described where they are taken apart, in `volatile.py` and `databricks.py`.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 from urllib.parse import quote
 
 from shared.naming import Identity, bounded
 from shared.openlineage import MergedRun, split_job_name
+from shared.translation.databricks import job, notebook, without_host
+from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
+
+__all__ = [
+    "VERSION",
+    "VOLATILE",
+    "JobIdentity",
+    "Strength",
+    "VolatilePart",
+    "application_name",
+    "identify",
+    "identity_of",
+    "inherit",
+    "name_process",
+    "process_name",
+    "stable_name",
+    "strongest",
+]
 
 VERSION = "v1"
 """The version of this naming; it stands in every qualified name."""
@@ -19,89 +41,115 @@ VERSION = "v1"
 _LONGEST = 1000
 """Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
 
-_EDGE = r"(?:^|(?<=[^0-9A-Za-z]))"
-_END = r"(?=[^0-9A-Za-z]|$)"
+_SPARK = frozenset({"", "SPARK"})
+"""Integrations whose jobs are only steps of an application. Old listeners leave the word out of some events."""
+
+_DBT_BUILD = ".build."
+"""`dbt build` calls a model `<model>.build.run` and a snapshot `<snapshot>.build.snapshot`; `dbt run` and
+`dbt snapshot` call the same two `<model>` and `<snapshot>.snapshot`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolatilePart:
-    """A part of an application's name that changes from run to run; `example` shows one."""
+class Strength(IntEnum):
+    """How well an identity tells jobs apart. WEAK ones are names that many jobs share, such as `databricks_shell`."""
 
+    WEAK = 0
+    APPLICATION = 1
+    JOB = 2
+    NOTEBOOK = 3
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the platform itself told which job it is; an application's name is only what its author chose."""
+        return self >= Strength.JOB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class JobIdentity:
+    """What a job is called for ever, and how well that tells it from others."""
+
+    strength: Strength
     name: str
-    pattern: re.Pattern[str]
-    example: str
 
 
-def _part(name: str, pattern: str, example: str) -> VolatilePart:
-    return VolatilePart(name=name, pattern=re.compile(_EDGE + pattern + _END, re.IGNORECASE), example=example)
+def identify(
+    job_name: str, application_name: str | None, properties: Mapping[str, Any], *, integration: str = "SPARK"
+) -> JobIdentity:
+    """The identity that one run tells: by its job's name, the name of its parent (None without one), its
+    `environment-properties` and the integration that `jobType` names (empty where it does not).
 
-
-VOLATILE: tuple[VolatilePart, ...] = (
-    _part("uuid", r"[0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12}", "load_3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
-    _part(
-        "yarn id",
-        r"(?:(?:app(?:lication|attempt)|job|attempt)_\d{10,}(?:_[mr])?|container(?:_e\d+)?_\d{10,})(?:_\d+)+",
-        "load appattempt_1650268838000_0001_000002",
-    ),
-    _part(
-        "time",
-        r"(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])"
-        r"(?:[ _-]?t?[ _-]?(?:[01]\d|2[0-3])[-_.:]?[0-5]\d(?:[-_.:]?[0-5]\d(?:[.,_]\d{1,9})?)?"
-        r"(?:_?z|[+-]\d\d:?\d\d)?)?",
-        "daily 2026-11-21T04:00:00Z",
-    ),
-    _part("attempt", r"[(\[]?(?:attempt|retry|try)[-_ #]?\d+[)\]]?", "load_attempt_2"),
-    _part("livy session", r"livy[-_ ]session[-_ ]\d+", "load livy-session-7"),
-    _part("session id", r"\d{8,}", "Notebook_pool_1650268838"),
-)
-"""In order. What remains is joined again with single separators."""
-
-_SEPARATORS = " \t\n_-.:#"
-_UNNAMED = "unnamed"
-"""What is called by nothing but volatile parts: Spark gives an application without a name a UUID."""
-
-
-def stable_name(name: str) -> str:
-    """The application's name without its volatile parts; `unnamed` where nothing remains."""
-    marked = name
-    for part in VOLATILE:
-        marked = part.pattern.sub("\0", marked)
-    if marked == name:
-        return name
-    kept = (part.strip(_SEPARATORS) for part in marked.split("\0"))
-    return "_".join(part for part in kept if part) or _UNNAMED
-
-
-_DATABRICKS: tuple[tuple[str, str], ...] = (
-    ("spark.databricks.notebook.path", "notebook {}"),
-    ("spark.databricks.job.id", "job {}"),
-)
-_COMMIT = re.compile(r"(?<=/Repos/\.internal/)[0-9a-f]{8,}_commits/[0-9a-f]{8,}/")
-
-
-def application_name(run: MergedRun) -> str:
-    """The stable name of what the user started: a Databricks notebook or job where the run tells it, else the
-    application (the parent job, or the part of the job's own name that stands before Spark's node).
+    Anything may stand in them: what is not understood is passed over.
     """
-    told = _databricks(run.properties)
+    if integration.upper() not in _SPARK:
+        return _own_name(job_name, integration.upper())
+    path = notebook(properties)
+    if path:
+        return JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {path}")
+    told = job(properties)
     if told:
-        return told
-    return stable_name(run.application.name if run.application else split_job_name(run.job.name)[0])
+        return JobIdentity(strength=Strength.JOB, name=f"job {told}")
+    whole = split_job_name(job_name)[0] if application_name is None else application_name
+    name = stable_name(without_host(whole))
+    return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.APPLICATION, name=name)
 
 
-def _databricks(properties: Mapping[str, Any]) -> str | None:
-    for key, form in _DATABRICKS:
-        value = properties.get(key)
-        if isinstance(value, str) and value:
-            return form.format(_COMMIT.sub("", value))
-    return None
+def _own_name(job_name: str, integration: str) -> JobIdentity:
+    name = job_name
+    if integration == "DBT":
+        before, build, kind = name.rpartition(_DBT_BUILD)
+        if build and "." not in kind:
+            name = before if kind == "run" else f"{before}.{kind}"
+    name = stable_name(name)
+    return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.JOB, name=name)
+
+
+def strongest(identities: Iterable[JobIdentity]) -> tuple[JobIdentity, ...]:
+    """What has to be known of an application's runs to inherit from them: the strong identities of the highest
+    strength, the first two of them in order: enough to tell none, one and several apart.
+
+    Summaries add up: `strongest(a + b) == strongest(strongest(a) + strongest(b))`, so that one can be kept in a row.
+    """
+    strong = {identity for identity in identities if identity.strength.is_strong}
+    highest = max((identity.strength for identity in strong), default=None)
+    return tuple(sorted(identity for identity in strong if identity.strength == highest)[:2])
+
+
+def inherit(own: JobIdentity, known_in_application: Iterable[JobIdentity]) -> JobIdentity:
+    """The identity of a run, given those of the runs of its application (its own may be among them), or their
+    `strongest`.
+
+    A run that tells no strong identity itself takes that of the others when they have exactly one: Databricks tells
+    its properties only where a Spark job starts. It depends on the set alone, never on its order or its size.
+    """
+    if own.strength.is_strong:
+        return own
+    known = strongest(known_in_application)
+    return known[0] if len(known) == 1 else own
+
+
+def identity_of(run: MergedRun) -> JobIdentity:
+    """The identity that a merged run tells by itself."""
+    return identify(
+        run.job.name,
+        run.application.name if run.application else None,
+        run.properties,
+        integration=run.integration,
+    )
+
+
+def name_process(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
+    """Qualified name and display name of the process by which a job of this namespace writes `sink`."""
+    place = f"{sink.namespace}/{sink.name.lstrip('/')}"
+    qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
+    name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
+    return bounded(qualified, _LONGEST), bounded(name, _LONGEST)
 
 
 def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:
-    """Qualified name and display name of the process by which this run's job writes `sink`."""
+    """Qualified name and display name of the process by which this run's job writes `sink`, by what it tells itself."""
     namespace = run.application.namespace if run.application else run.job.namespace
-    application = application_name(run)
-    place = f"{sink.namespace}/{sink.name.lstrip('/')}"
-    qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(application, safe=' ')}/{place}"
-    name = f"{application} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
-    return bounded(qualified, _LONGEST), bounded(name, _LONGEST)
+    return name_process(namespace, identity_of(run), sink)
+
+
+def application_name(run: MergedRun) -> str:
+    """The name of `identity_of`."""
+    return identity_of(run).name

@@ -1,6 +1,11 @@
 """The identity of processes: the same for ever while job and sink are the same, and different otherwise."""
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -8,77 +13,260 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.naming import canonical
 from shared.openlineage import decode, merge
-from shared.translation import VOLATILE, Skip, Wait, stable_name, translate
-from tests.shared.building import body, dataset, event, merged, packed
+from shared.translation import VOLATILE, stable_name
+from shared.translation.identity import (
+    JobIdentity,
+    Strength,
+    application_name,
+    identify,
+    identity_of,
+    inherit,
+    name_process,
+    process_name,
+    strongest,
+)
+from tests.shared.building import body, merged, packed
 
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+COMMIT = "0a1b2c3d4e" * 4
+HOST = "adb-123.12.azuredatabricks.net"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "identity.md"
 
-STABLE = {
-    "Synapse notebook session": ("Notebook_pool_1650268838", "Notebook_pool"),
-    "Synapse notebook session, folded by the listener": ("notebook_pool_1650268838", "notebook_pool"),
-    "Synapse notebook with blanks": ("Notebook 1_sparkpool_1650268838", "Notebook 1_sparkpool"),
-    "Synapse pipeline run": (f"load_pool_{RUN}", "load_pool"),
-    "Fabric notebook": (f"Sales notebook_{RUN}", "Sales notebook"),
-    "Fabric session in the middle": (f"prefix_{RUN}_suffix", "prefix_suffix"),
-    "uuid in capitals": (f"load-{RUN.upper()}", "load"),
-    "uuid folded by the listener": (f"load_{RUN.replace('-', '_')}", "load"),
-    "uuid without hyphens": (f"load.{RUN.replace('-', '')}", "load"),
-    "date": ("daily-2026-11-21", "daily"),
-    "date without hyphens": ("daily_20261121", "daily"),
-    "date in front": ("2026-11-21 daily load", "daily load"),
-    "date in the middle": ("daily_2026_11_21_sales", "daily_sales"),
-    "timestamp": ("daily 2026-11-21T04:00:00Z", "daily"),
-    "timestamp with a fraction": ("daily_2026-11-21T04:00:00.123456Z", "daily"),
-    "timestamp with an offset": ("scheduled__2026-11-21T00:00:00+00:00", "scheduled"),
-    "timestamp folded by the listener": ("daily_2026_11_21_t04_00_00_z", "daily"),
-    "timestamp with a folded fraction": ("daily_2026_11_21_t04_00_00_123_z", "daily"),
-    "timestamp without separators": ("daily_20261121T040000Z", "daily"),
-    "timestamp of minutes": ("daily_20261121_0400", "daily"),
-    "epoch seconds": ("load-1763712000", "load"),
-    "epoch milliseconds": ("load.1763712000123", "load"),
-    "attempt": ("load_attempt_2", "load"),
-    "attempt in words": ("load (attempt 3)", "load"),
-    "retry": ("load-retry1", "load"),
-    "attempt of a dated run": ("load_2026-11-21_try-4", "load"),
-    "YARN application": ("load application_1650268838000_0001", "load"),
-    "YARN attempt": ("load appattempt_1650268838000_0001_000002", "load"),
-    "YARN container": ("load container_e17_1410901177871_0001_01_000005", "load"),
-    "Hadoop job": ("load job_1650268838000_0012", "load"),
-    "Livy session": ("etl livy-session-7", "etl"),
-    "local application": ("local-1650268838000", "local"),
-    "two volatile parts": (f"load_20261121_{RUN}", "load"),
-    "nothing but a uuid: Spark names what has no name so": (RUN, "unnamed"),
-    "nothing but a YARN application": ("application_1650268838000_0001", "unnamed"),
-    "nothing but a time": ("2026-11-21 04:00", "unnamed"),
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What one run tells, and the identity that comes of it; a row of the table in docs/identity.md."""
+
+    platform: str
+    job: str
+    parent: str | None
+    name: str
+    strength: Strength
+    properties: dict[str, Any] = field(default_factory=dict)
+    integration: str = "SPARK"
+
+
+def _app(platform: str, parent: str, name: str, strength: Strength = Strength.APPLICATION) -> Case:
+    return Case(platform=platform, job=f"{parent}.append_data.t", parent=parent, name=name, strength=strength)
+
+
+def _weak(platform: str, parent: str, name: str) -> Case:
+    return _app(platform, parent, name, Strength.WEAK)
+
+
+def _bricks(name: str, strength: Strength, **said: str) -> Case:
+    """A run on Databricks; `said` are properties without their common beginning."""
+    long = {
+        "path": "notebook.path",
+        "id": "job.id",
+        "cluster": "clusterUsageTags.clusterName",
+        "tags": "clusterUsageTags.clusterAllTags",
+    }
+    return Case(
+        platform="Databricks",
+        job=f"{HOST}.execute_merge_into_command.t",
+        parent=said.pop("parent", "databricks_shell"),
+        properties={f"spark.databricks.{long[key]}": value for key, value in said.items()},
+        name=name,
+        strength=strength,
+    )
+
+
+def _run_name(name: str) -> str:
+    return json.dumps([{"key": "Vendor", "value": "Databricks"}, {"key": "RunName", "value": name}])
+
+
+def _other(platform: str, job: str, name: str, parent: str | None = None, strength: Strength = Strength.JOB) -> Case:
+    return Case(platform=platform, integration=platform.upper(), job=job, parent=parent, name=name, strength=strength)
+
+
+CASES: tuple[Case, ...] = (
+    _app("Synapse", "Notebook_pool_1650268838", "Notebook_pool"),
+    _app("Synapse", "notebook_pool_1650268838", "notebook_pool"),
+    _app("Synapse", "Notebook 1_sparkpool_1650268838", "Notebook 1_sparkpool"),
+    _app("Synapse", f"load_pool_{RUN}", "load_pool"),
+    _app("Synapse", "Sales load_pool_1650268838123", "Sales load_pool"),
+    _weak("Synapse", "Synapse_Session_pool_1650268838", "Synapse_Session_pool"),
+    _weak("Synapse", "Synapse_1650268838", "Synapse"),
+    _app("Fabric", f"Sales notebook_{RUN}", "Sales notebook"),
+    _app("Fabric", f"sales_notebook_{RUN.replace('-', '_')}", "sales_notebook"),
+    _app("Fabric", f"prefix_{RUN}_suffix", "prefix_suffix"),
+    _weak("Fabric", f"HC_Sales notebook_{RUN}", "HC_Sales notebook"),
+    _bricks("notebook /Users/ann@example.com/load", Strength.NOTEBOOK, path="/Users/ann@example.com/load"),
+    _bricks("notebook /Users/ann@example.com/load", Strength.NOTEBOOK, path="/Workspace/Users/ann@example.com/load"),
+    _bricks(
+        "notebook /Repos/.internal/etl/load",
+        Strength.NOTEBOOK,
+        path=f"/Repos/.internal/0a1b2c3d4e_commits/{COMMIT}/etl/load",
+    ),
+    _bricks(
+        "notebook /Repos/.internal/etl/load",
+        Strength.NOTEBOOK,
+        path=f"/Workspace/Repos/.internal/89448e6966_commits/{COMMIT[::-1]}/etl/load",
+    ),
+    _bricks("notebook /Repos/team/etl/load", Strength.NOTEBOOK, path="/Repos/team/etl/load"),
+    _bricks("notebook /Shared/dbx/load", Strength.NOTEBOOK, path=f"/Shared/dbx/{RUN}/load"),
+    _bricks("notebook /Shared/2026-11-21", Strength.NOTEBOOK, path="/Shared/2026-11-21"),
+    _bricks("notebook /Shared/load", Strength.NOTEBOOK, path="/Shared/load", id="42", tags=_run_name("nightly")),
+    _bricks("job 42", Strength.JOB, id="42"),
+    _bricks("job 42", Strength.JOB, id="42", parent="my_app"),
+    _bricks("job 42", Strength.JOB, cluster="job-42-run-77-main"),
+    _bricks("job nightly load", Strength.JOB, id="42", tags=_run_name("nightly load")),
+    _bricks("job ADF_shop_orders_Load", Strength.JOB, id="901642", tags=_run_name(f"ADF_shop_orders_Load_{RUN}")),
+    _bricks("job load", Strength.JOB, id="887432", tags=_run_name("load_2026-11-21T04:00:00")),
+    _bricks("databricks_shell", Strength.WEAK, id="887432", tags=_run_name("Untitled")),
+    _bricks("my_app", Strength.APPLICATION, id="887432", tags=_run_name("Untitled"), parent="my_app"),
+    _bricks("job 42", Strength.JOB, id="42", tags="[REDACTED]"),
+    _bricks("databricks_shell", Strength.WEAK, cluster="Ann's cluster"),
+    _weak("Databricks", "Databricks Shell", "Databricks Shell"),
+    Case(
+        platform="Databricks",
+        job=f"{HOST}.execute_merge_into_command.t",
+        parent=None,
+        name="databricks_shell",
+        strength=Strength.WEAK,
+    ),
+    Case(
+        platform="Databricks",
+        job="dbc-0a1b2c3d-4e5f.cloud.databricks.com.append_data.t",
+        parent=None,
+        name="databricks_shell",
+        strength=Strength.WEAK,
+    ),
+    _app("Databricks", f"{HOST}.my_app", "my_app"),
+    _app("EMR", "load j-2AXXXXXXGAPLF", "load"),
+    _app("EMR", "load_s_07363942r9qhr8yhkmlr", "load"),
+    _app("YARN", "load application_1650268838000_0001", "load"),
+    _app("YARN", "load appattempt_1650268838000_0001_000002", "load"),
+    _app("YARN", "load container_e17_1410901177871_0001_01_000005", "load"),
+    _app("YARN", "load job_1650268838000_0012", "load"),
+    _weak("YARN", "application_1650268838000_0001", "unnamed"),
+    _app("AWS Glue", f"nativespark-orders-jr_{'0a1b2c3d' * 8}", "orders"),
+    _app("AWS Glue", f"nativespark_orders_jr_{'0a1b2c3d' * 8}", "orders"),
+    _app("AWS Glue", "orders", "orders"),
+    _app("Kubernetes", "orders-1650268838000000000", "orders"),
+    _app("Kubernetes", f"orders-{COMMIT}", "orders"),
+    _weak("Kubernetes", f"spark-{RUN.replace('-', '')}", "spark"),
+    _weak("Livy", "livy-session-7", "unnamed"),
+    _app("Livy", "etl livy-session-7", "etl"),
+    _weak("Livy", "remotesparkmagics", "remotesparkmagics"),
+    _weak("Shells", "pyspark-shell", "pyspark-shell"),
+    _weak("Shells", "PySparkShell", "PySparkShell"),
+    _weak("Shells", "spark-shell", "spark-shell"),
+    _weak("Shells", "Spark shell", "Spark shell"),
+    _weak("Shells", "Zeppelin", "Zeppelin"),
+    _weak("Shells", "SparkSQL::10.0.0.4", "SparkSQL"),
+    _weak("Servers", "Thrift JDBC/ODBC Server", "Thrift JDBC/ODBC Server"),
+    _weak("Servers", "thrift_jdbc_odbc_server", "thrift_jdbc_odbc_server"),
+    _weak("Servers", "Spark Connect server", "Spark Connect server"),
+    _weak("Servers", f"kyuubi_USER_SPARK_SQL_ann_default_{RUN}", "kyuubi_USER_SPARK_SQL_ann_default"),
+    _app("Airflow's Spark operators", "load_manual__2026-11-21T04:00:00+00:00", "load"),
+    _app("Airflow's Spark operators", "load_scheduled__2026-11-21T00:00:00.123456+00:00", "load"),
+    _app("Airflow's Spark operators", "load_backfill__2026_11_21_t04_00_00_00_00", "load"),
+    _app("Airflow's Spark operators", "shop__orders__20261121", "shop__orders"),
+    _weak("Airflow's Spark operators", "scheduled__2026-11-21T00:00:00+00:00", "unnamed"),
+    _weak("Airflow's Spark operators", "arrow-spark", "arrow-spark"),
+    _app("Dates", "daily-2026-11-21", "daily"),
+    _app("Dates", "daily_20261121", "daily"),
+    _app("Dates", "2026-11-21 daily load", "daily load"),
+    _app("Dates", "daily_2026_11_21_sales", "daily_sales"),
+    _app("Dates", "daily 2026-11-21T04:00:00Z", "daily"),
+    _app("Dates", "daily_2026_11_21_t04_00_00_123_z", "daily"),
+    _app("Dates", "daily_20261121T040000Z", "daily"),
+    _app("Dates", "daily_20261121_0400", "daily"),
+    _app("Dates", "load-1763712000", "load"),
+    _app("Dates", "load.1763712000123", "load"),
+    _weak("Dates", "2026-11-21 04:00", "unnamed"),
+    _app("Attempts", "load_attempt_2", "load"),
+    _app("Attempts", "load (attempt 3)", "load"),
+    _app("Attempts", "load-retry1", "load"),
+    _app("Attempts", "load_2026-11-21_try-4", "load"),
+    _app("Ids", f"load-{RUN.upper()}", "load"),
+    _app("Ids", f"load.{RUN.replace('-', '')}", "load"),
+    _app("Ids", "load 01ARZ3NDEKTSV4RRFFQ69G5FAV", "load"),
+    _app("Ids", f"load_20261121_{RUN}", "load"),
+    _app("Ids", "local-1650268838000", "local"),
+    _weak("Ids", RUN, "unnamed"),
+    _app("Not volatile", "report_2024", "report_2024"),
+    _app("Not volatile", "sales_2024_05", "sales_2024_05"),
+    _app("Not volatile", "etl_v2", "etl_v2"),
+    _app("Not volatile", "dim_1234567", "dim_1234567"),
+    Case(platform="Not volatile", job="app.append_data.t", parent=None, name="app", strength=Strength.APPLICATION),
+    _other("dbt", "dev.main.shop.orders", "dev.main.shop.orders", "dbt-run-shop"),
+    _other("dbt", "dev.main.shop.orders.build.run", "dev.main.shop.orders", "dbt-run-shop"),
+    _other("dbt", "dev.main.shop.prices.snapshot", "dev.main.shop.prices.snapshot", "dbt-run-shop"),
+    _other("dbt", "dev.main.shop.prices.build.snapshot", "dev.main.shop.prices.snapshot", "dbt-run-shop"),
+    _other("dbt", "dev.main.shop.orders.build.test", "dev.main.shop.orders.test", "dbt-run-shop"),
+    _other("dbt", "model.shop.orders", "model.shop.orders", "dbt-run-shop"),
+    _other("dbt", "dbt-run-shop", "dbt-run-shop"),
+    _other("Airflow", "shop.load_orders", "shop.load_orders", "shop"),
+    _other("Airflow", "shop.group.load_orders", "shop.group.load_orders", "shop"),
+    _other("Airflow", "shop", "shop"),
+    _other("Flink", f"orders-{RUN}", "orders"),
+    _other("Python", "orders.copy", "orders.copy"),
+    _other("Python", RUN, "unnamed", strength=Strength.WEAK),
+)
+
+
+def _identify(case: Case) -> JobIdentity:
+    return identify(case.job, case.parent, case.properties, integration=case.integration)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.platform}: {case.parent or case.job}")
+def test_what_becomes_of_a_name(case: Case) -> None:
+    assert _identify(case) == JobIdentity(strength=case.strength, name=case.name)
+
+
+def test_the_table_is_long_enough_to_mean_something() -> None:
+    assert len(CASES) >= 60
+    assert {case.strength for case in CASES} == set(Strength)
+
+
+def _document() -> Iterator[str]:
+    for platform, cases in groupby(CASES, key=lambda case: case.platform):
+        yield f"### {platform}\n\n| What the run tells | Its identity | Strength |\n|---|---|---|\n"
+        for case in cases:
+            yield f"| {_told(case)} | `{case.name}` | {case.strength.name.lower()} |\n"
+        yield "\n"
+
+
+def _told(case: Case) -> str:
+    parts = [f"`{case.job}`" if case.parent is None or case.integration != "SPARK" else f"parent `{case.parent}`"]
+    if case.parent and case.integration != "SPARK":
+        parts.append(f"parent `{case.parent}`")
+    parts += [f"`{key.removeprefix('spark.databricks.')}` = `{value}`" for key, value in case.properties.items()]
+    return "<br>".join(parts)
+
+
+def test_the_document_shows_the_same_table() -> None:
+    shown = DOCUMENT.read_text().partition("## The table\n\n")[2]
+    assert shown.strip() == "".join(_document()).strip(), "put this into docs/identity.md:\n" + "".join(_document())
+
+
 UNCHANGED = (
-    "report_2024",
     "q4_2026",
-    "etl_v2",
     "load_customers_10",
     "customer_master",
-    "sales_2024_05",
     "top-100",
     "iso_27001",
     "country_3",
     "retry",
     "attempts",
     "entry_7",
-    "dim_1234567",
     "sha256_check",
     "load_1.2.3",
     "application_form_12",
     "session_2",
     "_private_",
     "Straße 7",
+    "nativespark-tests",
+    "j-2a",
+    "manual__load",
+    "SparkSQL",
     "",
 )
-
-
-@pytest.mark.parametrize(("name", "stable"), STABLE.values(), ids=STABLE)
-def test_volatile_parts_leave_an_applications_name(name: str, stable: str) -> None:
-    assert stable_name(name) == stable
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
@@ -104,6 +292,8 @@ def test_whatever_the_run_the_name_is_the_same(before: str, after: str, run: UUI
         f"{day:%Y-%m-%d}",
         f"{day:%Y%m%dT%H%M%S}",
         f"{day.isoformat()}Z",
+        f"manual__{day.isoformat()}+00:00",
+        f"manual__{day:%Y_%m_%d_t%H_%M_%S}_00_00",
         f"try-{day.second}",
     ):
         assert stable_name(f"{before}_{part}_{after}") == f"{before}_{after}"
@@ -112,16 +302,88 @@ def test_whatever_the_run_the_name_is_the_same(before: str, after: str, run: UUI
 
 def test_an_endless_name_is_read_in_no_time() -> None:
     assert stable_name("_" * 200_000 + "x" + "_" * 200_000 + "_12345678") == "x"
+    assert stable_name("nativespark-" * 20_000 + "x")
+    assert stable_name("1" * 200_001) == "unnamed"
+    assert stable_name("0a" * 100_000) == "0a" * 100_000
 
 
-def _name(sink: Any = "/out", **said: Any) -> str:
-    word = translate(merged(inputs=["/in"], outputs=[sink], **said))
-    assert not isinstance(word, Skip | Wait)
-    return word.processes[0].qualified_name
+@given(st.text(max_size=30), st.none() | st.text(max_size=30), st.dictionaries(st.text(), st.text()), st.text())
+def test_any_text_has_an_identity(job: str, parent: str | None, properties: dict[str, str], integration: str) -> None:
+    assert isinstance(identify(job, parent, properties, integration=integration).strength, Strength)
+
+
+@pytest.mark.parametrize("value", [None, "", 7, [], {"a": 1}])
+@pytest.mark.parametrize("key", ["notebook.path", "job.id", "clusterUsageTags.clusterName"])
+def test_properties_of_a_wrong_kind_name_nothing(key: str, value: object) -> None:
+    assert identify("a.append_data", "a", {f"spark.databricks.{key}": value}).name == "a"
+
+
+@pytest.mark.parametrize(
+    "tags",
+    ["", "{", "7", "null", "[7]", "[{}]", '[{"key": "RunName"}]', '[{"key": "RunName", "value": 7}]', "[" * 99_999],
+)
+def test_tags_that_name_no_run_leave_the_jobs_id(tags: str) -> None:
+    properties = {"spark.databricks.job.id": "42", "spark.databricks.clusterUsageTags.clusterAllTags": tags}
+    assert identify("a.append_data", "a", properties).name == "job 42"
+
+
+# inheriting
+
+NOTEBOOKS = [JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {name}") for name in "abc"]
+JOBS = [JobIdentity(strength=Strength.JOB, name=f"job {name}") for name in "12"]
+SHELL = JobIdentity(strength=Strength.WEAK, name="databricks_shell")
+APP = JobIdentity(strength=Strength.APPLICATION, name="app")
+IDENTITIES = st.lists(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), max_size=8)
+
+
+@pytest.mark.parametrize("own", [SHELL, APP])
+def test_a_run_without_a_strong_identity_takes_the_only_one_of_its_application(own: JobIdentity) -> None:
+    assert inherit(own, [own, NOTEBOOKS[0], SHELL, NOTEBOOKS[0]]) == NOTEBOOKS[0]
+    assert inherit(own, [JOBS[0]]) == JOBS[0]
+
+
+def test_only_the_highest_strength_counts() -> None:
+    assert inherit(SHELL, [JOBS[0], JOBS[1], NOTEBOOKS[0]]) == NOTEBOOKS[0]
+
+
+@pytest.mark.parametrize("known", [[], [SHELL, APP], NOTEBOOKS, [NOTEBOOKS[1], NOTEBOOKS[2], JOBS[0]]])
+def test_none_or_several_leave_a_run_its_own(known: list[JobIdentity]) -> None:
+    assert inherit(SHELL, known) == SHELL
+
+
+@pytest.mark.parametrize("own", [JOBS[0], NOTEBOOKS[0]])
+def test_a_strong_identity_of_ones_own_stays(own: JobIdentity) -> None:
+    assert inherit(own, [NOTEBOOKS[1]]) == own
+
+
+@given(IDENTITIES, IDENTITIES)
+def test_summaries_add_up(one: list[JobIdentity], other: list[JobIdentity]) -> None:
+    assert strongest(one + other) == strongest([*strongest(one), *strongest(other)])
+    assert len(strongest(one)) <= 2
+
+
+@given(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), IDENTITIES, st.randoms())
+def test_inheriting_depends_on_the_set_alone(own: JobIdentity, known: list[JobIdentity], random: Any) -> None:
+    expected = inherit(own, known)
+    shuffled = known * 2
+    random.shuffle(shuffled)
+    assert inherit(own, shuffled) == expected
+    assert inherit(own, [*known, own]) == expected
+    assert inherit(own, strongest(known)) == expected
+    assert inherit(expected, known) == expected
+
+
+# the names of processes
+
+
+def _name(sink: str = "/out", namespace: str = "file", **said: Any) -> str:
+    run = merged(inputs=["/in"], outputs=[sink], **said)
+    return process_name(run, canonical(namespace, sink))[0]
 
 
 def test_how_a_process_is_called() -> None:
     assert _name() == "throughline:v1://tests/app/file/out"
+    assert name_process("tests", APP, canonical("file", "/out")) == ("throughline:v1://tests/app/file/out", "app → out")
 
 
 SAME_PROCESS: dict[str, dict[str, Any]] = {
@@ -135,27 +397,23 @@ SAME_PROCESS: dict[str, dict[str, Any]] = {
     "a slash at the end": {"sink": "/out/"},
     "a partition": {"sink": "/out/day=1"},
     "a part file": {"sink": "/out/part-00000-x.parquet"},
-    "with symlinks": {"sink": dataset("/out", symlinks={"identifiers": [{"namespace": "hive://h", "name": "d.t"}]})},
-    "with a schema": {"sink": dataset("/out", schema={"fields": [{"name": "x", "type": "int"}]})},
+    "other inputs": {"inputs": ["/elsewhere"]},
     "with the listener's properties": {"run_facets": {"processing_engine": {"name": "spark", "version": "3.5.9"}}},
 }
 
 
 @pytest.mark.parametrize("said", SAME_PROCESS.values(), ids=SAME_PROCESS)
 def test_the_same_job_and_sink_are_one_process(said: dict[str, Any]) -> None:
-    assert _name(**said) == _name()
-
-
-def test_inputs_do_not_name_a_process() -> None:
-    word = translate(merged(inputs=["/elsewhere", "/in"], outputs=["/out"]))
-    assert not isinstance(word, Skip | Wait)
-    assert word.processes[0].qualified_name == _name()
+    told = dict(said)
+    sink = told.pop("sink", "/out")
+    run = merged(**{"inputs": ["/in"], "outputs": [sink], **told})
+    assert process_name(run, canonical("file", sink))[0] == _name()
 
 
 OTHER_PROCESS: dict[str, dict[str, Any]] = {
     "another sink": {"sink": "/out2"},
     "another case": {"sink": "/Out"},
-    "another store": {"sink": dataset("/out", namespace="dbfs")},
+    "another store": {"namespace": "dbfs"},
     "another application": {"app_name": "app2"},
     "a report of another year": {"app_name": "app_2024"},
 }
@@ -169,9 +427,8 @@ def test_another_job_or_sink_is_another_process(said: dict[str, Any]) -> None:
 def test_the_namespace_of_a_job_tells_jobs_apart() -> None:
     other = body(inputs=["/in"], outputs=["/out"])
     other["job"]["namespace"] = other["run"]["facets"]["parent"]["job"]["namespace"] = "production"
-    word = translate(merge([decode(packed(other))]))
-    assert not isinstance(word, Skip | Wait)
-    assert word.processes[0].qualified_name == "throughline:v1://production/app/file/out"
+    run = merge([decode(packed(other))])
+    assert process_name(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
 
 
 def test_names_that_would_run_together_are_kept_apart() -> None:
@@ -179,39 +436,21 @@ def test_names_that_would_run_together_are_kept_apart() -> None:
 
 
 def test_an_application_without_a_parent_is_the_part_before_sparks_node() -> None:
-    alone = merged(application=None, app_name="app.adaptive_spark_plan.out", inputs=["/in"], outputs=["/out"])
-    word = translate(alone)
-    assert not isinstance(word, Skip | Wait)
-    assert word.processes[0].qualified_name == _name()
+    assert _name(application=None, app_name="app.adaptive_spark_plan.out") == _name()
 
 
-def _databricks(**properties: str) -> dict[str, Any]:
-    values = {f"spark.databricks.{key.replace('_', '.')}": value for key, value in properties.items()}
-    return {"environment-properties": {"environment-properties": values}}
+def test_a_merged_run_of_databricks_tells_its_notebook() -> None:
+    properties = {"spark.databricks.notebook.path": "/Users/ann@example.com/load", "spark.databricks.job.id": "42"}
+    run = merged(run_facets={"environment-properties": {"environment-properties": properties}})
+    assert identity_of(run) == JobIdentity(strength=Strength.NOTEBOOK, name="notebook /Users/ann@example.com/load")
+    assert application_name(run) == "notebook /Users/ann@example.com/load"
+    assert "/notebook %2FUsers%2Fann%40example.com%2Fload/" in process_name(run, canonical("file", "/out"))[0]
 
 
-def test_a_databricks_notebook_names_the_process() -> None:
-    facets = _databricks(notebook_path="/Users/ann@example.com/load", job_id="42")
-    assert (
-        _name(app_name="databricks_shell", run_facets=facets).split("/")[3]
-        == "notebook %2FUsers%2Fann%40example.com%2Fload"
-    )
-
-
-def test_a_databricks_job_names_the_process_without_a_notebook() -> None:
-    assert _name(app_name="databricks_shell", run_facets=_databricks(job_id="42")).split("/")[3] == "job 42"
-
-
-def test_a_commit_in_a_notebooks_path_is_volatile() -> None:
-    paths = [f"/Repos/.internal/{commit}_commits/{commit}9f/etl/load" for commit in ("0a1b2c3d4e", "f9e8d7c6b5")]
-    names = {_name(run_facets=_databricks(notebook_path=path)) for path in paths}
-    assert len(names) == 1
-
-
-@pytest.mark.parametrize("value", [None, "", 7, [], {"a": 1}])
-def test_properties_of_a_wrong_kind_name_nothing(value: object) -> None:
-    facets = {"environment-properties": {"environment-properties": {"spark.databricks.notebook.path": value}}}
-    assert _name(run_facets=facets) == _name()
+def test_a_merged_run_of_another_engine_is_called_by_its_own_job() -> None:
+    kinds = {"jobType": {"integration": "DBT", "jobType": "MODEL", "processingType": "BATCH"}}
+    run = merged(app_name="dev.main.shop", job="orders.build.run", job_facets=kinds)
+    assert identity_of(run) == JobIdentity(strength=Strength.JOB, name="dev.main.shop.orders")
 
 
 def test_names_are_bounded_and_stay_apart() -> None:
@@ -224,8 +463,6 @@ def test_names_are_bounded_and_stay_apart() -> None:
 
 def test_names_are_printable() -> None:
     """Control characters are refused in a job's own name, but can stand in a parent's, a path, or a property."""
-    properties = _databricks(notebook_path="/a\nb\x00")
-    word = translate(merge([event(inputs=["/in"], outputs=["/o\x1but\r"], run_facets=properties)]))
-    assert not isinstance(word, Skip | Wait)
-    assert word.processes[0].qualified_name.isprintable()
-    assert word.processes[0].name.isprintable()
+    identity = JobIdentity(strength=Strength.NOTEBOOK, name="notebook /a\nb\x00")
+    for name in name_process("tests", identity, canonical("file", "/o\x1but\r")):
+        assert name.isprintable()

@@ -1,0 +1,33 @@
+"""What only a job's statement tells: the tables and columns of a SQL text, and the text without its literals. Pure.
+
+The parser is sqlglot. To import it costs about as long as to read a thousand events, so it is imported when the first
+statement is read.
+"""
+
+from shared.translation.statement.values import KINDS, Statement, StatementColumn, TableRef
+
+__all__ = ["KINDS", "Statement", "StatementColumn", "TableRef", "read_statement", "redact"]
+
+
+def read_statement(sql: str, *, default_catalog: str = "", default_database: str = "") -> Statement | None:
+    """What the statement reads and writes; None for what is not read.
+
+    Not read are: what is no single statement or no SQL, templates (`{{ … }}`, `${…}`), statements that move no data
+    (`KINDS` has those that are read), several INSERTs from one FROM, pipes (`|>`), targets that are no plain name
+    (`IDENTIFIER(…)`), and texts beyond the bounds in `parsing.py`. It never raises. Names of one part get the default
+    database, names of two parts the default catalog, where these are given.
+    """
+    from shared.translation.statement.reading import read  # noqa: PLC0415 - costs a third of a second
+
+    return read(sql, (default_catalog, default_database))
+
+
+def redact(sql: str) -> str:
+    """The statement without its literals, each replaced by `?`, and without its comments.
+
+    Names stay, as do NULL, TRUE and FALSE. What the tokenizer does not understand or what is too long becomes an empty
+    text: rather nothing than somebody's data. It never raises.
+    """
+    from shared.translation.statement.redacting import redacted  # noqa: PLC0415 - costs a third of a second
+
+    return redacted(sql)

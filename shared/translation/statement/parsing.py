@@ -1,0 +1,109 @@
+"""A text to sqlglot's tree, within bounds, with what Spark understands beyond sqlglot."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+LONGEST = 200_000
+"""Characters of a statement that is read at all."""
+_MOST_TOKENS = 30_000
+_DEEPEST = 40
+"""Nested parentheses, brackets and CASEs. People write up to ten; sqlglot tries some of them several times over."""
+
+logging.getLogger("sqlglot").setLevel(
+    logging.CRITICAL
+)  # its warnings quote the statement, and so perhaps personal data
+
+_SPARK = Databricks()
+"""Databricks' SQL is Spark's and more (COPY INTO, QUALIFY)."""
+
+_READ = frozenset({"SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "MERGE", "UPDATE", "DELETE", "CREATE", "REPLACE"})
+_READ |= {"COPY", "LOAD", "CACHE"}
+"""The first words of what may move data. Everything else costs no parsing."""
+
+_OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
+_CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END})
+_NOT_READ = frozenset({TokenType.L_BRACE, TokenType.BLOCK_START, TokenType.PIPE_GT})
+"""Braces stand in templates alone; sqlglot reads pipes into something else than what they mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """The tree, and the format of the folder that INSERT OVERWRITE DIRECTORY … USING names."""
+
+    tree: exp.Expr
+    directory_format: str = ""
+
+
+def tokens_of(sql: str) -> list[Token] | None:
+    """The text's tokens, or None when it cannot be understood or is too long."""
+    if len(sql) > LONGEST:
+        return None
+    try:
+        return list(_SPARK.tokenize(sql))
+    except SqlglotError:
+        return None
+
+
+def parse(sql: str) -> Parsed | None:
+    """The tree of a single statement, or None for what is not read."""
+    tokens = tokens_of(sql)
+    if not tokens or len(tokens) > _MOST_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
+        return None
+    spelled, directory_format = _as_sqlglot_spells(tokens)
+    try:
+        trees = _SPARK.parser().parse(spelled, sql)
+    except (SqlglotError, RecursionError):
+        return None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # sqlglot's own faults on broken statements
+        return None
+    found = [tree for tree in trees if isinstance(tree, exp.Expr)]
+    return Parsed(tree=found[0], directory_format=directory_format) if len(found) == 1 else None
+
+
+def _fits(tokens: Sequence[Token]) -> bool:
+    depth = 0
+    for token in tokens:
+        if token.token_type in _OPENS:
+            depth += 1
+            if depth > _DEEPEST:
+                return False
+        elif token.token_type in _CLOSES:
+            depth -= 1
+        elif token.token_type in _NOT_READ:
+            return False
+    return True
+
+
+def _as_sqlglot_spells(tokens: list[Token]) -> tuple[list[Token], str]:
+    """The same statement where sqlglot knows only one of Spark's spellings, and the folder's format."""
+    words = [token.text.upper() for token in tokens[:6]]
+    if words[0] == "REPLACE":
+        return [Token(TokenType.CREATE, "CREATE"), Token(TokenType.OR, "OR"), *tokens], ""
+    if words[:4] == ["MERGE", "WITH", "SCHEMA", "EVOLUTION"]:
+        return [tokens[0], *tokens[4:]], ""
+    if words[0] == "INSERT" and "DIRECTORY" in words:
+        return _without_using(tokens, words.index("DIRECTORY") + 1)
+    return tokens, ""
+
+
+def _without_using(tokens: list[Token], start: int) -> tuple[list[Token], str]:
+    """INSERT OVERWRITE DIRECTORY ['path'] USING format [OPTIONS (path 'path', …)] without what follows the path."""
+    head, rest = tokens[:start], tokens[start:]
+    path, rest = (rest[:1], rest[1:]) if rest and rest[0].token_type == TokenType.STRING else ([], rest)
+    if len(rest) < 2 or rest[0].token_type != TokenType.USING:  # noqa: PLR2004 - USING and its format
+        return tokens, ""
+    directory_format, rest = rest[1].text.lower(), rest[2:]
+    if rest and rest[0].text.upper() == "OPTIONS":
+        end = next((place for place, token in enumerate(rest) if token.token_type == TokenType.R_PAREN), len(rest))
+        options = [token for token in rest[1:end] if token.token_type not in {TokenType.EQ, TokenType.COMMA}]
+        named = (
+            value for name, value in zip(options[1::2], options[2::2], strict=False) if name.text.lower() == "path"
+        )
+        path, rest = path or list(named)[:1], rest[end + 1 :]
+    return [*head, *path, *rest], directory_format
