@@ -39,17 +39,29 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ColumnEdge:
-    """One input column and the output column it reaches; `masked` when only a mask of the value does."""
+    """One input column and the output column it reaches.
+
+    `masked` when only a mask of the value does; `how` names the steps in OpenLineage's words (IDENTITY,
+    TRANSFORMATION, AGGREGATION; JOIN, FILTER …); `parsed` when no event said so and the job's statement was read.
+    """
 
     input: Column
     output: Column
     kind: EdgeKind
     masked: bool = False
+    how: tuple[str, ...] = ()
+    parsed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """The catalog's node between assets: one per job and sink, the same for ever."""
+    """The catalog's node between assets: one per job and sink, the same for ever.
+
+    `sourceless` are the columns of the outputs that no column's value reaches, as far as events tell: constants, and
+    what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
+    only the job's statement. `around` are what a stream's batch read while this was written inside of it: the inputs,
+    where the write itself names none.
+    """
 
     qualified_name: str
     name: str
@@ -58,6 +70,9 @@ class Process:
     outputs: tuple[Asset, ...]
     columns: tuple[ColumnEdge, ...]
     end_not_seen: bool = False
+    sourceless: tuple[Column, ...] = ()
+    parsed: tuple[str, ...] = ()
+    around: tuple[Asset, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -8,7 +8,16 @@ from operator import attrgetter
 from typing import Any
 
 from shared.openlineage.decoding import ENDS, Event
-from shared.openlineage.wire import ColumnLineage, Dataset, InputField, JobName, OutputField, RunEvent, Symlink
+from shared.openlineage.wire import (
+    ColumnLineage,
+    Dataset,
+    DatasetFacets,
+    InputField,
+    JobName,
+    OutputField,
+    RunEvent,
+    Symlink,
+)
 
 DatasetKey = tuple[str, str]
 """A data set's namespace and name, as spelled."""
@@ -18,7 +27,9 @@ DatasetKey = tuple[str, str]
 class MergedDataset:
     """All that a run's events say of one data set.
 
-    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows.
+    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` holds
+    the columns and their types as the last event with a schema has them; `states` what happened to the data set as a
+    whole (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE), each with the name it had before, if that changed.
     """
 
     namespace: str
@@ -26,16 +37,27 @@ class MergedDataset:
     symlinks: tuple[tuple[str, str], ...] = ()
     fields: tuple[tuple[str, tuple[OutputField, ...]], ...] = ()
     rows: tuple[InputField, ...] = ()
+    schema: tuple[tuple[str, str], ...] = ()
+    states: tuple[tuple[str, DatasetKey | None], ...] = ()
 
     @property
     def key(self) -> DatasetKey:
         """Namespace and name."""
         return (self.namespace, self.name)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns in its schema."""
+        return tuple(name for name, _ in self.schema)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedRun:
-    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE."""
+    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
+
+    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING), empty
+    where it is missing; `statement` is the SQL text of the job, as the user wrote it.
+    """
 
     run_id: str
     job: JobName
@@ -46,6 +68,8 @@ class MergedRun:
     ended: str | None
     integration: str
     job_type: str
+    processing_type: str
+    statement: str
     properties: Mapping[str, Any]
     inputs: tuple[MergedDataset, ...]
     outputs: tuple[MergedDataset, ...]
@@ -86,6 +110,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
         ended=ended,
         integration=next((kind.integration for kind in types if kind.integration), ""),
         job_type=next((kind.job_type for kind in types if kind.job_type), ""),
+        processing_type=next((kind.processing_type for kind in types if kind.processing_type), ""),
+        statement=_statement(bodies),
         properties=_properties(bodies),
         inputs=_datasets(dataset for body in bodies for dataset in body.inputs or ()),
         outputs=_datasets(dataset for body in bodies for dataset in body.outputs or ()),
@@ -108,6 +134,12 @@ def _properties(bodies: Iterable[RunEvent]) -> dict[str, Any]:
         found = body.run.facets.environment_properties if body.run.facets else None
         merged.update((found.values or {}) if found else {})
     return merged
+
+
+def _statement(bodies: Iterable[RunEvent]) -> str:
+    """The longest statement that an event tells; of equally long ones the first in order."""
+    told = {body.job.facets.sql.query for body in bodies if body.job.facets and body.job.facets.sql}
+    return min(told, key=lambda text: (-len(text), text), default="")
 
 
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
@@ -139,4 +171,26 @@ def _dataset(key: DatasetKey, spoken: list[Dataset]) -> MergedDataset:
         symlinks=tuple(sorted({(link.namespace, link.name) for link in symlinks})),
         fields=tuple((column, tuple(outputs)) for column, outputs in sorted(fields.items())),
         rows=tuple(rows),
+        schema=_schema(facets),
+        states=_states(facets),
     )
+
+
+def _schema(facets: Iterable[DatasetFacets]) -> tuple[tuple[str, str], ...]:
+    """The columns as the last event that has any tells them."""
+    schema: tuple[tuple[str, str], ...] = ()
+    for facet in facets:
+        if facet.dataset_schema and facet.dataset_schema.fields:
+            schema = tuple((field.name, field.type or "") for field in facet.dataset_schema.fields)
+    return schema
+
+
+def _states(facets: Iterable[DatasetFacets]) -> tuple[tuple[str, DatasetKey | None], ...]:
+    """Each state change once, sorted."""
+    found: set[tuple[str, DatasetKey | None]] = set()
+    for facet in facets:
+        change = facet.lifecycle_state_change
+        if change and change.lifecycle_state_change:
+            before = change.previous_identifier
+            found.add((change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None))
+    return tuple(sorted(found, key=str))

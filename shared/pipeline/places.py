@@ -4,8 +4,13 @@
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
                    {run}      process|{process}                   the run is an application that wrote this process
+                   {run}      application                         … and what its runs have told of it
+                   {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
+                   {run}      alone|{time}|{run}                  … and a write that names no source
+                   {run}      fate|{asset}|{state}                … and a data set that it dropped, renamed or emptied
                    {run}      state                               what became of the run
     contributions  {process}  {application run}|{content}         what an application run says about the process
+                   {process}  {application run}|~fates            what it says counts only with what it says of others
     dirty          process    {process}                           to be published anew, when due
     ledger         {process}  catalog                             what the catalog holds of it
     deadletters    event      {digest}                            what can never be used, and why
@@ -17,12 +22,13 @@ Names are made of the received bytes and the event's own time, so that the same 
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.errors import Quarantined
 from shared.openlineage import ENDS, Event
-from shared.storage import Storage
+from shared.storage import Row, Storage
 
 EVENTS = "events"
 IGNORED = "ignored"
@@ -105,10 +111,14 @@ LINK = "process|"
 """How the keys of those rows in `runs` begin that tell what an application run has written."""
 
 
+def links_of(storage: Storage, application_run: str) -> Iterator[Row]:
+    """The rows that tell what an application run has written, and the qualified name of each one's `sink`."""
+    return storage.partition(RUNS, application_run, since=LINK, before=f"{LINK}~")
+
+
 def written_by(storage: Storage, application_run: str) -> set[str]:
     """The keys of the processes that an application run has written."""
-    rows = storage.partition(RUNS, application_run)
-    return {row.key.removeprefix(LINK) for row in rows if row.key.startswith(LINK)}
+    return {row.key.removeprefix(LINK) for row in links_of(storage, application_run)}
 
 
 def ignored_blob(event: Event, digest: str, reason: str) -> str:

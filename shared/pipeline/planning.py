@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from shared.atlas import ProcessEntity, process_entity
-from shared.model import ApplicationFacts, Asset, Process, Span
+from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
-from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, stored_from_row, written_by
+from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, process_key, stored_from_row, written_by
 from shared.pipeline.records import ContributionRecord, RunState
-from shared.storage import Storage
-from shared.translation import Patience, Sum, add_up
+from shared.pipeline.siblings import FATED, contributions_of, fates_of
+from shared.storage import Row, Storage
+from shared.translation import Patience, Sum, add_up, lasting
 
 
 def _utc_now() -> datetime:
@@ -54,15 +55,44 @@ class Plan:
 
 def current(storage: Storage, process: str, how: Publishing) -> Sum:
     """A process (by key) as it should be now, added up from all that is on record of it."""
-    rows = [(row, ContributionRecord.without_content(row)) for row in storage.partition(CONTRIBUTIONS, process)]
+    rows: list[tuple[Row, ContributionRecord]] = []
+    fated: set[str] = set()
+    for row in storage.partition(CONTRIBUTIONS, process):
+        application_run, _, digest = row.key.partition("|")
+        if digest == FATED:
+            fated.add(application_run)
+        else:
+            rows.append((row, ContributionRecord.without_content(row)))
+    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process)]
     spans: dict[str, Span] = {}
-    for _, record in rows:
-        if record.seen:
-            run = record.application_run
-            spans[run] = spans[run] | record.seen if run in spans else record.seen
+    for run, seen in (
+        *((record.application_run, record.seen) for _, record in rows if record.application_run not in fated),
+        *((run, each.seen) for run, each in spoken),
+    ):
+        if seen:
+            spans[run] = spans[run] | seen if run in spans else seen
     facts = _facts(storage, spans, how)
-    said = (ContributionRecord.of(row, storage).contribution for row, record in rows if record.application_run in facts)
-    return add_up((each for each in said if each), facts, now=how.now(), patience=how.patience)
+    said = [each for run, each in spoken if run in facts]
+    said += [
+        each
+        for row, record in rows
+        if record.application_run in facts and record.application_run not in fated
+        for each in (ContributionRecord.of(row, storage).contribution,)
+        if each
+    ]
+    return add_up(said, facts, now=how.now(), patience=how.patience)
+
+
+def _remaining(storage: Storage, application_run: str, process: str) -> Iterator[Contribution]:
+    """What remains of what an application run says of a process (by key), as its data sets are now."""
+    said = (
+        ContributionRecord.of(row, storage).contribution
+        for each in sorted(written_by(storage, application_run))
+        for row, _ in contributions_of(storage, each, application_run)
+    )
+    for each in lasting([each for each in said if each], fates_of(storage, application_run)):
+        if each.remains and process_key(each.remains.content.qualified_name) == process:
+            yield each.remains
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
@@ -122,7 +152,8 @@ def _known(storage: Storage, application_run: str) -> ApplicationFacts:
     state = RunState.of(found, storage) if found else None
     if state and state.settled and state.seen:
         return ApplicationFacts(first=state.seen.first, last=state.seen.last, ended=state.end)
-    rows = (stored_from_row(application_run, row.key) for row in storage.partition(RUNS, application_run))
+    found_events = storage.partition(RUNS, application_run, since="event|", before="event|~")
+    rows = (stored_from_row(application_run, row.key) for row in found_events)
     times = [place.time for place in rows if place]
     return ApplicationFacts(
         first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
@@ -132,8 +163,6 @@ def _known(storage: Storage, application_run: str) -> ApplicationFacts:
 def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
     """When an application run that seems quiet last wrote anything: also other processes than the one in question."""
     for process in written_by(storage, application_run):
-        for row in storage.partition(CONTRIBUTIONS, process):
-            record = ContributionRecord.without_content(row)
-            if record.application_run == application_run and record.seen:
-                last = max(last, record.seen.last)
+        for _, record in contributions_of(storage, process, application_run):
+            last = max(last, record.seen.last) if record.seen else last
     return last

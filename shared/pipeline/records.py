@@ -71,14 +71,14 @@ class RunState:
                 "settled": self.settled,
                 "verdict": self.verdict,
                 "reason": self.reason,
-                **_cell(storage, "lists", _pack(lists)),
+                **packed_cell(storage, "lists", lists),
             },
         )
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "RunState":
         """From a row of `runs`."""
-        lists = _decode_lists(_uncelled(storage, "lists", row))
+        lists = _decode_lists(unpacked_cell(storage, "lists", row))
         return cls(
             run_id=row.partition,
             end=str(row.values["end"]) or None,
@@ -160,14 +160,14 @@ class ContributionRecord:
         key = contribution_key(self.application_run, self.digest)
         values: dict[str, Value] = {
             "supporters": _pack([self.supporters, self.folded]),
-            **_cell(storage, "content", _pack(self.content)),
+            **packed_cell(storage, "content", self.content),
         }
         return Row(partition=self.process, key=key, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "ContributionRecord":
         """From a row of `contributions`."""
-        return replace(cls.without_content(row), content=_decode_content(_uncelled(storage, "content", row)))
+        return replace(cls.without_content(row), content=_decode_content(unpacked_cell(storage, "content", row)))
 
     @classmethod
     def without_content(cls, row: Row) -> "ContributionRecord":
@@ -184,8 +184,9 @@ class ContributionRecord:
         )
 
 
-def _cell(storage: Storage, name: str, packed: bytes) -> dict[str, Value]:
-    """Packed bytes as a cell, or as the name of a blob where they are too long for one."""
+def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
+    """A value as a cell of packed JSON, or as the name of a blob where it is too long for one."""
+    packed = _pack(value)
     if len(packed) <= _INLINE:
         return {name: packed}
     blob = f"{digest_of(packed)}.json.gz"
@@ -193,7 +194,8 @@ def _cell(storage: Storage, name: str, packed: bytes) -> dict[str, Value]:
     return {f"{name}_blob": blob}
 
 
-def _uncelled(storage: Storage, name: str, row: Row) -> bytes:
+def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
+    """The JSON of a packed cell."""
     blob = row.values.get(f"{name}_blob")
     return _unpack(storage.get(CONTENTS, str(blob)) if blob else row.values[name])
 

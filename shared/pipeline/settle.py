@@ -6,8 +6,10 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 2. What will be written is on record (`attempted`, with a new generation) before it is written, so that whoever settles
    next can take back what no longer holds. A settling that was overtaken writes with its old generation, which
    a contribution that has heard a newer one refuses.
-3. Contributions, then dirty marks, then *settled*. Whatever was cut off before that is done again by the
-   redelivered message or by the sweeper.
+3. Contributions, then what other runs of the application are to know, then dirty marks, then *settled*. Whatever was
+   cut off before that is done again by the redelivered message or by the sweeper.
+4. What the run's siblings tell is read before it is translated and again after its contributions are written: what
+   was told in between settles it anew.
 """
 
 import gzip
@@ -40,8 +42,9 @@ from shared.pipeline.records import (
     content_digest,
     contribution_key,
 )
-from shared.storage import Row, Storage
-from shared.translation import Skip, Wait, translate
+from shared.pipeline.siblings import Application, around, leave_word, listen, note_fated, note_heard, speakers
+from shared.storage import Row, Storage, Value
+from shared.translation import NOTHING_AROUND, Around, Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
@@ -84,10 +87,11 @@ def settle_run(
     trigger: StoredEvent | None = None,
     timed_out: bool = False,
     known: dict[str, bytes] | None = None,
+    nested: bool = False,
 ) -> None:
     """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
 
-    `known` holds blobs that need not be read again, by digest.
+    `known` holds blobs that need not be read again, by digest; `nested`: it is settled because of a sibling.
     """
     for _ in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
@@ -95,7 +99,7 @@ def settle_run(
             continue
         if trigger and state.done_with(trigger.digest, trigger.end):
             return
-        if _settle_once(storage, run_id, known or {}):
+        if _settle_once(storage, run_id, known or {}, nested=nested):
             return
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
@@ -129,18 +133,21 @@ class _Gathered:
         return frozenset(place.digest for place in self.places)
 
 
-def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes]) -> bool:
+def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], *, nested: bool) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
     gathered = _gather(storage, run_id, known)
+    heard = NOTHING_AROUND
     try:
         run = merge(gathered.events) if gathered.events else None
-        contents, outcome = _decide(gathered, run)
+        heard = listen(storage, run) if run else NOTHING_AROUND
+        contents, outcome = _decide(gathered, run, heard)
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
         run, contents, outcome = None, {}, _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
-    settled = _apply(storage, gathered, run, contents, outcome)
+    decided = _Decided(run=run, heard=heard, contents=contents, outcome=outcome)
+    settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
         _LOG.info(
             "run settled run=%s verdict=%s reason=%r events=%d processes=%d",
@@ -195,12 +202,12 @@ class _Outcome:
     reason: str = ""
 
 
-def _decide(gathered: _Gathered, run: MergedRun | None) -> tuple[dict[ContentKey, Process], _Outcome]:
+def _decide(gathered: _Gathered, run: MergedRun | None, heard: Around) -> tuple[dict[ContentKey, Process], _Outcome]:
     """Pure: the contents that this run stands for, and what became of it."""
     if run is None:
         reason = "none of its events can be used" if gathered.merged else "none of its events is stored yet"
         return {}, _Outcome(verdict="dead" if gathered.merged else "waiting", reason=reason)
-    word = translate(run, timed_out=gathered.state.timed_out)
+    word = translate(run, heard, timed_out=gathered.state.timed_out)
     if isinstance(word, Wait):
         return {}, _Outcome(verdict="waiting", reason=word.reason)
     if isinstance(word, Skip):
@@ -215,26 +222,40 @@ def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
     }
 
 
-def _apply(
-    storage: Storage,
-    gathered: _Gathered,
-    run: MergedRun | None,
-    contents: dict[ContentKey, Process],
-    outcome: _Outcome,
-) -> bool:
-    state = gathered.state
-    current = frozenset(contents)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell."""
+
+    run: MergedRun | None
+    heard: Around
+    contents: dict[ContentKey, Process]
+    outcome: _Outcome
+
+
+def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: bool) -> bool:
+    state, run, outcome = gathered.state, decided.run, decided.outcome
+    current = frozenset(decided.contents)
     if current | state.attempted:
-        state = replace(state, generation=state.generation + 1, attempted=state.attempted | current, settled=False)
+        # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
+        state = replace(
+            state,
+            generation=state.generation + 1,
+            attempted=state.attempted | current,
+            settled=state.settled and nested,
+        )
         etag = storage.replace(RUNS, state.row(storage))
         if not etag:
             return False
         state = replace(state, etag=etag)
     if run:
-        for key, content in contents.items():
+        for key, content in decided.contents.items():
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
+        if outcome.verdict != "waiting":
+            known = _tell_siblings(storage, run, decided.heard, state, nested=nested)
+            if around(storage, run, known) != decided.heard:
+                return False
     mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
     final = replace(
         state,
@@ -246,6 +267,25 @@ def _apply(
         seen=_span(run) if run else None,
     )
     return storage.replace(RUNS, final.row(storage)) is not None
+
+
+def _tell_siblings(storage: Storage, run: MergedRun, heard: Around, state: RunState, *, nested: bool) -> Application:
+    """Leave what this run tells the others of its application, and settle those anew whom it concerns. Returns what is
+    known of the application.
+
+    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
+    """
+    word = leave_word(storage, run, heard, state.seen)
+    for sibling in word.inside:
+        settle_run(storage, sibling, nested=True)
+    if word.known.told != word.known.heard and not nested:
+        for sibling in sorted(speakers(storage, run.application_run) - {run.run_id}):
+            settle_run(storage, sibling, nested=True)
+        note_heard(storage, word.known)
+    if word.known.fates:
+        spoken = {process for process, _, _ in state.attempted}
+        mark_dirty(storage, note_fated(storage, run, spoken, fate=word.fate))
+    return word.known
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
@@ -264,6 +304,15 @@ def _span(run: MergedRun) -> Span:
     return Span(first=run.first, last=run.last)
 
 
+def _link(storage: Storage, application_run: str, process: str, content: Process | None) -> None:
+    """Note that the application run wrote this process."""
+    values: dict[str, Value] = {
+        "name": content.qualified_name if content else "",
+        "sink": content.outputs[0].qualified_name if content else "",
+    }
+    storage.insert(RUNS, Row(partition=application_run, key=f"{LINK}{process}", values=values))
+
+
 def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
     """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
     the process comes first, so that the end of the application always finds what it wrote.
@@ -273,7 +322,7 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
     fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
     first_word = fresh.with_word(run.run_id, supporter, content)
     if first_word:
-        storage.insert(RUNS, Row(partition=application_run, key=f"{LINK}{process}"))
+        _link(storage, application_run, process, first_word.content)
         if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
             return
     for _ in range(_TRIES):

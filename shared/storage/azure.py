@@ -149,11 +149,18 @@ class AzureStorage:
         except ResourceNotFoundError:
             return None
 
-    def partition(self, table: str, partition: str) -> Iterator[Row]:
+    def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
+        wanted = {"partition": partition, "since": since, "before": before}
+        conditions = {
+            "partition": "PartitionKey eq @partition",
+            "since": "RowKey ge @since",
+            "before": "RowKey lt @before",
+        }
+        given = {name: value for name, value in wanted.items() if value}
         return self._query(
             table,
-            lambda client: client.query_entities("PartitionKey eq @partition", parameters={"partition": partition}),
+            lambda client: client.query_entities(" and ".join(conditions[name] for name in given), parameters=given),
         )
 
     def scan(self, table: str) -> Iterator[Row]:

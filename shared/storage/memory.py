@@ -73,9 +73,13 @@ class MemoryStorage:
         """As the port says."""
         return self._row(table, partition, key)
 
-    def partition(self, table: str, partition: str) -> Iterator[Row]:
+    def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
-        return (row for row in self.scan(table) if row.partition == partition)
+        return (
+            row
+            for row in self.scan(table)
+            if row.partition == partition and since <= row.key and (not before or row.key < before)
+        )
 
     def scan(self, table: str) -> Iterator[Row]:
         """As the port says."""

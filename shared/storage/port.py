@@ -86,8 +86,8 @@ class Storage(Protocol):
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """One row, None when there is none."""
 
-    def partition(self, table: str, partition: str) -> Iterator[Row]:
-        """All rows of a partition, by key."""
+    def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
+        """The rows of a partition, by key; only those whose keys are at least `since` and below `before`, where given."""
 
     def scan(self, table: str) -> Iterator[Row]:
         """All rows of a table: for people and repairs, never on the hot path."""

@@ -1,25 +1,49 @@
 """A merged run -> lineage, and the lineage of many runs added up. Pure."""
 
 from shared.translation.adding_up import Patience, Sum, add_up
+from shared.translation.application import (
+    NOTHING_AROUND,
+    NOTHING_TOLD,
+    Around,
+    Batch,
+    Told,
+    enclosing,
+    told_by,
+)
 from shared.translation.columns import ALL_ROWS
+from shared.translation.fates import Fate, Fates, lasting, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import VERSION, VOLATILE, stable_name
-from shared.translation.translate import Skip, Wait, translate
+from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
 
 __all__ = [
     "ALL_ROWS",
+    "NOTHING_AROUND",
+    "NOTHING_TOLD",
     "NO_PROCESS",
     "VERSION",
     "VOLATILE",
+    "Around",
+    "Batch",
+    "Fate",
+    "Fates",
     "History",
     "Ignored",
     "Patience",
     "RunVerdict",
     "Skip",
     "Sum",
+    "Told",
     "Wait",
     "add_up",
+    "batch_of",
+    "enclosing",
+    "fates_in",
+    "lasting",
+    "names_no_source",
+    "present_name",
     "stable_name",
+    "told_by",
     "translate",
     "translate_history",
 ]

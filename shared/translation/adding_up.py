@@ -8,10 +8,10 @@ left behind, once a newer one that never ends has been writing for as long witho
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
+from shared.model import ApplicationFacts, Asset, Contribution, EdgeKind, Process, Span
 from shared.translation.columns import union_edges
 
 
@@ -110,36 +110,53 @@ def _applications(
 
 def union(contents: Sequence[Process]) -> Process:
     """Several contents of one process (at least one, all with the same qualified name) as one."""
-    inputs: dict[tuple[str, str], Asset] = {}
-    outputs: dict[tuple[str, str], Asset] = {}
-    for content in contents:
-        for assets, known in ((content.inputs, inputs), (content.outputs, outputs)):
-            for asset in assets:
-                key = (asset.qualified_name, asset.type)
-                known[key] = min(known.get(key, asset), asset)
+    inputs = _assets(asset for content in contents for asset in content.inputs)
+    told = {
+        asset.qualified_name
+        for content in contents
+        for asset in content.inputs
+        if asset.qualified_name not in content.parsed
+    }
+    columns = union_edges(edge for content in contents for edge in content.columns)
+    reached = {edge.output for edge in columns if edge.kind == EdgeKind.DIRECT}
     return Process(
         qualified_name=contents[0].qualified_name,
         name=min(content.name for content in contents),
         operations=tuple(sorted({operation for content in contents for operation in content.operations})),
-        inputs=tuple(sorted(inputs.values())),
-        outputs=tuple(sorted(outputs.values())),
-        columns=union_edges(edge for content in contents for edge in content.columns),
+        inputs=inputs,
+        outputs=_assets(asset for content in contents for asset in content.outputs),
+        columns=columns,
         end_not_seen=all(content.end_not_seen for content in contents),
+        sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
+        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
+        around=_around(contents),
     )
+
+
+def _assets(assets: Iterable[Asset]) -> tuple[Asset, ...]:
+    """Each asset once, sorted; of several spellings the first."""
+    known: dict[tuple[str, str], Asset] = {}
+    for asset in assets:
+        key = (asset.qualified_name, asset.type)
+        known[key] = min(known.get(key, asset), asset)
+    return tuple(sorted(known.values()))
+
+
+def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
+    """What the batches around these writes read. Streams that run side by side enclose each other's writes by chance,
+    so what all of them have in common counts; where that is nothing, all of it.
+    """
+    known = [content.around for content in contents if content.around]
+    names = [{asset.qualified_name for asset in assets} for assets in known]
+    common = set.intersection(*names) if names else set()
+    return _assets(asset for assets in known for asset in assets if not common or asset.qualified_name in common)
 
 
 def _without_noise(process: Process) -> Process | None:
     """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
     sinks = {asset.qualified_name for asset in process.outputs}
-    inputs = tuple(asset for asset in process.inputs if asset.qualified_name not in sinks)
+    inputs = tuple(asset for asset in _assets((*process.inputs, *process.around)) if asset.qualified_name not in sinks)
     if not inputs or not process.outputs:
         return None
-    return Process(
-        qualified_name=process.qualified_name,
-        name=process.name,
-        operations=process.operations,
-        inputs=inputs,
-        outputs=process.outputs,
-        columns=tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks),
-        end_not_seen=process.end_not_seen,
-    )
+    columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
+    return replace(process, inputs=inputs, columns=columns, around=())

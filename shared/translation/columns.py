@@ -26,36 +26,93 @@ def column_edges(output: MergedDataset, target: Asset, resolve: Resolve) -> tupl
 
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
-    """The edges once each, sorted; a pair is masked only when no edge carries the plain value."""
-    masked: dict[tuple[Column, Column, EdgeKind], bool] = {}
+    """The edges once each, sorted, one for each pair of columns and kind: masked only when none carries the plain
+    value, parsed only when no event told any, and by all the ways that any of them names.
+    """
+    known: dict[tuple[Column, Column, EdgeKind], ColumnEdge] = {}
     for edge in edges:
         key = (edge.input, edge.output, edge.kind)
-        masked[key] = masked.get(key, True) and edge.masked
-    return tuple(sorted(ColumnEdge(input=i, output=o, kind=kind, masked=mask) for (i, o, kind), mask in masked.items()))
+        one = known.get(key)
+        if one is None:
+            known[key] = edge
+        elif one != edge:
+            known[key] = ColumnEdge(
+                input=edge.input,
+                output=edge.output,
+                kind=edge.kind,
+                masked=one.masked and edge.masked,
+                how=tuple(sorted({*one.how, *edge.how})),
+                parsed=one.parsed and edge.parsed,
+            )
+    return tuple(known[key] for key in sorted(known))
+
+
+def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]) -> tuple[Column, ...]:
+    """The columns in the schema of `output` that no value reaches; none where the events tell of no columns at all."""
+    if not output.fields:
+        return ()
+    reached = {edge.output.column for edge in edges if edge.kind == EdgeKind.DIRECT}
+    return tuple(
+        Column(qualified_name=target.qualified_name, column=name) for name in sorted({*output.columns} - reached)
+    )
 
 
 def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[ColumnEdge]:
-    def edge(source: InputField, column: str, kind: EdgeKind, *, masked: bool) -> Iterator[ColumnEdge]:
-        asset = resolve(source.namespace, source.name)
-        if asset:
+    sources: dict[tuple[str, str], Asset | None] = {}
+    spelled = _spelling(output.columns)
+
+    def edge(source: InputField, column: str, kind: EdgeKind, how: str, *, masked: bool) -> Iterator[ColumnEdge]:
+        key = (source.namespace, source.name)
+        if key not in sources:
+            sources[key] = resolve(*key)
+        asset = sources[key]
+        if asset and source.field not in METADATA:
             yield ColumnEdge(
                 input=Column(qualified_name=asset.qualified_name, column=source.field),
-                output=Column(qualified_name=target.qualified_name, column=column),
+                output=Column(qualified_name=target.qualified_name, column=spelled.get(column.lower(), column)),
                 kind=kind,
                 masked=masked,
+                how=(how,) if how else (),
             )
 
     copied = _copied_into_every_field(output)
     for column, fields in output.fields:
+        if column in METADATA and column not in output.columns:
+            continue
         for field in fields:
             for source in field.input_fields or ():
-                for kind, by_rows, masked in _ways(field, source):
+                for kind, by_rows, masked, how in _ways(field, source):
                     whole = by_rows and _place(source) in copied
-                    yield from edge(source, ALL_ROWS if whole else column, kind, masked=masked)
+                    yield from edge(source, ALL_ROWS if whole else column, kind, how, masked=masked)
     for source in output.rows:
         steps = source.transformations or ()
         masked = bool(steps) and all(step.masking is True for step in steps)
-        yield from edge(source, ALL_ROWS, EdgeKind.INDIRECT, masked=masked)
+        for how in sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT}) or ("",):
+            yield from edge(source, ALL_ROWS, EdgeKind.INDIRECT, how, masked=masked)
+
+
+def _spelling(columns: Iterable[str]) -> dict[str, str]:
+    """The schema's spelling of each column, by its lower case: Spark takes a column by any, and so do events. Not of
+    those that differ in case alone, which a case-sensitive session can have.
+    """
+    spelled: dict[str, str] = {}
+    for column in columns:
+        folded = column.lower()
+        spelled[folded] = column if folded not in spelled else ""
+    return {folded: column for folded, column in spelled.items() if column}
+
+
+METADATA = frozenset(
+    {
+        *("_metadata", "_metadata.file_path", "_metadata.file_name", "_metadata.file_size"),
+        *("_metadata.file_block_start", "_metadata.file_block_length", "_metadata.file_modification_time"),
+        *("_metadata.row_index", "_metadata.row_id", "_metadata.row_commit_version"),
+        *("__delta_internal_row_index", "__delta_internal_is_row_deleted", "__internal_idx_col"),
+        *("_change_type", "_commit_version", "_commit_timestamp"),
+        *("_file", "_pos", "_spec_id", "_partition", "_deleted"),
+    }
+)
+"""What a table format or Spark itself adds to the columns of a user's table, and no user's table has."""
 
 
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
@@ -81,10 +138,13 @@ def _decides_about_rows(step: Transformation) -> bool:
     return step.type.upper() == EdgeKind.INDIRECT and step.subtype.upper() in _DECIDES_ABOUT_ROWS
 
 
-def _ways(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool, bool]]:
-    """The ways in which one input field reaches one output field: kind, whether by deciding about rows, masked."""
+def _ways(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool, bool, str]]:
+    """The ways in which one input field reaches one output field: kind, whether by deciding about rows, masked, and
+    the step's own word.
+    """
     if not source.transformations:
-        yield EdgeKind.DIRECT, False, field.transformation_type == "MASKED"
+        masked = field.transformation_type == "MASKED"
+        yield EdgeKind.DIRECT, False, masked, (field.transformation_type or "").upper()
     for step in source.transformations or ():
         kind = EdgeKind.INDIRECT if step.type.upper() == EdgeKind.INDIRECT else EdgeKind.DIRECT
-        yield kind, _decides_about_rows(step), step.masking is True
+        yield kind, _decides_about_rows(step), step.masking is True, step.subtype.upper()

@@ -4,13 +4,15 @@ This is the meaning of the whole of Throughline in one function: what the functi
 any order, must end where this ends.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from shared.model import ApplicationFacts, Contribution, Lineage, Process, Span
 from shared.openlineage import Event, Ignore, MergedRun, merge, select
 from shared.translation.adding_up import Patience, add_up
-from shared.translation.translate import Skip, Wait, translate
+from shared.translation.application import NOTHING_TOLD, Around, Batch, Told, enclosing, told_by
+from shared.translation.fates import Fate, Fates, lasting
+from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
 """Why a run that wrote something is skipped all the same."""
@@ -53,24 +55,54 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None)
         else:
             kept.setdefault(event.run_id, []).append(event)
     runs = {run_id: merge(own) for run_id, own in kept.items()}
-    said = {run_id: translate(run) for run_id, run in runs.items()}
+    arounds = _arounds(runs)
+    said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
     facts = {run_id: ApplicationFacts(first=run.first, last=run.last, ended=run.ended) for run_id, run in runs.items()}
+    fates = _fates(runs.values(), arounds)
+    found = [each for spoken in _contributions(runs, said).values() for each in lasting(spoken, fates(spoken))]
 
-    sums = [
-        add_up(contributions, facts, now=None, patience=patience).process
-        for contributions in _contributions(runs, said).values()
-    ]
+    grouped: dict[str, list[Contribution]] = {}
+    for each in found:
+        if each.remains:
+            grouped.setdefault(each.remains.content.qualified_name, []).append(each.remains)
+    sums = [add_up(contributions, facts, now=None, patience=patience).process for contributions in grouped.values()]
     processes = tuple(sorted((each for each in sums if each), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
+    shown = {
+        (each.said.application_run, each.said.content.qualified_name)
+        for each in found
+        if each.remains and each.remains.content.qualified_name in published
+    }
     return History(
-        runs=tuple(sorted(_verdict(run_id, word, published) for run_id, word in said.items())),
+        runs=tuple(sorted(_verdict(run_id, word, shown) for run_id, word in said.items())),
         processes=processes,
         ignored=tuple(sorted(ignored)),
     )
 
 
-def _contributions(runs: dict[str, MergedRun], said: dict[str, Lineage | Skip | Wait]) -> dict[str, list[Contribution]]:
-    """By process: one contribution for each application run and distinct content."""
+def _arounds(runs: Mapping[str, MergedRun]) -> dict[str, Around]:
+    """What each run is to know of the others of its application."""
+    told: dict[str, Told] = {}
+    for run in runs.values():
+        if run.ended:
+            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | told_by(run)
+    arounds = {
+        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | told_by(run)) for run_id, run in runs.items()
+    }
+    batches: dict[str, list[Batch]] = {}
+    for run_id, run in runs.items():
+        if run.ended and (batch := batch_of(run, arounds[run_id])):
+            batches.setdefault(run.application_run, []).append(batch)
+    for run_id, run in runs.items():
+        if run.application_run in batches and names_no_source(run):
+            arounds[run_id] = replace(arounds[run_id], batch=enclosing(batches[run.application_run], run))
+    return arounds
+
+
+def _contributions(
+    runs: Mapping[str, MergedRun], said: Mapping[str, Lineage | Skip | Wait]
+) -> dict[str, list[Contribution]]:
+    """By application run: one contribution for each distinct content."""
     spans: dict[tuple[str, Process], Span] = {}
     for run_id, word in said.items():
         if isinstance(word, Lineage):
@@ -78,18 +110,29 @@ def _contributions(runs: dict[str, MergedRun], said: dict[str, Lineage | Skip | 
             for content in word.processes:
                 key = (word.application_run, content)
                 spans[key] = spans[key] | span if key in spans else span
-    grouped: dict[str, list[Contribution]] = {}
+    spoken: dict[str, list[Contribution]] = {}
     for (application_run, content), span in spans.items():
         contribution = Contribution(application_run=application_run, content=content, seen=span)
-        grouped.setdefault(content.qualified_name, []).append(contribution)
-    return grouped
+        spoken.setdefault(application_run, []).append(contribution)
+    return spoken
 
 
-def _verdict(run_id: str, word: Lineage | Skip | Wait, published: set[str]) -> RunVerdict:
+def _fates(runs: Iterable[MergedRun], arounds: Mapping[str, Around]) -> Callable[[Sequence[Contribution]], Fates]:
+    """What became of the data sets of the application that made some contributions."""
+    found: dict[str, list[Fate]] = {}
+    for run in runs:
+        fates = fates_in(run, arounds[run.run_id])
+        if fates:
+            found.setdefault(run.application_run, []).extend(fates)
+    of = {application_run: Fates.of(fates) for application_run, fates in found.items()}
+    return lambda spoken: of.get(spoken[0].application_run, Fates())
+
+
+def _verdict(run_id: str, word: Lineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
     if isinstance(word, Wait):
         return RunVerdict(run_id=run_id, state="waiting", reason=word.reason)
     if isinstance(word, Skip):
         return RunVerdict(run_id=run_id, state="skipped", reason=word.reason)
-    if any(process.qualified_name in published for process in word.processes):
+    if any((word.application_run, process.qualified_name) in shown for process in word.processes):
         return RunVerdict(run_id=run_id, state="published")
     return RunVerdict(run_id=run_id, state="skipped", reason=NO_PROCESS)

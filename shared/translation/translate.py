@@ -1,14 +1,19 @@
 """One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
 
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from shared.model import Asset, Lineage, Process
-from shared.naming import Identity, canonical, is_noise, name_dataset
+from shared.model import Asset, Lineage, Process, Span
+from shared.naming import canonical, is_noise
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, split_job_name
 from shared.translation.adding_up import union
-from shared.translation.columns import column_edges
-from shared.translation.identity import process_name
+from shared.translation.application import NOTHING_AROUND, Around, Batch
+from shared.translation.columns import column_edges, sourceless
+from shared.translation.datasets import Datasets, asset_of
+from shared.translation.fates import DROP, RENAME, TRUNCATE, Fate, place_of
+from shared.translation.identity import JobIdentity, identity_of, inherit, name_process
+from shared.translation.recovery import Recovered, recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +30,9 @@ class Wait:
     reason: str
 
 
-def translate(run: MergedRun, *, timed_out: bool = False) -> Lineage | Skip | Wait:
-    """What a run says. `timed_out`: nothing came for so long that its end will not be waited for any more.
+def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: bool = False) -> Lineage | Skip | Wait:
+    """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
+    that its end will not be waited for any more.
 
     A run counts when it ended by COMPLETE; without an end it counts after the timeout if it read and wrote.
     """
@@ -34,25 +40,95 @@ def translate(run: MergedRun, *, timed_out: bool = False) -> Lineage | Skip | Wa
         return Skip(reason="the run failed")
     if not run.ended and not timed_out:
         return Wait(reason="no end seen yet")
-    sources = _Sources.of(run)
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
-    name = "insert" if operation is UNKNOWN and run.job_type == _RDD else operation.name
+    work = _Work(
+        run=run,
+        around=around,
+        datasets=Datasets.of(run),
+        identity=inherit(identity_of(run), around.told.identities),
+        operation=_INSERT if operation is UNKNOWN and _can_only_insert(run) else operation.name,
+    )
     processes = tuple(
         process
-        for output in run.outputs
-        if not is_noise(canonical(output.namespace, output.name))
-        for process in (_process(run, output, sources, name),)
+        for process in work.processes(recover(run, work.datasets, operation))
         if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
     )
     if not processes:
-        return Skip(reason=_why_nothing(run, sources))
+        return Skip(reason=_why_nothing(run, work.datasets))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return Lineage(application_run=run.application_run, processes=_one_each(processes))
 
 
-_RDD = "RDD_JOB"
-"""The listener's word for a job without SQL: its name tells no node, and all it can do is to write a data set whole."""
+def names_no_source(run: MergedRun) -> bool:
+    """Whether the run writes, and names nothing that it reads but what it writes."""
+    outputs = {canonical(*dataset.key) for dataset in run.outputs}
+    return bool(outputs) and all(canonical(*dataset.key) in outputs for dataset in run.inputs)
+
+
+_UNKNOWN_BEGIN = timedelta(minutes=1)
+"""How long a batch is taken to have run whose START never came, as happens to quick ones."""
+
+
+def batch_of(run: MergedRun, around: Around) -> Batch | None:  # noqa: ARG001 - names will depend on it
+    """The run as a stream's batch that writes nothing itself; None when it is none."""
+    if run.processing_type.upper() != _STREAMING or run.outputs or not run.inputs:
+        return None
+    inputs = tuple(sorted(set(Datasets.of(run).inputs.values())))
+    begun = run.first if run.first < run.last else run.last - _UNKNOWN_BEGIN
+    return Batch(seen=Span(first=begun, last=run.last), run_id=run.run_id, inputs=inputs)
+
+
+_STREAMING = "STREAMING"
+
+
+def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:  # noqa: ARG001 - names will depend on it
+    """What the run did to data sets as wholes: dropped, renamed or emptied them."""
+    if run.ended != "COMPLETE":
+        return ()
+    return tuple(
+        fate
+        for dataset in run.outputs
+        for state, before in dataset.states
+        for fate in _fate(run, dataset, state, before)
+    )
+
+
+def _fate(run: MergedRun, dataset: MergedDataset, state: str, before: tuple[str, str] | None) -> Iterator[Fate]:
+    if state in {DROP, TRUNCATE}:
+        gone = _undoubled(dataset)
+        identity = canonical(*gone.key)
+        asset = asset_of(*gone.key, identity, gone.symlinks)
+        yield Fate(state=state, qualified_name=asset.qualified_name, at=run.last)
+    elif state == RENAME and before:
+        old, new = canonical(*before), canonical(*dataset.key)
+        yield Fate(
+            state=RENAME,
+            qualified_name=asset_of(*before, old).qualified_name,
+            at=run.last,
+            asset=asset_of(*dataset.key, new, dataset.symlinks),
+            before=place_of(old),
+            after=place_of(new),
+        )
+
+
+def _undoubled(dataset: MergedDataset) -> MergedDataset:
+    """The data set at its place: DROP TABLE names the folder of a table's database twice (listener 1.53)."""
+    database, separator, table = dataset.name.rpartition("/")
+    folder = database.rpartition("/")[2]
+    if separator and folder.endswith(".db") and database.endswith(f"/{folder}/{folder}"):
+        return replace(dataset, name=f"{database[: -len(folder) - 1]}/{table}")
+    return dataset
+
+
+_INSERT = "insert"
+
+
+def _can_only_insert(run: MergedRun) -> bool:
+    """Whether a run whose name tells no writing node can do nothing else: a job without SQL writes a data set whole, and
+    a stream's batch appends whatever the root of its plan is called.
+    """
+    return run.job_type == "RDD_JOB" or run.processing_type.upper() == _STREAMING
 
 
 def _only_itself(process: Process) -> bool:
@@ -62,10 +138,10 @@ def _only_itself(process: Process) -> bool:
     }
 
 
-def _why_nothing(run: MergedRun, sources: "_Sources") -> str:
+def _why_nothing(run: MergedRun, datasets: Datasets) -> str:
     if not run.ended:
         return "no end was seen, and no lineage"
-    if sources.outputs:
+    if datasets.outputs:
         return "reads only what it writes"
     if run.outputs:
         return "writes only a writer's own bookkeeping"
@@ -75,97 +151,58 @@ def _why_nothing(run: MergedRun, sources: "_Sources") -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sources:
-    """The data sets that a run itself names, by their canonical identity."""
+class _Work:
+    """What a run did, as far as all its processes share it."""
 
-    inputs: dict[Identity, Asset]
-    outputs: dict[Identity, Asset]
-    folders: dict[tuple[str, str], Asset]
-    """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
-    lengths: tuple[int, ...]
-    """Of the folders' names, each once, the longest first."""
-    linked: dict[Identity, Asset]
-    """By the other names that the run's data sets have: a table's in its catalog."""
+    run: MergedRun
+    around: Around
+    datasets: Datasets
+    identity: JobIdentity
+    operation: str
 
-    @classmethod
-    def of(cls, run: MergedRun) -> "_Sources":
-        inputs, outputs = _assets(run.inputs), _assets(run.outputs)
-        linked = {
-            canonical(*symlink): assets[canonical(*dataset.key)]
-            for datasets, assets in ((run.outputs, outputs), (run.inputs, inputs))
-            for dataset in datasets
-            for symlink in dataset.symlinks
-            if canonical(*dataset.key) in assets
-        }
-        inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
-        folders = {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in inputs.items()}
-        lengths = tuple(sorted({len(name) for _, name in folders}, reverse=True))
-        return cls(inputs=inputs, outputs=outputs, folders=folders, lengths=lengths, linked=linked)
+    def processes(self, recovered: Recovered) -> list[Process]:
+        """One for each output that is no noise, and one for the target that only the statement names."""
+        found = [
+            self._process(output, recovered) for output in self.run.outputs if not is_noise(canonical(*output.key))
+        ]
+        if recovered.target:
+            found.append(self._process(recovered.target, recovered))
+        return found
 
-    def resolve(self, namespace: str, name: str) -> Asset | None:
-        """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
-        holds it (a glob's inputs are folders, while its columns name single files), or a new one.
+    def _process(self, output: MergedDataset, recovered: Recovered) -> Process:
+        """What this run says about the process that writes `output`: inputs are those it names itself, those that
+        column lineage names, and those that its statement names.
         """
-        identity = canonical(namespace, name)
-        if is_noise(identity):
-            return None
-        own = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
-        return own or self._folder(identity) or _asset(namespace, name, identity)
+        identity = canonical(*output.key)
+        target = self.datasets.outputs.get(identity) or recovered.asset
+        if target is None:
+            raise LookupError(f"an output without an asset: {output.key}")
+        named: dict[str, Asset] = {asset.qualified_name: asset for asset in self.datasets.inputs.values()}
 
-    def _folder(self, identity: Identity) -> Asset | None:
-        for length in self.lengths:
-            if length == 0 or identity.name[length : length + 1] == "/":
-                found = self.folders.get((identity.namespace, identity.name[:length]))
-                if found:
-                    return found
-        return None
+        def resolve(namespace: str, name: str) -> Asset | None:
+            asset = self.datasets.resolve(namespace, name)
+            if asset:
+                named.setdefault(asset.qualified_name, asset)
+            return asset
 
-
-def _assets(datasets: tuple[MergedDataset, ...]) -> dict[Identity, Asset]:
-    spellings: dict[Identity, list[MergedDataset]] = {}
-    for dataset in datasets:
-        identity = canonical(dataset.namespace, dataset.name)
-        if not is_noise(identity):
-            spellings.setdefault(identity, []).append(dataset)
-    return {
-        identity: _asset(
-            same[0].namespace, same[0].name, identity, tuple(link for dataset in same for link in dataset.symlinks)
+        columns = column_edges(output, target, resolve)
+        parsed = tuple(asset for asset in recovered.inputs if asset.qualified_name not in named)
+        named |= {asset.qualified_name: asset for asset in parsed}
+        alone = all(name == target.qualified_name for name in named)
+        namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
+        qualified_name, name = name_process(namespace, self.identity, identity)
+        return Process(
+            qualified_name=qualified_name,
+            name=name,
+            operations=(self.operation,),
+            inputs=tuple(sorted(named.values())),
+            outputs=(target,),
+            columns=columns or recovered.edges(target),
+            end_not_seen=self.run.ended is None,
+            sourceless=sourceless(output, target, columns),
+            parsed=tuple(sorted(asset.qualified_name for asset in parsed)),
+            around=self.around.batch.inputs if alone and self.around.batch else (),
         )
-        for identity, same in spellings.items()
-    }
-
-
-def _asset(namespace: str, name: str, identity: Identity, symlinks: tuple[tuple[str, str], ...] = ()) -> Asset:
-    best = name_dataset(identity, symlinks).best
-    return Asset(type=best.type, qualified_name=best.qualified_name, namespace=namespace, name=name)
-
-
-def _process(run: MergedRun, output: MergedDataset, sources: _Sources, operation: str) -> Process:
-    """What this run says about the process that writes `output`: inputs are those it names itself and those that
-    column lineage names.
-    """
-    identity = canonical(output.namespace, output.name)
-    target = sources.outputs[identity]
-    named: dict[str, Asset] = {asset.qualified_name: asset for asset in sources.inputs.values()}
-
-    @cache
-    def resolve(namespace: str, name: str) -> Asset | None:
-        asset = sources.resolve(namespace, name)
-        if asset:
-            named.setdefault(asset.qualified_name, asset)
-        return asset
-
-    columns = column_edges(output, target, resolve)
-    qualified_name, name = process_name(run, identity)
-    return Process(
-        qualified_name=qualified_name,
-        name=name,
-        operations=(operation,),
-        inputs=tuple(sorted(named.values())),
-        outputs=(target,),
-        columns=columns,
-        end_not_seen=run.ended is None,
-    )
 
 
 def _one_each(processes: tuple[Process, ...]) -> tuple[Process, ...]:
@@ -173,4 +210,4 @@ def _one_each(processes: tuple[Process, ...]) -> tuple[Process, ...]:
     grouped: dict[str, list[Process]] = {}
     for process in processes:
         grouped.setdefault(process.qualified_name, []).append(process)
-    return tuple(union(grouped[name]) for name in sorted(grouped))
+    return tuple(union(grouped[name]) if len(grouped[name]) > 1 else grouped[name][0] for name in sorted(grouped))

@@ -18,6 +18,7 @@ from shared.catalog import MemoryCatalog
 from shared.errors import CatalogUnavailable, Retry
 from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, stored_from_blob
 from shared.pipeline.dirty import dirty_processes
+from shared.pipeline.ledger import ledger_entry
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 
@@ -228,7 +229,8 @@ class _Life:
         catalog that is left alone.
         """
         found, paused_until, _ = dirty_processes(self.storage)
-        return 0 if paused_until else sum(each.due <= self.how.now() for each in found)
+        left = [each for each in found if each.due <= self.how.now()]
+        return 0 if paused_until else sum(each.due != ledger_entry(self.storage, each.process).until for each in left)
 
     def work(self) -> None:
         """Take messages until there are none; what was cut off goes back among the others."""

@@ -23,9 +23,13 @@ def event(
     columns: Mapping[str, Iterable[tuple[str, str]]] | None = None,
     application: str | None = None,
     job: str = "app.adaptive_spark_plan.out",
+    streaming: bool = False,
+    states: Mapping[str, tuple[str, str]] | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> bytes:
     """An event of `run` at `at` (`HH:MM:SS` or with a date before). `application` is the parent's run; without it the
-    run is an application. Data sets are paths; `columns` maps an output column to (path, column) pairs.
+    run is an application. Data sets are paths; `columns` maps an output column to (path, column) pairs, `states` an
+    output to what became of it (DROP, RENAME …) and what it was called before; `properties` are Databricks'.
     """
     time = at if "T" in at else f"{DAY}T{at}"
     lineage = {
@@ -43,14 +47,35 @@ def event(
         "job": {"namespace": "tests", "name": job if application else "app"},
         "inputs": [{"namespace": "file", "name": path} for path in inputs],
         "outputs": [
-            {"namespace": "file", "name": path, "facets": {"columnLineage": lineage} if columns else {}}
+            {
+                "namespace": "file",
+                "name": path,
+                "facets": {
+                    **({"columnLineage": lineage} if columns else {}),
+                    **_state(*(states or {}).get(path, ("", ""))),
+                },
+            }
             for path in outputs
         ],
     }
+    if streaming:
+        job_type = {"jobType": "SQL_JOB", "processingType": "STREAMING", "integration": "SPARK"}
+        body["job"]["facets"] = {"jobType": job_type}
     if application:
         parent = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": "app"}}
         body["run"]["facets"] = {"parent": parent}
+    if properties:
+        body["run"].setdefault("facets", {})["environment-properties"] = {"environment-properties": dict(properties)}
     return json.dumps(body).encode()
+
+
+def _state(state: str, before: str) -> dict[str, Any]:
+    if not state:
+        return {}
+    change: dict[str, Any] = {"lifecycleStateChange": state}
+    if before:
+        change["previousIdentifier"] = {"namespace": "file", "name": before}
+    return {"lifecycleStateChange": change}
 
 
 def write(

@@ -23,6 +23,9 @@ def captured(name: str) -> list[bytes]:
     return (GOLDEN / name / "events.jsonl").read_bytes().splitlines()
 
 
+PATH = "spark.databricks.notebook.path"
+NOTEBOOK = {PATH: "/Users/ada/load"}
+
 HISTORIES: dict[str, list[bytes]] = {
     "a real merge": captured("customer_merge"),
     "a real join": captured("customer_master"),
@@ -71,6 +74,42 @@ HISTORIES: dict[str, list[bytes]] = {
         *write("a", "app1", "10:01", "/a"),
         event("app1", "COMPLETE", "10:04:00"),
         *write("b", "app2", "10:03", "/b"),
+    ],
+    "streams side by side, whose batches enclose writes without a source": [
+        event("batch1", "START", "10:00:00", inputs=["/s1"], application="app", streaming=True),
+        event("batch2", "START", "10:00:01", inputs=["/s2"], application="app", streaming=True),
+        event("m1", "START", "10:00:02", inputs=["/t1"], outputs=["/t1"], application="app"),
+        event("m1", "COMPLETE", "10:00:05", inputs=["/t1"], outputs=["/t1"], application="app"),
+        event("batch1", "COMPLETE", "10:00:06", inputs=["/s1"], application="app", streaming=True),
+        event("m2", "COMPLETE", "10:00:07", inputs=["/t2"], outputs=["/t2"], application="app"),
+        event("batch2", "COMPLETE", "10:00:08", inputs=["/s2"], application="app", streaming=True),
+    ],
+    "a staging table that is dropped": [
+        *write("a", "app", "10:01", "/a", sink="/stage"),
+        *write("b", "app", "10:02", "/stage"),
+        event("drop", "COMPLETE", "10:03:00", outputs=["/stage"], application="app", states={"/stage": ("DROP", "")}),
+        *write("c", "app2", "11:01", "/a", sink="/stage"),
+    ],
+    "a table that is swapped in": [
+        *write("a", "app", "10:01", "/a", sink="/new"),
+        *write("b", "app", "10:02", "/new", sink="/report"),
+        event("drop", "COMPLETE", "10:03:00", outputs=["/now"], application="app", states={"/now": ("DROP", "")}),
+        event("swap", "COMPLETE", "10:04:00", outputs=["/now"], application="app", states={"/now": ("RENAME", "/new")}),
+        *write("c", "app", "10:05", "/b", sink="/now"),
+    ],
+    "a notebook that only some runs tell": [
+        *write("a", "app", "10:01", "/a"),
+        event("b", "START", "10:02:00", application="app", properties=NOTEBOOK),
+        *write("b", "app", "10:02", "/b"),
+        *write("c", "app", "10:03", "/c", sink="/other"),
+        event("app", "COMPLETE", "10:04:00"),
+    ],
+    "two notebooks in one application": [
+        *write("a", "app", "10:01", "/a"),
+        event("b", "START", "10:02:00", application="app", properties=NOTEBOOK),
+        *write("b", "app", "10:02", "/b"),
+        event("c", "START", "10:03:00", application="app", properties={**NOTEBOOK, PATH: "/Users/ada/other"}),
+        *write("c", "app", "10:03", "/c", sink="/other"),
     ],
     "three applications at once": [
         body

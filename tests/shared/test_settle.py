@@ -84,8 +84,8 @@ def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
     storage = Watched(MemoryStorage())
     _, end = post(storage.real, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
-    # the triggering blob, the other blob, state three times, link, contribution, dirty mark
-    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "replace": 2, "upsert": 1}
+    # the triggering blob, the other blob, state three times, link, contribution, dirty mark; what siblings told, twice
+    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert": 1}
 
 
 def test_a_late_event_with_something_new_settles_the_run_anew() -> None:

@@ -1,0 +1,270 @@
+"""What the runs of one application leave for one another, as rows in the application's partition of `runs`.
+
+A run that tells something writes it down first and then looks for those whom it concerns; a run whom it may concern
+writes its own rows first and then looks for what was told. One of the two always sees the other, in any order.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import msgspec
+
+from shared.errors import Contended
+from shared.model import Span
+from shared.openlineage import MergedRun
+from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, digest_of, links_of, process_key, stamp, written_by
+from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_cell
+from shared.storage import Row, Storage, Value
+from shared.translation import (
+    Around,
+    Batch,
+    Fate,
+    Fates,
+    Told,
+    batch_of,
+    enclosing,
+    fates_in,
+    names_no_source,
+    present_name,
+    told_by,
+)
+
+_TOLD = "application"
+_BATCH, _ALONE, _FATE = "batch|", "alone|", "fate|"
+_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What is known of an application as a whole.
+
+    `told`: what its runs have told; `heard`: how much of that all runs it concerns have been settled with; `fates`:
+    whether it dropped, renamed or emptied any data set; `streams`: whether it left any batch.
+    """
+
+    run: str
+    told: Told = field(default_factory=Told)
+    heard: Told = field(default_factory=Told)
+    fates: bool = False
+    streams: bool = False
+    etag: str = ""
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `runs`."""
+        cell = packed_cell(storage, "told", (self.told, self.heard))
+        values: dict[str, Value] = {"fates": self.fates, "streams": self.streams, **cell}
+        return Row(partition=self.run, key=_TOLD, etag=self.etag, values=values)
+
+
+_decode_told = msgspec.json.Decoder(tuple[Told, Told]).decode
+
+
+def application(storage: Storage, run: str) -> Application:
+    """What is known of this application: a point read."""
+    found = storage.read(RUNS, run, _TOLD)
+    if found is None:
+        return Application(run=run)
+    told, heard = _decode_told(unpacked_cell(storage, "told", found))
+    return Application(
+        run=run,
+        told=told,
+        heard=heard,
+        fates=bool(found.values["fates"]),
+        streams=bool(found.values["streams"]),
+        etag=found.etag,
+    )
+
+
+def tell(storage: Storage, run: str, told: Told, *, fates: bool = False, streams: bool = False) -> Application:
+    """Add to what is known of an application; writes only what is new. Returns what is known then."""
+    for _ in range(_TRIES):
+        known = application(storage, run)
+        wanted = replace(known, told=known.told | told, fates=known.fates or fates, streams=known.streams or streams)
+        if wanted == known:
+            return known
+        etag = storage.replace(RUNS, wanted.row(storage)) if known.etag else storage.insert(RUNS, wanted.row(storage))
+        if etag:
+            return replace(wanted, etag=etag)
+    raise Contended(f"What is known of the application {run} kept changing", after=2)
+
+
+def note_heard(storage: Storage, known: Application) -> None:
+    """All runs that `known.told` concerns have been settled with it. Unless more was told meanwhile: then whoever told
+    it goes on.
+    """
+    storage.replace(RUNS, replace(known, heard=known.told).row(storage))
+
+
+def note_batch(storage: Storage, application_run: str, batch: Batch, before: Span | None) -> None:
+    """Leave a stream's batch for what was written inside of it; `before` is when it was thought to have run."""
+    storage.upsert(
+        RUNS,
+        Row(
+            partition=application_run,
+            key=_batch_key(batch.seen, batch.run_id),
+            values=packed_cell(storage, "batch", batch),
+        ),
+    )
+    if before and before.last != batch.seen.last:
+        storage.delete(RUNS, application_run, _batch_key(before, batch.run_id))
+
+
+def _batch_key(seen: Span, run_id: str) -> str:
+    return f"{_BATCH}{stamp(seen.last)}|{run_id}"
+
+
+_decode_batch = msgspec.json.Decoder(Batch).decode
+_MOMENT = timedelta(microseconds=1)
+
+
+def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
+    """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
+    rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
+    return (_decode_batch(unpacked_cell(storage, "batch", row)) for row in rows)
+
+
+def note_alone(storage: Storage, run: MergedRun) -> None:
+    """Leave word that this run writes and names no source: a batch around it may tell."""
+    storage.insert(RUNS, Row(partition=run.application_run, key=f"{_ALONE}{stamp(run.last)}|{run.run_id}"))
+
+
+def alone_within(storage: Storage, application_run: str, span: Span) -> list[str]:
+    """The runs of the application that ended within this time and name no source."""
+    rows = storage.partition(
+        RUNS,
+        application_run,
+        since=f"{_ALONE}{stamp(span.first)}",
+        before=f"{_ALONE}{stamp(span.last + _MOMENT)}",
+    )
+    return sorted({row.key.rpartition("|")[2] for row in rows})
+
+
+_decode_fate = msgspec.json.Decoder(Fate).decode
+
+
+def note_fate(storage: Storage, application_run: str, fate: Fate) -> None:
+    """Leave word of what became of a data set; of each kind the latest stays."""
+    key = f"{_FATE}{digest_of(fate.qualified_name.encode())}|{fate.state}"
+    fresh = Row(partition=application_run, key=key, values=packed_cell(storage, "fate", fate))
+    for _ in range(_TRIES):
+        if storage.insert(RUNS, fresh):
+            return
+        found = storage.read(RUNS, application_run, key)
+        known = _decode_fate(unpacked_cell(storage, "fate", found)) if found else None
+        if known and (known.at, known.after) >= (fate.at, fate.after):
+            return
+        if found and storage.replace(RUNS, replace(fresh, etag=found.etag)):
+            return
+    raise Contended(f"What became of the data sets of the application {application_run} kept changing", after=2)
+
+
+def fates_of(storage: Storage, application_run: str) -> Fates:
+    """What became of the application's data sets."""
+    rows = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
+    return Fates.of(_decode_fate(unpacked_cell(storage, "fate", row)) for row in rows)
+
+
+def listen(storage: Storage, run: MergedRun) -> Around:
+    """What the other runs of its application, and this one, have told so far of what concerns this run."""
+    if names_no_source(run):
+        note_alone(storage, run)
+    return around(storage, run, application(storage, run.application_run))
+
+
+def around(storage: Storage, run: MergedRun, known: Application) -> Around:
+    """What concerns this run of what is `known` of its application."""
+    streams = known.streams and names_no_source(run)
+    batch = _first_around(batches_after(storage, run), run) if streams else None
+    return Around(told=known.told | told_by(run), batch=batch)
+
+
+def _first_around(batches: Iterable[Batch], run: MergedRun) -> Batch | None:
+    """As `enclosing`, of batches in the order of their ends: the first that fits, with those that ended with it."""
+    found: list[Batch] = []
+    for batch in batches:
+        if found and batch.seen.last > found[0].seen.last:
+            break
+        if enclosing((batch,), run):
+            found.append(batch)
+    return enclosing(found, run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What came of telling: what is `known` of the application then; the runs `inside` of this one, if it is a batch,
+    which are to be settled anew; and whether this run brought any data set its `fate`.
+    """
+
+    known: Application
+    inside: tuple[str, ...] = ()
+    fate: bool = False
+
+
+def leave_word(storage: Storage, run: MergedRun, heard: Around, before: Span | None) -> Word:
+    """Leave what this run tells the others of its application, having heard what they tell; `before` is when it was
+    thought to have run.
+    """
+    batch, fates = batch_of(run, heard), fates_in(run, heard)
+    known = tell(storage, run.application_run, told_by(run), fates=bool(fates), streams=batch is not None)
+    for fate in fates:
+        note_fate(storage, run.application_run, fate)
+    if batch is None:
+        return Word(known=known, fate=bool(fates))
+    note_batch(storage, run.application_run, batch, before)
+    alone = alone_within(storage, run.application_run, batch.seen)
+    return Word(known=known, inside=tuple(each for each in alone if each != run.run_id), fate=bool(fates))
+
+
+def speakers(storage: Storage, application_run: str) -> set[str]:
+    """The runs behind all contributions of an application."""
+    found: set[str] = set()
+    for process in written_by(storage, application_run):
+        for _, record in contributions_of(storage, process, application_run):
+            found |= {run for run, word in record.supporters.items() if not word.withdrawn}
+    return found
+
+
+def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
+    """What one application run says of a process: the rows, and the records whose contents are not read yet."""
+    rows = storage.partition(CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{FATED}")
+    return ((row, ContributionRecord.without_content(row)) for row in rows)
+
+
+FATED = "~fates"
+"""Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
+renamed or emptied, so what it says of this process counts only together with what it says of others.
+"""
+
+
+def note_fated(storage: Storage, run: MergedRun, processes: Iterable[str], *, fate: bool) -> set[str]:
+    """Have what an application wrote know that some of its data sets are not what they were.
+
+    `processes` are those that this run spoke of; `fate` tells whether it brought any itself. A process whose sink was
+    renamed is linked to the application under its present name. Returns the processes whose meaning may have changed:
+    all of the application's, when this run brought a fate or wrote what has one.
+    """
+    fates = fates_of(storage, run.application_run)
+    links: dict[str, tuple[str, str]] = {}
+    todo = [
+        (row.key.removeprefix(LINK), str(row.values["name"]), str(row.values["sink"]))
+        for row in links_of(storage, run.application_run)
+    ]
+    while todo:
+        key, name, sink = todo.pop()
+        if key in links:
+            continue
+        links[key] = (name, sink)
+        move = fates.renamed.get(sink)
+        if move and move.asset:
+            after = present_name(name, move)
+            values: dict[str, Value] = {"name": after, "sink": move.asset.qualified_name}
+            storage.insert(RUNS, Row(partition=run.application_run, key=f"{LINK}{process_key(after)}", values=values))
+            todo.append((process_key(after), after, move.asset.qualified_name))
+    own = set(processes)
+    wrote = {links[process][1] for process in own if process in links}
+    touched = fate or any(sink in known for sink in wrote for known in (fates.dropped, fates.emptied, fates.renamed))
+    concerned = set(links) if touched else own
+    for process in sorted(concerned):
+        storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{run.application_run}|{FATED}"))
+    return concerned
