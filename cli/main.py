@@ -2,7 +2,7 @@
 
 import typer
 
-from cli import demo, send, show, status, translate, world
+from cli import demo, explain, send, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -17,6 +17,7 @@ app.command()(send.send)
 app.command()(status.status)
 app.command()(show.show)
 app.command()(translate.translate)
+app.command("explain")(explain.explain_command)
 
 
 def main() -> None:

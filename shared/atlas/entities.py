@@ -45,7 +45,11 @@ class ProcessEntity:
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
 
-_REQUIRED: dict[str, str] = {"fs_path": "path"}
+_REQUIRED: dict[str, str] = {
+    "fs_path": "path",
+    "hdfs_path": "path",
+    "azure_cosmosdb_sqlapi_collection": "resourceLink",
+}
 """Attributes that a type demands beside its name: attribute by type, filled with the qualified name."""
 
 
@@ -57,6 +61,8 @@ def asset_entity(asset: Asset) -> AssetEntity:
     }
     if asset.type in _REQUIRED:
         attributes[_REQUIRED[asset.type]] = asset.qualified_name
+    if asset.type == "kafka_topic":
+        attributes["uri"], _, attributes["topic"] = asset.qualified_name.rpartition("/")
     return AssetEntity(type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()))
 
 

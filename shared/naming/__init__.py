@@ -1,18 +1,31 @@
 """OpenLineage data set -> (type, qualified name). Pure."""
 
-from shared.naming.canonical import Identity, canonical, is_noise
-from shared.naming.names import RULES, Naming, name_dataset
+from shared.naming.canonical import canonical
+from shared.naming.explaining import Explanation, explain
+from shared.naming.extension import parse_names
+from shared.naming.identity import NOWHERE, Identity, Where
+from shared.naming.names import BUILT_IN, RULES, Names, Naming, name_dataset
+from shared.naming.noise import is_noise
 from shared.naming.rules import Named, Rule, bounded, rule
+from shared.naming.stores.kafka import split_names
 
 __all__ = [
+    "BUILT_IN",
+    "NOWHERE",
     "RULES",
+    "Explanation",
     "Identity",
     "Named",
+    "Names",
     "Naming",
     "Rule",
+    "Where",
     "bounded",
     "canonical",
+    "explain",
     "is_noise",
     "name_dataset",
+    "parse_names",
     "rule",
+    "split_names",
 ]

@@ -1,62 +1,104 @@
 """One spelling for each data set: what listeners, versions and users write differently, folded.
 
-Schemes and authorities in lower case (`abfs` and `abfss`, `wasb` and `wasbs` are one), no slashes at the ends or
-doubled, no trailing partition directories or part files: listeners before 1.39 name every partition or file, newer
-ones the folder (OpenLineage's Spark integration, dataset naming).
+Each family of stores says how (`stores/`); here the family is found by the namespace's scheme, and what a run mounted
+is followed to its source. Both work on text alone, so what was folded lately is remembered.
 """
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 
-_SCHEMES = {"abfs": "abfss", "wasb": "wasbs", "s3a": "s3", "s3n": "s3"}
-_LOCAL = re.compile(r"(file|dbfs):/*", re.IGNORECASE)
-_PARTITION = re.compile(r"[^/=]+=[^/]*")
-_PART_FILE = re.compile(r"part-\d{4,}[-.].*|part-\d{4,}")
-_NOISE = re.compile(
-    r"(?:^|/)(?:_delta_log|_temporary|_spark_metadata|_checkpoints?|_committed_\w+|_started_\w+|_SUCCESS|\.hoodie)(?:/|$)"
-)
+from shared.naming.folding import authority_folded
+from shared.naming.identity import NOWHERE, Identity, Where
+from shared.naming.store import Store
+from shared.naming.stores import STORES
+
+_REMEMBERED = 16_384
+_SHORT = 2_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_BY_SCHEME: dict[str, tuple[Store, ...]] = {}
+for _store in STORES:
+    for _scheme in _store.schemes:
+        _BY_SCHEME[_scheme] = (*_BY_SCHEME.get(_scheme, ()), _store)
+
+_DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Identity:
-    """A data set's canonical OpenLineage identity: its folded physical location."""
+def canonical(namespace: str, name: str, where: Where = NOWHERE) -> Identity:
+    """The folded form of an OpenLineage namespace and name; `where` is what the run tells of its place."""
+    if where is not NOWHERE and (mounted := followed(namespace, name, where)):
+        namespace, name = mounted
+    if len(namespace) + len(name) > _SHORT:
+        return _folded(namespace, name)
+    return _remembered(namespace, name)
 
-    namespace: str
-    name: str
+
+def store_of(namespace: str) -> tuple[Store | None, str]:
+    """The family of a namespace (None when no family knows its scheme), and what follows the scheme."""
+    return _known_store(namespace) if len(namespace) <= _SHORT else _store_of(namespace)
 
 
-def canonical(namespace: str, name: str) -> Identity:
-    """The folded form of an OpenLineage namespace and name."""
-    folded = _folded(namespace)
-    if not is_path(folded):
+def _store_of(namespace: str) -> tuple[Store | None, str]:
+    scheme, rest = _split(namespace)
+    lowered = rest.lower()
+    for store in _BY_SCHEME.get(scheme, ()):
+        if store.authority is None or store.authority.fullmatch(lowered):
+            return store, rest
+    return None, rest
+
+
+_known_store = lru_cache(maxsize=_REMEMBERED)(_store_of)
+
+
+def has_paths(namespace: str) -> bool:
+    """Whether names in this namespace are paths of files."""
+    store, _ = store_of(namespace)
+    return store is not None and store.has_paths
+
+
+def _folded(namespace: str, name: str) -> Identity:
+    store, rest = store_of(namespace)
+    if store is None:
+        scheme, separator, authority = namespace.partition("://")
+        folded = f"{scheme.lower()}://{authority_folded(authority)}" if separator else namespace
         return Identity(namespace=folded, name=name.strip("/"))
-    parts = [part for part in name.split("/") if part]
-    while len(parts) > 1 and (_PARTITION.fullmatch(parts[-1]) or _PART_FILE.fullmatch(parts[-1])):
-        parts.pop()
-    lead = "" if "://" in folded else "/"
-    return Identity(namespace=folded, name=lead + "/".join(parts))
+    rest, name = store.fold(rest, name)
+    return Identity(namespace=f"{store.schemes[0]}://{rest}" if rest else store.schemes[0], name=name)
 
 
-def _folded(namespace: str) -> str:
-    """Scheme and authority in lower case; a path or a database behind the authority keeps its case."""
+_remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
+
+
+def _split(namespace: str) -> tuple[str, str]:
+    """Scheme, in lower case, and what follows it: nothing for `file`, `file:` and `file:///`."""
     scheme, separator, rest = namespace.partition("://")
-    if local := _LOCAL.fullmatch(namespace):
-        return local[1].lower()
-    if not separator:
-        return namespace
-    scheme = scheme.lower()
-    authority, slash, behind = rest.rstrip("/").partition("/")
-    return f"{_SCHEMES.get(scheme, scheme)}://{authority.lower()}{slash}{behind}"
+    if separator and rest.strip("/"):
+        return scheme.lower(), rest
+    if driver := _DRIVER.fullmatch(namespace):
+        return driver[1].lower(), driver[2]
+    return namespace.rstrip("/").removesuffix(":").lower(), ""
 
 
-_PATH_SCHEMES = ("abfss://", "wasbs://", "adl://", "hdfs://", "s3://", "gs://", "file://", "dbfs://")
-
-
-def is_path(namespace: str) -> bool:
-    """Whether names in this (folded) namespace are paths of files."""
-    return namespace in {"file", "dbfs"} or namespace.startswith(_PATH_SCHEMES)
-
-
-def is_noise(identity: Identity) -> bool:
-    """Whether this is a writer's own bookkeeping, never a data set of a user: logs, checkpoints, markers."""
-    return is_path(identity.namespace) and bool(_NOISE.search(identity.name))
+def followed(namespace: str, name: str, where: Where) -> tuple[str, str] | None:
+    """Where a path of Databricks' file system really leads: the source of the longest mount point that holds it, or
+    `dbfs` for the same file seen as the driver's `/dbfs/…`. None for all other names.
+    """
+    if namespace[:4].lower() not in {"dbfs", "file"}:
+        return None
+    scheme, rest = _split(namespace)
+    if scheme not in {"dbfs", "file"} or rest:
+        return None
+    path = "/" + "/".join(part for part in name.split("/") if part)
+    seen_as_local = scheme == "file" and path.startswith("/dbfs/")
+    if seen_as_local:
+        path = path.removeprefix("/dbfs")
+    best, source = "", ""
+    for point, leads_to in where.mounts:
+        held = "/" + point.strip("/")
+        if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
+            best, source = held, leads_to
+    scheme, separator, behind = source.partition("://")
+    if separator and len(best) > 1:
+        authority, _, folder = behind.partition("/")
+        return f"{scheme}://{authority}", folder.rstrip("/") + path[len(best) :]
+    return ("dbfs", path) if seen_as_local else None

@@ -1,19 +1,23 @@
-"""OpenLineage data set -> (type, qualified name): the table of all rules, and the way through it."""
+"""OpenLineage data set -> (type, qualified name): the rules in use, and the way through them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
 
-from shared.naming.canonical import Identity, canonical
+from shared.naming.canonical import canonical, store_of
+from shared.naming.identity import NOWHERE, Identity, Where
 from shared.naming.rules import Named, Rule, unknown_store
-from shared.naming.stores import azure_storage, local_files, onelake, tables
+from shared.naming.stores import STORES
 
-RULES: tuple[Rule, ...] = (
-    *onelake.RULES,
-    *azure_storage.RULES,
-    *local_files.RULES,
-    *tables.RULES,
-)
-"""In order: the first rule that matches names the data set."""
+RULES: tuple[Rule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
+"""All of ours. For a data set those of its store are asked, in order: the first that matches names it."""
+
+LONGEST_FOR_USERS = 1_000
+"""Characters of a name that is matched with patterns of a user, who may not think of what a sender can send."""
+
+_REMEMBERED = 16_384
+_SHORT = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +28,87 @@ class Naming:
     others: tuple[Named, ...] = ()
 
 
-def name_dataset(identity: Identity, symlinks: Iterable[tuple[str, str]] = ()) -> Naming:
-    """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
+class Rank(IntEnum):
+    """Whose name comes first: see `Names.name`."""
 
-    The physical location comes first: the same data read by path and by table name must be one asset. A table's name
-    comes first only where the location says nothing. What no rule knows is a plain `DataSet`: never a lost process.
+    USERS = 0
+    DECIDES = 1
+    HELPS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What one rule says of one spelling of a data set."""
+
+    rank: Rank
+    rule: Rule
+    identity: Identity
+    names: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Names:
+    """The rules in use: those of the user, asked before ours, and the ids of what has a name elsewhere.
+
+    `ids` are found by kind and names in lower case: `("workspace", NAME)` (of Fabric, or a Databricks workspace's host,
+    which gives its metastore) and `("lakehouse", WORKSPACE, NAME)`.
     """
-    physical = _first_match(identity, RULES)
-    linked = [_first_match(canonical(*link), tables.RULES) for link in symlinks]
-    found = list(dict.fromkeys(named for named in (physical, *linked) if named))
-    best = found[0] if found else unknown_store(identity)
-    return Naming(best=best, others=tuple(found[1:]))
+
+    rules: tuple[Rule, ...] = ()
+    ids: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def name(self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
+        """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
+
+        The one rule of what comes first: a user's rules; then what a scan is known to find (`Rule.decides`); then the
+        rest. Among equals the location comes before a table's name: the same data read by path and by table must be one
+        asset. So ADLS, Blob, OneLake and a driver's own files are named by location, with the table's name as a further
+        one; HDFS, S3, Google's storage and DBFS, where no scan is known to name paths, by their table where one is
+        known. What no rule knows is a plain `DataSet`: never a lost process.
+        """
+        links = tuple(symlinks)
+        length = len(identity.namespace) + len(identity.name)
+        for namespace, name in links:
+            length += len(namespace) + len(name)
+        if length <= _SHORT:
+            return _remembered(self, identity, links, where.host)
+        return _named(self, identity, links, where.host)
+
+    def matches(self, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> list[Match]:
+        """What the rules say of the data set and of each symlink, in the order in which they count."""
+        found = [self._match(identity, workspace, tables_only=False)]
+        found += [self._match(canonical(*link), workspace, tables_only=True) for link in symlinks]
+        return sorted((match for match in found if match), key=lambda match: match.rank)
+
+    def _match(self, identity: Identity, workspace: str, *, tables_only: bool) -> Match | None:
+        if self.rules and max(len(identity.namespace), len(identity.name)) <= LONGEST_FOR_USERS:
+            for rule in self.rules:
+                if names := rule.apply(identity, workspace, self.ids):
+                    return Match(rank=Rank.USERS, rule=rule, identity=identity, names=names)
+        store, _ = store_of(identity.namespace)
+        if store is None or (tables_only and not store.has_tables):
+            return None
+        for rule in store.rules:
+            if names := rule.apply(identity, workspace, self.ids):
+                rank = Rank.DECIDES if rule.decides else Rank.HELPS
+                return Match(rank=rank, rule=rule, identity=identity, names=names)
+        return None
 
 
-def _first_match(identity: Identity, rules: Iterable[Rule]) -> Named | None:
-    return next((named for rule in rules if (named := rule.apply(identity))), None)
+def _named(names: Names, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> Naming:
+    matches = names.matches(identity, symlinks, workspace)
+    if not matches:
+        return Naming(best=unknown_store(identity))
+    best, *others = dict.fromkeys([match.names[0] for match in matches] + [n for m in matches for n in m.names[1:]])
+    return Naming(best=best, others=tuple(others))
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_named)
+
+BUILT_IN = Names()
+"""Our rules alone."""
+
+
+def name_dataset(identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
+    """As `Names.name`, by our rules alone."""
+    return BUILT_IN.name(identity, symlinks, where)

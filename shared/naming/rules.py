@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from shared.naming.canonical import Identity
+from shared.naming.identity import Identity
 
 _LONGEST = 2000
 """Characters. Locations that a store allows are shorter; an Atlas slows down with the square of a name's length."""
@@ -22,55 +22,124 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Also:
+    """Another name under which a scan may have found what a rule names; an empty `to` is the rule's own."""
+
+    type: str
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """`namespace` and `path` must match the whole of a data set's namespace and name; `name_it` makes the qualified
-    name of their groups.
+    """`namespace` and `path` must match the whole of a data set's namespace and name; `to` makes the qualified name of
+    their groups.
+
+    - `decides` is False where no scan is known to name the store so: then a table's name, if there is one, comes first.
+    - `also` are other names of the same data set, best first.
+    - `defaults` stand in for groups that are empty.
+    - `ids` are groups that have an id in the catalog, in order: a group, and the groups by which its id is looked up.
+    - `needs_workspace`: its name holds the Databricks workspace of the run, which must be known.
+    - `clean` is applied to each group of the name.
+    - `because` says where the form of the name comes from.
     """
 
     name: str
     type: str
     namespace: re.Pattern[str]
     path: re.Pattern[str]
-    name_it: Callable[[Mapping[str, str]], str]
+    to: str
+    because: str = ""
+    decides: bool = True
+    also: tuple[Also, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    ids: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    needs_workspace: bool = False
+    clean: Callable[[str], str] | None = field(default=None, repr=False)
 
-    def apply(self, identity: Identity) -> Named | None:
-        """The catalog's name, or None when this rule is not for it."""
+    def groups(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> dict[str, str] | None:
+        """What the patterns found in the data set, or None when this rule is not for it."""
         place = self.namespace.fullmatch(identity.namespace)
         path = self.path.fullmatch(identity.name) if place else None
-        if not place or not path:
+        if not place or not path or (not workspace and self.needs_workspace):
             return None
-        qualified_name = self.name_it(place.groupdict() | path.groupdict())
-        return Named(type=self.type, qualified_name=bounded(qualified_name, _LONGEST), rule=self.name)
+        parts = path.groupdict("")
+        if self.clean:
+            parts = {key: self.clean(value) for key, value in parts.items()}
+        found = {"workspace": workspace, **place.groupdict(""), **parts}
+        for group, default in self.defaults:
+            found[group] = found[group] or default
+        if ids:
+            for group, by in self.ids:
+                found[group] = ids.get((group, *(found[each].casefold() for each in by)), found[group])
+        return found
+
+    def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[Named, ...]:
+        """The catalog's names, best first; none when this rule is not for it."""
+        groups = self.groups(identity, workspace, ids)
+        if groups is None:
+            return ()
+        best = self._named(self.type, self.to, groups)
+        return (best, *(self._named(other.type, other.to or self.to, groups) for other in self.also))
+
+    def _named(self, kind: str, to: str, groups: Mapping[str, str]) -> Named:
+        return Named(type=kind, qualified_name=bounded(to.format_map(groups), _LONGEST), rule=self.name)
 
 
-def rule(name: str, *, type: str, namespace: str, path: str, to: str) -> Rule:  # noqa: A002 - the field's word
+def rule(
+    name: str,
+    *,
+    type: str,  # noqa: A002 - the field's word
+    namespace: str,
+    path: str,
+    to: str,
+    because: str = "",
+    decides: bool = True,
+    also: tuple[Also, ...] = (),
+    defaults: tuple[tuple[str, str], ...] = (),
+    ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    clean: Callable[[str], str] | None = None,
+) -> Rule:
     """A rule from two patterns with named groups and a template that uses them."""
+    place, inside = re.compile(namespace, re.DOTALL), re.compile(path, re.DOTALL)
     return Rule(
         name=name,
         type=type,
-        namespace=re.compile(namespace, re.DOTALL),
-        path=re.compile(path, re.DOTALL),
-        name_it=to.format_map,
+        namespace=place,
+        path=inside,
+        to=to,
+        needs_workspace="{workspace}" in to and "workspace" not in {*place.groupindex, *inside.groupindex},
+        because=because,
+        decides=decides,
+        also=also,
+        defaults=defaults,
+        ids=ids,
+        clean=clean,
     )
+
+
+GENERIC = "DataSet"
+"""The type of what no scan is known to find."""
+
+UNKNOWN_STORE = "unknown-store"
 
 
 def unknown_store(identity: Identity) -> Named:
     """What no rule knows is a plain data set: never a lost process."""
     qualified_name = f"{identity.namespace}/{identity.name.lstrip('/')}"
-    return Named(type="DataSet", qualified_name=bounded(qualified_name, _LONGEST), rule="unknown-store")
+    return Named(type=GENERIC, qualified_name=bounded(qualified_name, _LONGEST), rule=UNKNOWN_STORE)
 
 
 def printable(name: str) -> str:
     """The name without control characters, which no catalog shows: they are percent-encoded, all else stays."""
     if name.isprintable():
         return name
-    return "".join(c if c.isprintable() else quote(c) for c in name)
+    return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in name)
 
 
 def bounded(name: str, longest: int) -> str:
     """The printable name; what is longer than `longest` is cut, with a digest of the whole at its end."""
-    name = printable(name)
-    if len(name) <= longest:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-    return f"{name[: longest - 33]}~{digest}"
+    shown = printable(name[: longest + 1])
+    if len(shown) <= longest:
+        return shown
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:32]
+    return f"{shown[: longest - 33]}~{digest}"

@@ -1,1 +1,51 @@
-"""One small file for each family of stores; a store is one entry in its table."""
+"""One small file for each family of stores; a store is one entry in its table, and in this one."""
+
+from shared.naming.store import Store
+from shared.naming.stores import (
+    adl,
+    aws_s3,
+    azure_storage,
+    bigquery,
+    cosmos,
+    dbfs,
+    gcs,
+    hdfs,
+    hive,
+    iceberg,
+    kafka,
+    kusto,
+    local_files,
+    mysql,
+    onelake,
+    oracle,
+    other_files,
+    postgres,
+    snowflake,
+    sql_server,
+    unity_catalog,
+)
+
+STORES: tuple[Store, ...] = (
+    *onelake.STORES,
+    *azure_storage.STORES,
+    *adl.STORES,
+    *local_files.STORES,
+    *dbfs.STORES,
+    *hdfs.STORES,
+    *aws_s3.STORES,
+    *gcs.STORES,
+    *other_files.STORES,
+    *sql_server.STORES,
+    *postgres.STORES,
+    *mysql.STORES,
+    *oracle.STORES,
+    *snowflake.STORES,
+    *bigquery.STORES,
+    *cosmos.STORES,
+    *kusto.STORES,
+    *kafka.STORES,
+    *hive.STORES,
+    *unity_catalog.STORES,
+    *iceberg.STORES,
+)
+"""All families. Of several with one scheme, the first whose authority fits is taken."""

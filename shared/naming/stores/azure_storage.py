@@ -1,37 +1,84 @@
-"""Azure Data Lake Storage Gen2 and Blob Storage, as Purview's scans name them."""
+"""Azure Data Lake Storage Gen2 and Blob Storage, in all clouds, as Purview's scans name them.
 
-from shared.naming.rules import Rule, rule
+`abfss` and `wasbs` to the same account stay two data sets: which of them a scan has found depends on how the account is
+registered, so each is the other's further name.
+"""
 
-_DATA_LAKE = r"abfss://(?P<container>[^@/]+)@(?P<account>[^./]+)\.(?:dfs|blob)\.core\.windows\.net"
-_BLOB = r"wasbs://(?P<container>[^@/]+)@(?P<account>[^./]+)\.blob\.core\.windows\.net"
+import re
 
-RULES: tuple[Rule, ...] = (
+from shared.naming.folding import path_folded
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store, as_path
+
+_CLOUDS = r"(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de)|storage\.azure\.net)"
+_DATA_LAKE = rf"abfss://(?P<container>[^@/]+)@(?P<account>[^./]+(?:\.z\d+)?)\.dfs\.(?P<cloud>{_CLOUDS})"
+_BLOB = rf"wasbs://(?P<container>[^@/]+)@(?P<account>[^./]+(?:\.z\d+)?)\.blob\.(?P<cloud>{_CLOUDS})"
+_LAKE_NAME = "https://{account}.dfs.{cloud}/{container}"
+_BLOB_NAME = "https://{account}.blob.{cloud}/{container}"
+_AS_BLOB = re.compile(rf"([^@/]+@[^./]+(?:\.z\d+)?)\.blob\.({_CLOUDS})")
+
+PATH_RULES: tuple[Rule, ...] = (
     rule(
         "adls-filesystem",
         type="azure_datalake_gen2_filesystem",
         namespace=_DATA_LAKE,
         path="",
-        to="https://{account}.dfs.core.windows.net/{container}",
+        to=_LAKE_NAME,
+        because="Purview's scan of ADLS Gen2 names file systems so",
+        also=(Also(type="azure_blob_container", to=_BLOB_NAME),),
     ),
     rule(
         "adls-path",
         type="azure_datalake_gen2_path",
         namespace=_DATA_LAKE,
         path="(?P<path>.+)",
-        to="https://{account}.dfs.core.windows.net/{container}/{path}",
+        to=_LAKE_NAME + "/{path}",
+        because="Purview's scan of ADLS Gen2 names files and folders so",
+        also=(
+            Also(type="azure_datalake_gen2_resource_set", to=_LAKE_NAME + "/{path}/{{SparkPartitions}}"),
+            Also(type="azure_blob_path", to=_BLOB_NAME + "/{path}"),
+        ),
     ),
+)
+
+BLOB_RULES: tuple[Rule, ...] = (
     rule(
         "blob-container",
         type="azure_blob_container",
         namespace=_BLOB,
         path="",
-        to="https://{account}.blob.core.windows.net/{container}",
+        to=_BLOB_NAME,
+        because="Purview's scan of Blob Storage names containers so",
+        also=(Also(type="azure_datalake_gen2_filesystem", to=_LAKE_NAME),),
     ),
     rule(
         "blob-path",
         type="azure_blob_path",
         namespace=_BLOB,
         path="(?P<path>.+)",
-        to="https://{account}.blob.core.windows.net/{container}/{path}",
+        to=_BLOB_NAME + "/{path}",
+        because="Purview's scan of Blob Storage names files and folders so",
+        also=(
+            Also(type="azure_blob_resource_set", to=_BLOB_NAME + "/{path}/{{SparkPartitions}}"),
+            Also(type="azure_datalake_gen2_path", to=_LAKE_NAME + "/{path}"),
+        ),
     ),
+)
+
+
+def _lake(rest: str, name: str) -> tuple[str, str]:
+    """An account's blob host is the same lake under `abfss`."""
+    return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
+
+
+STORES: tuple[Store, ...] = (
+    Store(
+        schemes=("abfss", "abfs"),
+        authority=re.compile(rf"[^@/]+@[^./]+(?:\.z\d+)?\.(?:dfs|blob)\.{_CLOUDS}/?"),
+        fold=_lake,
+        rules=PATH_RULES,
+        has_paths=True,
+    ),
+    Store(schemes=("abfss", "abfs"), fold=as_path, has_paths=True),  # behind a host that is none of Azure's
+    Store(schemes=("wasbs", "wasb"), fold=as_path, rules=BLOB_RULES, has_paths=True),
 )

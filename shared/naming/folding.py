@@ -1,0 +1,136 @@
+"""How spellings of one name are folded: authorities, paths, and the parts of a table's name."""
+
+import re
+
+_PART_FILE = re.compile(r"part-(?:[rm]-)?\d{4,}(?:[-.].*)?", re.DOTALL)
+_TIME = re.compile(r"[0-9\s:.TZ-]+", re.ASCII)
+_DATES = (
+    re.compile(r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"),
+    re.compile(r"(?P<d>[0-9]{2})\.(?P<m>[0-9]{2})\.(?P<y>[0-9]{4})"),
+    re.compile(r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
+)
+_MONTH = re.compile(r"(?P<y>[0-9]{4})-?(?P<m>[0-9]{2})")
+_MONTH_OF_FOLDERS = re.compile(r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})")
+_DAY_OF_FOLDERS = _DATES[2]
+_LAST_MONTH, _LAST_DAY = 12, 31
+
+
+def authority_folded(rest: str) -> str:
+    """What follows a scheme, with its authority in lower case; a path or a database behind it keeps its case."""
+    authority, slash, behind = rest.rstrip("/").partition("/")
+    return f"{authority.lower()}{slash}{behind}"
+
+
+def path_folded(name: str) -> str:
+    """A path without slashes at its ends or doubled, and without what only names a part of a table: partition
+    directories and part files. Something always remains.
+
+    Trimmed is what listeners since 1.39 trim, so that an older listener's names give the same: `k=v`, a date or a time
+    with a date (`2024-05-01`, `01.05.2024`, `20240501T120000Z`), a month (`202405`, `2024-05`), `yyyy/MM/dd` and
+    `yyyy/MM`, as often as one stands at the end (OpenLineage's Java client, `dataset.partition.trimmer`; seen by
+    running it). Part files are Spark's and Hadoop's: old listeners name them where new ones name the folder.
+    """
+    parts = [part for part in name.split("/") if part]
+    while trimmed := _trimmed(parts):
+        del parts[-trimmed:]
+    return "/".join(parts)
+
+
+def _trimmed(parts: list[str]) -> int:
+    """How many of the last parts do not name a table; never all."""
+    others = len(parts) - 1
+    if others < 1:
+        return 0
+    last = parts[-1]
+    if last.count("=") == 1 or _PART_FILE.fullmatch(last) or _is_time(last) or _is_date(_MONTH, last):
+        return 1
+    if not last.isdigit():
+        return 0
+    if others > 1 and _is_date(_MONTH_OF_FOLDERS, "".join(parts[-2:])):
+        return 2
+    if others > 2 and _is_date(_DAY_OF_FOLDERS, "".join(parts[-3:])):  # noqa: PLR2004 - year, month and day
+        return 3
+    return 0
+
+
+def _is_time(part: str) -> bool:
+    """Whether it is a date with nothing but numbers, points, blanks and the letters of a time around it."""
+    if not _TIME.fullmatch(part) or part.count("T") > 1 or part.count("Z") > 1:
+        return False
+    return any(_exists(found) for date in _DATES for found in date.finditer(part))
+
+
+def _is_date(pattern: re.Pattern[str], text: str) -> bool:
+    found = pattern.fullmatch(text)
+    return bool(found and _exists(found))
+
+
+def _exists(found: re.Match[str]) -> bool:
+    """As the listener's parser sees it: every month may have 31 days."""
+    day = found.groupdict().get("d", "01")
+    return int(found["y"]) > 0 and 0 < int(found["m"]) <= _LAST_MONTH and 0 < int(day) <= _LAST_DAY
+
+
+# --- tables
+
+_TOKEN = re.compile(r"\[(?:[^\]]|\]\])*\]|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[^.\[\"`]*", re.DOTALL)
+_QUALIFIED = re.compile(rf"(?:{_TOKEN.pattern})(?:\.(?:{_TOKEN.pattern}))*", re.DOTALL)
+_QUOTES = frozenset('[]"`')
+_SPECIAL = _QUOTES | {".", "/"}
+
+PART = r"(?:\[(?:[^\]]|\]\])*\]|[^.\[]+)"
+"""The pattern of one part of a folded table's name."""
+
+
+def table_parts(name: str) -> list[str]:
+    """The parts of a table's name, without their quotes: `[a.b]."c"` has two. A quote that is never closed is none."""
+    if not _QUOTES.intersection(name) or not _QUALIFIED.fullmatch(name):
+        return name.split(".")
+    parts, at = [], 0
+    while at <= len(name) and (token := _TOKEN.match(name, at)):
+        parts.append(unquoted(token[0]))
+        at = token.end() + 1
+    return parts
+
+
+def unquoted(part: str) -> str:
+    """One part of a table's name without its quotes."""
+    if len(part) < 2:  # noqa: PLR2004 - an opening and a closing one
+        return part
+    first, last = part[0], part[-1]
+    if (first, last) == ("[", "]"):
+        return part[1:-1].replace("]]", "]")
+    if first == last and first in '"`':
+        return part[1:-1].replace(first * 2, first)
+    return part
+
+
+def table_folded(parts: list[str]) -> str:
+    """The one spelling of a table's name: parts with a point, a slash or a quote in them stand in brackets."""
+    return ".".join(f"[{part.replace(']', ']]')}]" if _SPECIAL.intersection(part) else part for part in parts)
+
+
+def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str]) -> str:
+    """A table's name as `database.schema.table`, from as little as `table`.
+
+    `database` is what the namespace tells (may be empty), `schema` the store's default, `schemas` those that every
+    database has. Of two parts the first is the schema where the namespace tells the database or where it is one of
+    `schemas`; else it is the database, as listeners since 1.13 put it in front (seen by running them).
+    """
+    parts = table_parts(name.strip("/"))
+    if not parts[-1]:
+        return name.strip("/")
+    *before, table = parts[-3:]
+    if len(before) == 2 and before[0]:  # noqa: PLR2004 - database and schema
+        database, named = before
+    elif len(before) == 2:  # noqa: PLR2004 - the database is left out, as in `.dbo.t`
+        return qualified(table_folded([*before[1:], table]), database=database, schema=schema, schemas=schemas)
+    elif before and (database or before[0].lower() in schemas):
+        named = before[0]
+    else:
+        database, named = (before[0] if before else database), ""
+    return table_folded([*([database] if database else []), named or schema, table])
+
+
+QUERY = "COMPLEX"
+"""What listeners call a subquery whose tables they do not tell (SQL DW and Kusto on Databricks)."""

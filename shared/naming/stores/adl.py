@@ -1,0 +1,20 @@
+"""Azure Data Lake Storage Gen1, as Purview's scan named it; the store itself was retired in 2024."""
+
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store, as_path
+
+_NAME = "adl://{account}/{path}"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "adl-path",
+        type="azure_datalake_gen1_path",
+        namespace=r"adl://(?P<account>[^/]+\.azuredatalakestore\.net)",
+        path="(?P<path>.*)",
+        to=_NAME,
+        because="Purview's scan of ADLS Gen1 names files and folders so",
+        also=(Also(type="azure_datalake_gen1_resource_set", to=_NAME + "/{{SparkPartitions}}"),),
+    ),
+)
+
+STORES: tuple[Store, ...] = (Store(schemes=("adl",), fold=as_path, rules=RULES, has_paths=True),)

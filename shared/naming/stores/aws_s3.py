@@ -1,0 +1,32 @@
+"""Amazon S3. Not verified: the types are Purview's, but the form of their names is not documented; so a table's name,
+where there is one, comes first.
+
+Mounts of old notebooks hold an access key before the bucket's name: it is left out.
+"""
+
+from shared.naming.folding import authority_folded, path_folded
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "s3-path",
+        type="aws_s3_v2_directory",
+        namespace="s3://(?P<bucket>.+)",
+        path="(?P<path>.*)",
+        to="s3://{bucket}/{path}",
+        because="Purview's type for folders in S3; not verified that a scan names them so",
+        decides=False,
+        also=(Also(type="aws_s3_v2_resource_set", to="s3://{bucket}/{path}/{{SparkPartitions}}"),),
+    ),
+)
+
+
+def without_user(rest: str, name: str) -> tuple[str, str]:
+    """A bucket and a path; what stands before an `@` in the authority is a secret, never a name."""
+    authority, slash, behind = rest.partition("/")
+    folded = authority_folded(authority.rpartition("@")[2] + slash + behind)
+    return folded, path_folded(name) if folded else f"/{path_folded(name)}"
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("s3", "s3a", "s3n"), fold=without_user, rules=RULES, has_paths=True),)

@@ -1,0 +1,32 @@
+"""BigQuery. Folded is to `bigquery` and `project.dataset.table`; a table's decorator (`$20240501`, one partition) goes,
+and so does the colon that older clients put behind the project.
+"""
+
+import re
+
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "bigquery-table",
+        type="bigquery_table",
+        namespace="bigquery",
+        path=r"(?P<project>[^/]+)\.(?P<dataset>[^./]+)\.(?P<table>[^./]+)",
+        to="bigquery://{project}/{dataset}/{table}",
+        because="Purview's scan of BigQuery names tables so",
+        also=(Also(type="bigquery_view"),),
+    ),
+)
+
+_DECORATOR = re.compile(r"(?:\$\w+|[/`])+\Z")
+_COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    table = _DECORATOR.sub("", name.lstrip("/`"))
+    legacy = _COLON.fullmatch(table)
+    return rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("bigquery",), fold=_fold, rules=RULES),)

@@ -1,0 +1,18 @@
+"""Google Cloud Storage. Purview documents no scan of it: a generic data set, and a table's name comes first."""
+
+from shared.naming.rules import GENERIC, Rule, rule
+from shared.naming.store import Store, as_path
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "gcs-path",
+        type=GENERIC,
+        namespace="gs://(?P<bucket>.+)",
+        path="(?P<path>.*)",
+        to="gs://{bucket}/{path}",
+        because="no scan of Google Cloud Storage is documented",
+        decides=False,
+    ),
+)
+
+STORES: tuple[Store, ...] = (Store(schemes=("gs",), fold=as_path, rules=RULES, has_paths=True),)

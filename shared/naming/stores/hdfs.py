@@ -1,0 +1,31 @@
+"""The Hadoop file system. Not verified: `hdfs_path` is Atlas' own type, and Purview documents no name for it; so a
+table's name, where there is one, comes first.
+"""
+
+from shared.naming.rules import Rule, rule
+from shared.naming.store import Store, as_path
+
+_OURS = "Atlas' type for HDFS; not verified that a scan names it so"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "hdfs-path",
+        type="hdfs_path",
+        namespace="hdfs://(?P<cluster>.+)",
+        path="(?P<path>.*)",
+        to="hdfs://{cluster}/{path}",
+        because=_OURS,
+        decides=False,
+    ),
+    rule(
+        "hdfs-path-of-default-cluster",
+        type="hdfs_path",
+        namespace="hdfs",
+        path="(?P<path>.*)",
+        to="hdfs://{path}",
+        because=_OURS,
+        decides=False,
+    ),
+)
+
+STORES: tuple[Store, ...] = (Store(schemes=("hdfs",), fold=as_path, rules=RULES, has_paths=True),)

@@ -1,0 +1,35 @@
+"""Tables that a Hive metastore knows. They arrive as symlinks of a location: `hive://host:port`, `database.table`.
+
+The metastore is called by its host alone, and by the Databricks workspace where the run tells one: that is how a scan
+of a workspace's metastore names its tables.
+"""
+
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+
+_TABLE = r"(?:(?P<catalog>[^./`]+)\.)?(?P<database>[^./`]+)\.(?P<table>[^./`]+)"
+_PLACE = r"hive://(?P<host>[^:/]+)(?::\d+)?(?:/.*)?"
+_SCAN = "Purview's scan of a Hive metastore names tables so"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "hive-table-of-workspace",
+        type="hive_table",
+        namespace=_PLACE,
+        path=_TABLE,
+        to="{database}.{table}@{workspace}",
+        because=_SCAN + ", by the Databricks workspace it serves",
+        also=(Also(type="hive_view"), Also(type="hive_table", to="{database}.{table}@{host}")),
+    ),
+    rule(
+        "hive-table",
+        type="hive_table",
+        namespace=_PLACE,
+        path=_TABLE,
+        to="{database}.{table}@{host}",
+        because=_SCAN + ", by the metastore's host",
+        also=(Also(type="hive_view"),),
+    ),
+)
+
+STORES: tuple[Store, ...] = (Store(schemes=("hive",), rules=RULES, has_tables=True),)

@@ -1,0 +1,24 @@
+"""Tables of an Iceberg REST catalog, as symlinks of a location: the catalog's address, and `database.table`.
+
+No scan is known to name them, so they only help where nothing else does: Iceberg's tables are named by their location,
+or by the Hive metastore or Unity Catalog that serves as their catalog.
+"""
+
+from shared.naming.rules import GENERIC, Rule, rule
+from shared.naming.store import Store
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "iceberg-rest-table",
+        type=GENERIC,
+        namespace="(?P<address>https?://.+)",
+        path=r"(?P<database>[^/`]+)\.(?P<table>[^./`]+)",
+        to="{address}/{database}.{table}",
+        because="an Iceberg catalog's table; no scan of Purview names it so",
+        decides=False,
+    ),
+)
+
+STORES: tuple[Store, ...] = tuple(
+    Store(schemes=(scheme,), rules=RULES, has_tables=True) for scheme in ("http", "https")
+)

@@ -1,0 +1,29 @@
+"""Kafka, and Event Hubs by its Kafka end point. No scanner of Purview names topics: the name is ours, the type Atlas'.
+
+`subscribe` of several topics arrives as one name, `orders,routed`: `split_names` tells them apart before anything else.
+"""
+
+from shared.naming.rules import Rule, rule
+from shared.naming.store import Store, as_name
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "kafka-topic",
+        type="kafka_topic",
+        namespace="kafka://(?P<brokers>.+)",
+        path="(?P<topic>.+)",
+        to="kafka://{brokers}/{topic}",
+        because="Atlas' type for topics; no scan of Purview names them",
+    ),
+)
+
+
+def split_names(namespace: str, name: str) -> tuple[tuple[str, str], ...]:
+    """The data sets that one namespace and name stand for: a topic each where Kafka's are listed, else that one."""
+    if "," not in name or not namespace.lower().startswith("kafka:"):
+        return ((namespace, name),)
+    topics = dict.fromkeys(topic.strip() for topic in name.split(","))
+    return tuple((namespace, topic) for topic in topics if topic) or ((namespace, name),)
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("kafka",), fold=as_name, rules=RULES),)

@@ -1,0 +1,55 @@
+"""Azure Data Explorer (Kusto), in all clouds. Folded is to `azurekusto://cluster/database` and the table; OpenLineage's
+newer form has the database in the name.
+
+Listeners put `.kusto.windows.net` behind what the user gave as cluster, even behind a whole address. A query whose
+tables they do not tell is called `COMPLEX`: one generic data set for each database.
+"""
+
+import re
+
+from shared.naming.folding import QUERY
+from shared.naming.rules import GENERIC, Rule, rule
+from shared.naming.store import Store
+
+_HOST = (
+    r"[^/:]+\.kusto\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|azuresynapse\.net|data\.microsoft\.com"
+    r"|fabric\.microsoft\.com)"
+)
+_PLACE = rf"azurekusto://(?P<host>{_HOST})/(?P<database>[^/]+)"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "kusto-query",
+        type=GENERIC,
+        namespace=_PLACE,
+        path=QUERY,
+        to=f"https://{{host}}/{{database}}/{QUERY}",
+        because="a query whose tables the listener does not tell",
+    ),
+    rule(
+        "kusto-table",
+        type="azure_data_explorer_table",
+        namespace=_PLACE,
+        path="(?P<table>[^/]+)",
+        to="https://{host}/{database}/{table}",
+        because="Purview's scan of Azure Data Explorer names tables so",
+    ),
+)
+
+_ADDRESS = re.compile(r"(?:https?:/*)?(?P<host>[^/:]*)(?::\d+)?(?:/+(?P<database>.*))?", re.DOTALL)
+_TWICE = re.compile(r"(\.kusto\.[a-z.]+?)\.kusto\.windows\.net")
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    found = _ADDRESS.fullmatch(rest.rstrip("/"))
+    if found is None:
+        return rest, name.strip("/")
+    host = _TWICE.sub(r"\1", found["host"].lower())
+    database, table = (found["database"] or "").strip("/"), name.strip("/")
+    if not database:
+        database, _, table = table.rpartition("/")
+    database = database.strip("/")
+    return f"{host}/{database}" if database else host, table
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("azurekusto",), fold=_fold, rules=RULES),)

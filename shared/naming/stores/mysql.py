@@ -1,0 +1,34 @@
+"""MySQL: Azure's, in all clouds. Purview names other servers' tables in a way that is not documented: they are generic.
+
+Folded is to `mysql://host:port` and `database.table`; older spellings have the database in the namespace, and 1.25 puts
+it before a table that names its own.
+"""
+
+from shared.naming.folding import PART, table_folded, table_parts, unquoted
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+from shared.naming.stores.postgres import host_and_database
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "azure-mysql-table",
+        type="azure_mysql_table",
+        namespace=r"mysql://(?P<host>[^./:]+\.mysql\.database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)):\d+",
+        path=rf"(?P<database>{PART})\.(?P<table>{PART})",
+        to="mysql://{host}/{database}/{table}",
+        because="Purview's scan of Azure Database for MySQL names tables so",
+        also=(Also(type="azure_mysql_view"),),
+        clean=unquoted,
+    ),
+)
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    host, database = host_and_database(rest, "3306")
+    parts = table_parts(name.strip("/"))[-2:]
+    if len(parts) == 1 and database and parts[0]:
+        parts = [database, *parts]
+    return host, table_folded(parts)
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("mysql",), fold=_fold, rules=RULES),)

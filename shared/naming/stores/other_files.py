@@ -1,0 +1,25 @@
+"""Further file systems that Spark reaches by Hadoop's connectors: their names are paths, and no scan finds them."""
+
+from shared.naming.rules import GENERIC, Rule, rule
+from shared.naming.store import Store, as_path
+
+_SCHEMES = (
+    "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs", "har", "maprfs", "alluxio", "gvfs", "oss", "cosn", "obs", "swift",
+    "ftp", "sftp",
+)  # fmt: skip
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "file-system-path",
+        type=GENERIC,
+        namespace="(?P<place>[^/]+://.+)",
+        path="(?P<path>.*)",
+        to="{place}/{path}",
+        because="a file system that no scan is known to find",
+        decides=False,
+    ),
+)
+
+STORES: tuple[Store, ...] = tuple(
+    Store(schemes=(scheme,), fold=as_path, rules=RULES, has_paths=True) for scheme in _SCHEMES
+)

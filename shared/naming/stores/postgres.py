@@ -1,0 +1,58 @@
+"""PostgreSQL: Azure's, in all clouds, and servers of one's own.
+
+Folded is to `postgres://host:port` and `database.schema.table`, OpenLineage's own form; the accelerator's form has the
+database in the namespace. Listeners before 1.13 leave the database out altogether: what they send cannot be told from a
+database and its table, and gives that.
+"""
+
+from shared.naming.folding import PART, qualified, unquoted
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+
+_TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
+_AZURE = r"[^./:]+\.postgres\.database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "azure-postgresql-table",
+        type="azure_postgresql_table",
+        namespace=rf"postgres://(?P<host>{_AZURE}):\d+",
+        path=_TABLE,
+        to="postgresql://{host}/{database}/{schema}/{table}",
+        because="Purview's scan of Azure Database for PostgreSQL names tables so",
+        also=(Also(type="azure_postgresql_view"),),
+        clean=unquoted,
+    ),
+    rule(
+        "postgresql-table",
+        type="postgresql_table",
+        namespace=r"postgres://(?P<host>[^/]+)",
+        path=_TABLE,
+        to="postgresql://servers/{host}/dbs/{database}/schemas/{schema}/tables/{table}",
+        because="Purview's scan of PostgreSQL names tables so",
+        also=(
+            Also(
+                type="postgresql_view",
+                to="postgresql://servers/{host}/dbs/{database}/schemas/{schema}/views/{table}",
+            ),
+        ),
+        clean=unquoted,
+    ),
+)
+
+_SCHEMAS = frozenset({"public", "pg_catalog", "information_schema"})
+
+
+def host_and_database(rest: str, port: str) -> tuple[str, str]:
+    """`host:port` (of each host, the default one where there is none) and the database of `host[:port][/db][?…]`."""
+    authority, _, database = rest.partition("?")[0].rstrip("/").partition("/")
+    hosts = [host if ":" in host else f"{host}:{port}" for host in authority.lower().split(",") if host]
+    return ",".join(hosts), database
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    host, database = host_and_database(rest, "5432")
+    return host, qualified(name, database=database, schema="public", schemas=_SCHEMAS)
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("postgres", "postgresql"), fold=_fold, rules=RULES),)

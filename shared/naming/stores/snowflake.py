@@ -1,0 +1,67 @@
+"""Snowflake. Folded is to `snowflake://account`, as listeners since 1.30 name it: an account of an organisation as it
+is, a locator with its region and cloud (OpenLineage's Java client, `SnowflakeUtils`); older ones have the whole host.
+
+A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a region that Snowflake does not have.
+"""
+
+from shared.naming.folding import PART, table_folded, table_parts, unquoted
+from shared.naming.rules import Also, Rule, rule
+from shared.naming.store import Store
+
+_DOMAIN = ".snowflakecomputing"
+_TABLE = "/databases/{database}/schemas/{schema}/tables/{table}"
+_VIEW = "/databases/{database}/schemas/{schema}/views/{table}"
+
+
+def _of(name: str, account: str, *hosts: str) -> Rule:
+    """Tables of accounts of one form, by the hosts that such an account may have, the likeliest first."""
+    best, *further = (f"snowflake://{host}" for host in hosts)
+    return rule(
+        name,
+        type="snowflake_table",
+        namespace=f"snowflake://{account}",
+        path=rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})",
+        to=best + _TABLE,
+        because="Purview's scan of Snowflake names tables so, by the host of the account",
+        also=(
+            Also(type="snowflake_view", to=best + _VIEW),
+            *(Also(type="snowflake_table", to=host + _TABLE) for host in further),
+        ),
+        clean=unquoted,
+    )
+
+
+_HOST = "{account}.snowflakecomputing.com"
+
+RULES: tuple[Rule, ...] = (
+    _of("snowflake-table", "(?P<account>[^./]+)", _HOST, "{account}"),
+    _of(
+        "snowflake-table-of-first-region",
+        r"(?P<account>[^./]+)\.us-west-1\.aws",
+        _HOST,
+        "{account}.us-west-2.aws.snowflakecomputing.com",
+    ),
+    _of(
+        "snowflake-table-of-amazons-region",
+        r"(?P<account>[^./]+\.[^./]+)\.aws",
+        _HOST,
+        "{account}.aws.snowflakecomputing.com",
+    ),
+    _of("snowflake-table-of-region", r"(?P<account>[^./]+\.[^./]+\.[^./]+)", _HOST, "{account}"),
+)
+
+_LOCATOR, _WITH_REGION = 1, 2
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    host = rest.lower().removeprefix("https://").partition("/")[0].partition(":")[0]
+    account = host.partition(_DOMAIN)[0]
+    parts = account.split(".")
+    if len(parts) == _LOCATOR and account and "-" not in account:
+        account += ".us-west-1.aws"  # what the listener takes for a locator alone
+    elif len(parts) == _WITH_REGION:
+        account += ".aws"
+    return account, table_folded(table_parts(name.strip("/")))
+
+
+STORES: tuple[Store, ...] = (Store(schemes=("snowflake",), fold=_fold, rules=RULES),)

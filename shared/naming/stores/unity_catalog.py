@@ -1,0 +1,47 @@
+"""Tables of Unity Catalog. They arrive as symlinks of a location: `unity-catalog` on Databricks, `unitycatalog://host`
+from the open-source server; `catalog.schema.table` both.
+
+Purview's scan names them by the metastore's id. The file of names (`THROUGHLINE_NAMES`) tells it for a workspace's
+host; without it the host stands in its place, as one vendor's scanner has it.
+"""
+
+from shared.naming.folding import PART, authority_folded, table_folded, table_parts, unquoted
+from shared.naming.rules import Rule, rule
+from shared.naming.store import Store
+
+_TABLE = rf"(?P<catalog>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
+_NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"
+_IDS = (("workspace", ("workspace",)),)
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "unity-catalog-table",
+        type="databricks_table",
+        namespace="unity-catalog",
+        path=_TABLE,
+        to=_NAME,
+        because="Purview's scan of Unity Catalog names tables so, by the metastore's id",
+        ids=_IDS,
+        clean=unquoted,
+    ),
+    rule(
+        "unity-catalog-server-table",
+        type="databricks_table",
+        namespace=r"unitycatalog://(?P<workspace>[^:/]+)(?::\d+)?(?:/.*)?",
+        path=_TABLE,
+        to=_NAME,
+        because="as a scan of Unity Catalog names tables; not verified for a server of one's own",
+        ids=_IDS,
+        clean=unquoted,
+    ),
+)
+
+
+def _fold(rest: str, name: str) -> tuple[str, str]:
+    return authority_folded(rest), table_folded(table_parts(name.strip("/")))
+
+
+STORES: tuple[Store, ...] = (
+    Store(schemes=("unity-catalog",), fold=_fold, rules=RULES[:1], has_tables=True),
+    Store(schemes=("unitycatalog",), fold=_fold, rules=RULES[1:], has_tables=True),
+)

@@ -1,0 +1,149 @@
+"""`throughline explain`: a stable document, sentences for people, and clear words for what cannot be read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+
+LAKE = "abfss://lake@contoso.dfs.core.windows.net"
+AZURE_SQL = "sqlserver://srv.database.windows.net:1433;database=db;encrypt=true"
+
+
+def _explain(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["explain", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def _document(*arguments: str, code: int = 0) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_explain(*arguments, "--json", code=code))
+    return document
+
+
+def test_the_document_has_exactly_these_parts() -> None:
+    groups = "server = srv.database.windows.net, database = db, schema = dbo, table = orders"
+    because = "Purview's scan of Azure SQL Database names tables so; a name that a scan is known to give"
+    assert _document(AZURE_SQL, "[dbo].[orders]") == {
+        "type": "azure_sql_table",
+        "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
+        "rule": "azure-sql-table",
+        "why": [
+            "its spelling is folded to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
+            f"rule azure-sql-table ({groups}): {because}",
+        ],
+        "identity": {"namespace": "sqlserver://srv.database.windows.net:1433", "name": "db.dbo.orders"},
+        "others": [
+            {
+                "type": "azure_sql_view",
+                "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
+                "rule": "azure-sql-table",
+            }
+        ],
+        "noise": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule", "qualified_name"),
+    [
+        (("file", "/data/t"), "local-path", "file:///data/t"),
+        (
+            ("dbfs", "/mnt/x/t", "--mount", "/mnt/y=s3://b", "--mount", f"/mnt/x={LAKE}/in"),
+            "adls-path",
+            "https://contoso.dfs.core.windows.net/lake/in/t",
+        ),
+        (
+            ("dbfs", "/user/hive/warehouse/t", "--workspace", "https://adb-1.2.azuredatabricks.net"),
+            "dbfs-hive-table",
+            "default.t@adb-1.2.azuredatabricks.net",
+        ),
+        (("s3://b", "t", "--symlink", "hive://m:9083=sales.t"), "hive-table", "sales.t@m"),
+        (("s3://b", "t", "--symlink", f"{AZURE_SQL}=dbo.t"), "s3-path", "s3://b/t"),
+        (("redis://h", "t"), "unknown-store", "redis://h/t"),
+    ],
+)
+def test_what_the_run_tells_counts(arguments: tuple[str, ...], rule: str, qualified_name: str) -> None:
+    document = _document(*arguments)
+    assert (document["rule"], document["qualified_name"]) == (rule, qualified_name)
+    assert any(rule in sentence for sentence in document["why"])
+
+
+def test_mounts_are_told() -> None:
+    why = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
+    assert why[0] == f"it is mounted: it stands for {LAKE} in/t"
+
+
+def test_a_file_of_names_counts(tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    rule = "rule = 'mine'\ntype = 'DataSet'\nnamespace = 's3://b'\nname = '(?P<p>.+)'\nqualified_name = 'my:{p}'\n"
+    names.write_text(f"[[rules]]\n{rule}")
+    document = _document("s3a://b", "t/day=1", "--names", str(names))
+    assert (document["rule"], document["qualified_name"]) == ("mine", "my:t")
+    assert "file of names" in document["why"][-1]
+
+
+def test_people_get_whole_names_on_one_line() -> None:
+    name = "[x]/" + "long/" * 60 + "t"
+    output = _explain(LAKE, name)
+    assert f"https://contoso.dfs.core.windows.net/lake/{name}\n" in output
+    assert "adls-path" in output
+    assert "{SparkPartitions}" in output
+
+
+def test_what_is_no_data_set_of_a_user_ends_with_1() -> None:
+    document = _document("file", "/data/t/_delta_log/0.json", code=1)
+    assert document["noise"] is True
+    assert "bookkeeping" in " ".join(document["why"])
+
+
+def test_listed_topics_are_told() -> None:
+    assert "each of them is a data set" in _explain("kafka://h:9092", "orders,routed")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--mount", "/mnt/x", "--mount /mnt/x: write it as POINT=SOURCE"),
+        ("--mount", "=abfss://x", "write it as POINT=SOURCE"),
+        ("--symlink", "hive://m", "write it as NAMESPACE=NAME"),
+        ("--symlink", "hive://m=", "write it as NAMESPACE=NAME"),
+        ("--names", "nowhere.toml", "nowhere.toml can't be read"),
+    ],
+)
+def test_options_that_cannot_be_read_end_with_2(option: str, value: str, words: str) -> None:
+    assert words in _explain("file", "/t", option, value, code=2)
+
+
+def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
+    names = tmp_path / "names.json"
+    names.write_text('{"rules": [{"rule": "mine"}]}')
+    output = _explain("file", "/t", "--names", str(names), code=2)
+    assert "rule mine: type is missing" in output
+    names.write_bytes(b"\xff\xfe")
+    assert "can't be read" in _explain("file", "/t", "--names", str(names), code=2)
+
+
+def test_help_teaches_with_examples() -> None:
+    output = _explain("--help")
+    for word in (
+        "throughline explain file /data/orders/day=1",
+        "--workspace",
+        "--mount",
+        "--symlink",
+        "--names",
+        "--json",
+    ):
+        assert word in output
+
+
+def test_the_command_works_from_a_shell() -> None:
+    """As a user calls it, with nothing around the JSON."""
+    command = [sys.executable, "-m", "cli", "explain", "bigquery", "p.d.t", "--json"]
+    answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2])
+    assert json.loads(answer.stdout)["qualified_name"] == "bigquery://p/d/t"
