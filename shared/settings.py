@@ -4,9 +4,11 @@ The table `SETTINGS` is the whole list; docs and templates are checked against i
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from shared.errors import Misconfigured
@@ -59,6 +61,47 @@ def _yes_or_no(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
         raise ValueError("must be true or false")
     return text.lower() == "true"
+
+
+_NODES = re.compile(r"[a-z0-9_*?]*[a-z][a-z0-9_*?]*")
+
+
+def _nodes(text: str) -> tuple[str, ...]:
+    """A parser of nodes of Spark's job names, or patterns of them, with commas between."""
+    found = tuple(node for part in text.split(",") if (node := part.strip()))
+    wrong = [node for node in found if not _NODES.fullmatch(node)]
+    if wrong:
+        raise ValueError(
+            f"{', '.join(map(repr, wrong))}: an operation is a node of Spark's job names, such as append_data or"
+            " execute_*_command: small letters, digits, _ and the wildcards * and ?, with commas between"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesFile:
+    """The file of names, unread in meaning: where it was, and its text."""
+
+    place: str
+    text: str
+
+
+_LARGEST_FILE = 1024 * 1024
+
+
+def _file(text: str) -> NamesFile | None:
+    """A parser of a file's path, absolute or from where the program runs; nothing is no file."""
+    if not text:
+        return None
+    try:
+        content = Path(text).read_bytes()
+        if len(content) > _LARGEST_FILE:
+            raise ValueError(f"{text} is larger than {_LARGEST_FILE} bytes")
+        return NamesFile(place=text, text=content.decode())
+    except OSError as error:
+        raise ValueError(f"{text} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{text} is no UTF-8 text") from error
 
 
 def _endpoint(text: str) -> str:
@@ -127,6 +170,24 @@ SETTINGS: tuple[Setting, ...] = (
         parse=_span(timedelta(days=1)),
     ),
     Setting(
+        name="THROUGHLINE_OPERATIONS_IGNORE",
+        default="",
+        meaning="Operations whose runs are not wanted: nodes of Spark's job names, with * and ?, with commas between",
+        parse=_nodes,
+    ),
+    Setting(
+        name="THROUGHLINE_OPERATIONS_KEEP",
+        default="",
+        meaning="Operations of which every event is kept, whatever would be ignored otherwise: in the same way",
+        parse=_nodes,
+    ),
+    Setting(
+        name="THROUGHLINE_NAMES",
+        default="",
+        meaning="The file of names, TOML or JSON: rules of one's own, and ids of Fabric and Unity Catalog",
+        parse=_file,
+    ),
+    Setting(
         name="THROUGHLINE_INDIRECT_COLUMNS",
         default="false",
         meaning="Whether filter, join and sort columns are shown in the catalog too",
@@ -177,6 +238,9 @@ class Settings:
     catalog: CatalogSettings | None
     times: Times
     max_body_bytes: int
+    operations_ignored: tuple[str, ...]
+    operations_kept: tuple[str, ...]
+    names: NamesFile | None
     indirect_columns: bool
     batch: int
 
@@ -231,6 +295,9 @@ def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Sett
             unseen=values["THROUGHLINE_UNSEEN_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
+        operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],
+        operations_kept=values["THROUGHLINE_OPERATIONS_KEEP"],
+        names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         batch=values["THROUGHLINE_BATCH"],
     )

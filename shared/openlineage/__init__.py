@@ -2,25 +2,31 @@
 
 from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, merge, stronger_end
-from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
-from shared.openlineage.selection import Ignore, Keep, select
-from shared.openlineage.wire import InputField, OutputField, Transformation
+from shared.openlineage.operations import UNKNOWN, Operation, node_of, split_job_name
+from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Keep, Selection, select
+from shared.openlineage.wire import Dataset, DatasetEvent, InputField, JobEvent, OutputField, Transformation
 
 __all__ = [
+    "DEFAULT_SELECTION",
     "ENDS",
     "END_STRENGTH",
     "UNKNOWN",
+    "Dataset",
+    "DatasetEvent",
     "Event",
     "Ignore",
     "InputField",
+    "JobEvent",
     "Keep",
     "MergedDataset",
     "MergedRun",
     "Operation",
     "OutputField",
+    "Selection",
     "Transformation",
     "decode",
     "merge",
+    "node_of",
     "select",
     "split_job_name",
     "stronger_end",

@@ -1,28 +1,26 @@
-"""Bytes in, an event out: strict about what identifies an event, tolerant of everything it carries."""
+"""Bytes in, an event out: strict about what identifies an event, tolerant of everything it carries.
 
+A well-formed run event is read in one pass, and what nobody uses is not built. All else goes the slow way, whose cost
+is a fixed number of passes: `mending` for what some writers of JSON get wrong, `salvage` for parts of a wrong shape.
+"""
+
+import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from shared.errors import Unreadable
-from shared.openlineage.wire import (
-    Dataset,
-    DatasetFacets,
-    Envelope,
-    EventType,
-    JobFacets,
-    RunEvent,
-    RunFacets,
-)
+from shared.openlineage.mending import mended
+from shared.openlineage.salvage import Declared, Salvaged, salvage
+from shared.openlineage.wire import Envelope, EventType, RunEvent
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 """The event types that can end a run."""
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
@@ -34,15 +32,14 @@ _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzin
 
 _decode_run_event = msgspec.json.Decoder(RunEvent).decode
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
-_decode_anything = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One OpenLineage event, checked.
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One OpenLineage event, checked. A struct that the garbage collector passes over, for a run may have many of them.
 
-    `run_id` is in lower case and empty for job and data set events (`body` is then None); `time` is in UTC;
-    `omitted` says which parts had to be left out because they were not as the specification has them.
+    `run_id` is in lower case; `time` is in UTC; `omitted` says which parts had to be left out because they were not as
+    the specification has them. Job and data set events have no run: their `run_id` is empty, `body` is None and
+    `declared` is what they say.
     """
 
     run_id: str
@@ -50,6 +47,7 @@ class Event:
     type: EventType
     body: RunEvent | None
     omitted: tuple[str, ...] = ()
+    declared: Declared | None = None
 
     @property
     def can_end_a_run(self) -> bool:
@@ -58,32 +56,35 @@ class Event:
 
 
 def decode(raw: bytes) -> Event:
-    """One event from the bytes of one JSON object.
+    """One event from the bytes of one JSON object (RFC 8259; a byte order mark is passed over).
 
     Raises Unreadable, naming the field, when the bytes are no JSON or when what identifies the event (class, run, job,
     time, type) is missing or of the wrong type. Broken data sets and facets are left out and listed in `omitted`.
     """
-    omitted: tuple[str, ...] = ()
+    raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
         body = _decode_run_event(raw)
-    except msgspec.ValidationError:
-        envelope = _guard(partial(_decode_envelope, raw))
-        if envelope.run is None and (envelope.job or envelope.dataset):
-            return Event(run_id="", time=_time(envelope.event_time), type="OTHER", body=None)
-        body, omitted = _salvage(_guard(partial(_decode_anything, raw)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        body = _guard(partial(_decode_run_event, raw))
-    if not _UUID.fullmatch(body.run.run_id):
+        found = _the_slow_way(raw)
+        if not isinstance(found.said, RunEvent):
+            return _declaration(found.said, found.omitted)
+        return _run_event(found.said, found.omitted)
+    return _run_event(body, ())
+
+
+def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
+    run, job = body.run, body.job
+    if not _UUID.fullmatch(run.run_id):
         raise Unreadable("A run's id must be a UUID", field="run.runId")
-    for value, path in ((body.job.namespace, "job.namespace"), (body.job.name, "job.name")):
-        if _CONTROL.search(value):
-            raise Unreadable("Control characters are not allowed here", field=path)
-    if body.run.facets and body.run.facets.parent and not _UUID.fullmatch(body.run.facets.parent.run.run_id):
-        facets = msgspec.structs.replace(body.run.facets, parent=None)
-        body = msgspec.structs.replace(body, run=msgspec.structs.replace(body.run, facets=facets))
+    _check_name(job.namespace, "job.namespace")
+    _check_name(job.name, "job.name")
+    facets = run.facets
+    if facets and facets.parent and not _UUID.fullmatch(facets.parent.run.run_id):
+        orphan = msgspec.structs.replace(run, facets=msgspec.structs.replace(facets, parent=None))
+        body = msgspec.structs.replace(body, run=orphan)
         omitted = (*omitted, "run.facets.parent")
     return Event(
-        run_id=body.run.run_id.lower(),
+        run_id=run.run_id.lower(),
         time=_time(body.event_time),
         type=body.event_type or "OTHER",
         body=body,
@@ -91,13 +92,38 @@ def decode(raw: bytes) -> Event:
     )
 
 
+def _declaration(said: Declared, omitted: tuple[str, ...]) -> Event:
+    return Event(run_id="", time=_time(said.event_time), type="OTHER", body=None, omitted=omitted, declared=said)
+
+
+def _check_name(name: str, field: str) -> None:
+    if not name.isprintable() and _CONTROL.search(name):
+        raise Unreadable("Control characters are not allowed here", field=field)
+
+
+def _the_slow_way(raw: bytes) -> Salvaged:
+    """What can be used of bytes that are no run event at first sight. Raises Unreadable."""
+    try:
+        envelope = _guard(_decode_envelope, raw)
+    except Unreadable:
+        better = mended(raw)
+        if better is None:
+            raise
+        raw, envelope = better, _guard(_decode_envelope, better)
+    if envelope.run is None and envelope.job is None and envelope.dataset is None:
+        raise Unreadable("Neither a run, nor a job, nor a data set", field="run")
+    if envelope.run is not None and envelope.job is None:
+        raise Unreadable("Object missing required field `job`", field="job")
+    return salvage(raw, envelope)
+
+
 T = TypeVar("T")
 
 
-def _guard(attempt: Callable[[], T]) -> T:
-    """What `attempt` returns, its decoding errors told as the sender needs them."""
+def _guard(read: Callable[[bytes], T], raw: bytes) -> T:
+    """What `read` makes of the bytes, its errors told as the sender needs them."""
     try:
-        return attempt()
+        return read(raw)
     except msgspec.ValidationError as error:
         text = str(error)
         steps = [step[1] for step in (_PATH.search(text), _MISSING.search(text)) if step and _UNREAD not in step[1]]
@@ -105,6 +131,9 @@ def _guard(attempt: Callable[[], T]) -> T:
     except UnicodeDecodeError as error:
         raise Unreadable("The body is not UTF-8") from error
     except msgspec.DecodeError as error:
+        looks_like = json.detect_encoding(raw[:4])
+        if looks_like != "utf-8":
+            raise Unreadable(f"The body is not JSON in UTF-8: it looks like {looks_like.upper()}") from error
         raise Unreadable(f"The body is not JSON: {error}") from error
     except RecursionError as error:
         raise Unreadable("The JSON is nested too deeply") from error
@@ -120,57 +149,3 @@ def _time(text: str) -> datetime:
     if not _EARLIEST <= moment < _LATEST:
         raise Unreadable(f"No run has such a time: {text[:40]!r}", field="eventTime")
     return moment
-
-
-def _salvage(value: dict[str, Any]) -> tuple[RunEvent, tuple[str, ...]]:
-    """A run event whose parts do not all fit: the good parts, and the paths of what was left out.
-
-    Raises Unreadable when the bad part is one that identifies the event.
-    """
-    omitted: list[str] = []
-
-    def facets(holder: Any, kind: type[RunFacets | JobFacets | DatasetFacets], path: str) -> dict[str, Any]:
-        found = holder.get("facets") if isinstance(holder, dict) else None
-        return {"facets": _fitting_facets(found, kind, f"{path}.facets", omitted)} if found is not None else {}
-
-    def datasets(key: str) -> Iterator[Dataset]:
-        found = value.get(key)
-        if not isinstance(found, list):
-            if found is not None:
-                omitted.append(key)
-            return
-        for index, item in enumerate(found):
-            path = f"{key}[{index}]"
-            try:
-                whole = {**item, **facets(item, DatasetFacets, path)} if isinstance(item, dict) else item
-                yield msgspec.convert(whole, Dataset)
-            except msgspec.ValidationError:
-                omitted.append(path)
-
-    kinds: tuple[tuple[str, type[RunFacets | JobFacets]], ...] = (("run", RunFacets), ("job", JobFacets))
-    holders = {
-        key: {**value[key], **facets(value[key], kind, key)} for key, kind in kinds if isinstance(value.get(key), dict)
-    }
-    whole = {**value, **holders, "inputs": None, "outputs": None}
-    body = _guard(partial(msgspec.convert, whole, RunEvent))
-    body = msgspec.structs.replace(body, inputs=tuple(datasets("inputs")), outputs=tuple(datasets("outputs")))
-    return body, tuple(omitted)
-
-
-def _fitting_facets(found: Any, kind: type, path: str, omitted: list[str]) -> dict[str, Any]:
-    """Those facets of `found` that fit `kind`, tried one by one."""
-    if not isinstance(found, dict):
-        omitted.append(path)
-        return {}
-    fitting = {}
-    for known in msgspec.structs.fields(kind):
-        name = known.encode_name
-        if name not in found:
-            continue
-        try:
-            msgspec.convert({name: found[name]}, kind)
-        except msgspec.ValidationError:
-            omitted.append(f"{path}.{name}")
-        else:
-            fitting[name] = found[name]
-    return fitting

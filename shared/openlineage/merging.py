@@ -55,8 +55,8 @@ class MergedDataset:
 class MergedRun:
     """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
 
-    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING), empty
-    where it is missing; `statement` is the SQL text of the job, as the user wrote it.
+    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),
+    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it.
     """
 
     run_id: str

@@ -3,71 +3,99 @@
 A Spark job is called `{application}.{node}[.{target}]`, where the node is the normalised name of the physical root
 node. The same write may be called `adaptive_spark_plan` or `execute_insert_into_…` depending on whether its plan was
 shuffled, so both are one operation here. Nodes are matched anywhere in the name, never by position: applications and
-targets hold dots of their own.
+targets hold dots of their own. Listeners before 1.1 wrote underscores for all dots.
 """
 
 import re
 from dataclasses import dataclass
-from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A row of the table: `pattern` of the node and `name` of the operation.
+    """A row of the table: `pattern` of the node, `name` of the operation, and the `reason` why it matters or not.
 
-    `moves_data` is false for what only changes a definition; `idle_reason` says why no run's lineage can need it.
+    `moves_data` is false for what only changes a definition, and for what is `idle`: no run's lineage can need that.
+    `by_verb`: the job's statement says which of MERGE, UPDATE and DELETE it is, the node does not.
     """
 
     pattern: str
     name: str
+    reason: str
     moves_data: bool = True
-    idle_reason: str = ""
+    idle: bool = False
+    by_verb: bool = False
 
 
-def _defines(pattern: str, name: str) -> Operation:
-    return Operation(pattern=pattern, name=name, moves_data=False)
+def _changes(name: str, pattern: str) -> Operation:
+    return Operation(pattern=pattern, name=name, reason="reads a table and writes the same one")
 
 
-def _idle(pattern: str, reason: str) -> Operation:
-    return Operation(pattern=pattern, name="none", moves_data=False, idle_reason=reason)
+def _writes(name: str, reason: str, pattern: str) -> Operation:
+    return Operation(pattern=pattern, name=name, reason=reason)
+
+
+def _defines(name: str, pattern: str) -> Operation:
+    return Operation(
+        pattern=pattern, name=name, reason="moves no data but tells what becomes of a table", moves_data=False
+    )
+
+
+def _idle(reason: str, pattern: str) -> Operation:
+    return Operation(pattern=pattern, name="none", reason=reason, moves_data=False, idle=True)
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation(pattern=r"execute_merge_into_command(?:_edge)?", name="merge"),
-    Operation(pattern=r"execute_update_command(?:_edge)?", name="update"),
-    Operation(pattern=r"execute_delete_command(?:_edge)?|delete_from_table", name="delete"),
-    Operation(pattern=r"execute_copy_into_command(?:_edge)?", name="copy"),
-    Operation(pattern=r"execute_load_data_command", name="load"),
-    Operation(
-        pattern=r"execute_create_data_source_table_as_select_command"
+    _changes("merge", r"execute_merge_into_command(?:_edge)?"),
+    _changes("update", r"execute_update_command(?:_edge)?"),
+    _changes("delete", r"execute_delete_command(?:_edge)?|delete_from_table"),
+    _writes("copy", "loads files into a table", r"execute_copy_into_command(?:_edge)?"),
+    _writes("load", "loads files into a table", r"execute_load_data_command"),
+    _writes(
+        "ctas",
+        "creates a table from a query",
+        r"execute_create_data_source_table_as_select_command"
         r"|execute_(?:optimized_)?create_hive_table_as_select_command"
         r"|(?:atomic_)?create_table_as_select",
-        name="ctas",
     ),
-    Operation(pattern=r"(?:atomic_)?replace_table_as_select", name="rtas"),
-    Operation(
-        pattern=r"execute_insert_into_hadoop_fs_relation_command|execute_insert_into_hive_(?:table|dir_command)"
+    _writes("rtas", "replaces a table by a query's rows", r"(?:atomic_)?replace_table_as_select"),
+    _writes(
+        "insert",
+        "writes a query's rows",
+        r"execute_insert_into_hadoop_fs_relation_command|execute_insert_into_hive_(?:table|dir_command)"
         r"|execute_insert_into_data_source_(?:dir_)?command|execute_save_into_data_source_command"
         r"|append_data(?:_exec_v1)?|overwrite_by_expression(?:_exec_v1)?|overwrite_partitions_dynamic"
-        r"|replace_data|write_delta|write_to_data_source_v2|adaptive_spark_plan|project",
-        name="insert",
+        r"|write_to_data_source_v2|adaptive_spark_plan|project",
     ),
-    _defines(r"execute_create_(?:data_source_)?table(?:_like)?_command|create_table", "create_table"),
-    _defines(r"(?:atomic_)?replace_table", "replace_table"),
-    _defines(r"execute_drop_table_command|drop_table", "drop_table"),
-    _defines(r"execute_truncate_table_command", "truncate_table"),
-    _defines(r"execute_alter_table_\w+_command|alter_table|execute_repair_table_command", "alter_table"),
-    _idle(r"execute_show_\w+_command|show_\w+", "lists the catalog"),
-    _idle(r"execute_describe_\w+|describe_\w+", "describes the catalog"),
-    _idle(r"execute_explain_command", "explains a plan"),
-    _idle(r"execute_set_(?:catalog_)?command|set_catalog_and_namespace", "sets an option"),
+    Operation(
+        pattern=r"replace_data|write_delta", name="insert", reason="rewrites rows of an Iceberg table", by_verb=True
+    ),
+    _defines("create_table", r"execute_create_(?:data_source_)?table(?:_like)?_command|create_table"),
+    _defines("replace_table", r"(?:atomic_)?replace_table"),
+    _defines("drop_table", r"execute_drop_table_command|drop_table"),
+    _defines("truncate_table", r"execute_truncate_table_command"),
+    _defines("alter_table", r"execute_alter_table_\w{1,60}_command|alter_table|execute_repair_table_command"),
+    _idle("lists the catalog", r"execute_show_\w{1,60}_command|show_\w+"),
+    _idle("describes the catalog", r"execute_describe_\w+|describe_\w+"),
+    _idle("explains a plan", r"execute_explain_command"),
+    _idle("sets an option", r"execute_set_(?:catalog_)?command|set_catalog_and_namespace"),
 )
-"""The node that stands first in the name, as a whole word, decides."""
+"""The node that stands first in the name, as a whole word, decides. Where two rows fit, the first does."""
 
-UNKNOWN = Operation(pattern="", name="write")
-"""What has outputs and no row above is a write all the same."""
+UNKNOWN = Operation(pattern="", name="write", reason="is a write if it has outputs")
+"""What no row above knows."""
 
-_NODES = tuple((re.compile(rf"[.](?:{row.pattern})(?=[.]|$)"), row) for row in OPERATIONS)
+_ROWS = {f"row{number}": row for number, row in enumerate(OPERATIONS)}
+
+
+def _any_of(rows: dict[str, Operation]) -> str:
+    return "|".join(f"(?P<{group}>{row.pattern})" for group, row in rows.items())
+
+
+_NODE = re.compile(rf"[.](?:{_any_of(_ROWS)})(?=[.]|$)")
+_ALONE = re.compile(rf"(?:{_any_of(_ROWS)})(?=[.]|$)")
+_MATTERING = {group: row for group, row in _ROWS.items() if not row.idle}
+_UNDERSCORED = re.compile(rf"_(?=execute_|adaptive_spark_plan)(?:{_any_of(_MATTERING)})(?=_|$)")
+"""Only nodes that nobody calls an application or a table, and none that would drop an event."""
 
 
 def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
@@ -77,10 +105,23 @@ def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
     for a node, as in an application that is called `project` itself. The whole name and UNKNOWN when no known
     node stands in it.
     """
-    start = len(application) if name.startswith(f"{application}.") else 0
-    found = ((node.search(name, start), row) for node, row in _NODES)
-    first = min(((match.start(), row) for match, row in found if match), key=itemgetter(0), default=None)
-    if first:
-        return name[: first[0]], first[1]
-    alone = f".{name}"
-    return next((("", row) for node, row in _NODES if node.match(alone)), (name, UNKNOWN))
+    found = _node(name, application)
+    if found is None:
+        return name, UNKNOWN
+    return name[: found.start()], _ROWS[found.lastgroup or ""]
+
+
+def node_of(name: str, application: str = "") -> str:
+    """The node in a Spark job's name: a known one, else what follows the application; empty where neither is there."""
+    found = _node(name, application)
+    if found:
+        return found[0].lstrip("._")
+    if application and name.startswith(f"{application}."):
+        return name[len(application) + 1 :].partition(".")[0]
+    return ""
+
+
+def _node(name: str, application: str) -> re.Match[str] | None:
+    if application and name.startswith(f"{application}."):
+        return _NODE.search(name, len(application))
+    return _NODE.search(name) or _ALONE.match(name) or (None if "." in name else _UNDERSCORED.search(name))

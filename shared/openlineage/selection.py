@@ -2,14 +2,17 @@
 
 "Not interesting" is a value, `Ignore(reason)`, never an exception. Decisions are made on one event alone, so
 whatever may matter together with its siblings is kept: every event that names a data set, ends a run, may open an
-application, carries properties that other runs inherit, or has parts that could not be read.
+application, carries properties that other runs inherit, or has parts that could not be read. Settings may take
+operations away from these rules, or ask for more to be dropped.
 """
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
+from fnmatch import translate
+from functools import cache
 
 from shared.openlineage.decoding import Event
-from shared.openlineage.operations import split_job_name
+from shared.openlineage.operations import UNKNOWN, node_of, split_job_name
 from shared.openlineage.wire import RunEvent
 
 
@@ -26,17 +29,45 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
-    reason: str
-    ignores: Callable[[RunEvent], bool]
+class Selection:
+    """What settings say of operations: nodes of Spark's job names, as patterns with `*` and `?`.
+
+    All events of runs by an operation of `ignore` are dropped, whatever they carry; nothing is dropped on account of an
+    operation of `keep`, not even by `ignore`. Events of applications themselves are always kept.
+    """
+
+    ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
-def _names_a_dataset(body: RunEvent) -> bool:
-    return bool(body.inputs or body.outputs)
+DEFAULT_SELECTION = Selection()
+"""Nothing but the rules below."""
+
+_KEEP = Keep()
+_NO_RUN = Ignore(reason="a job or data set event tells of no run")
+_NOT_WANTED = Ignore(reason="the settings ignore this operation")
+_SAYS_NOTHING = Ignore(reason="names no data set and ends nothing")
+_MAY_STAND_ALONE = frozenset({"START", "COMPLETE", "FAIL", "ABORT"})
+"""The types of events that matter without a data set: who opens a run may be late, who ends it says so."""
 
 
-def _is_application(body: RunEvent) -> bool:
-    return body.run.facets is None or body.run.facets.parent is None
+def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ignore:
+    """Keep or Ignore, for one decoded event."""
+    body = event.body
+    if body is None:
+        return _NO_RUN
+    parent = body.run.facets.parent if body.run.facets else None
+    if parent is None:
+        return _KEEP
+    kept = _matches(selection.keep, body.job.name, parent.job.name)
+    if not kept and _matches(selection.ignore, body.job.name, parent.job.name):
+        return _NOT_WANTED
+    if kept or event.omitted or body.inputs or body.outputs or _carries_properties(body):
+        return _KEEP
+    operation = split_job_name(body.job.name, parent.job.name)[1] if _is_spark(body) else UNKNOWN
+    if operation.idle:
+        return Ignore(reason=operation.reason)
+    return _KEEP if body.event_type in _MAY_STAND_ALONE else _SAYS_NOTHING
 
 
 def _carries_properties(body: RunEvent) -> bool:
@@ -44,39 +75,16 @@ def _carries_properties(body: RunEvent) -> bool:
     return bool(properties and properties.values)
 
 
-def _needed_by_others(body: RunEvent) -> bool:
-    return _names_a_dataset(body) or _is_application(body) or _carries_properties(body)
-
-
 def _is_spark(body: RunEvent) -> bool:
+    """Only Spark names its jobs by nodes: in other engines the same words are a user's."""
     kind = body.job.facets.job_type if body.job.facets else None
     return bool(kind and kind.integration == "SPARK")
 
 
-def _idle(body: RunEvent) -> bool:
-    """Only Spark names its jobs by nodes: in other engines the same words are a user's."""
-    if _needed_by_others(body) or not _is_spark(body):
-        return False
-    parent = body.run.facets.parent if body.run.facets else None
-    return bool(split_job_name(body.job.name, parent.job.name if parent else "")[1].idle_reason)
+def _matches(patterns: tuple[str, ...], name: str, application: str) -> bool:
+    return bool(patterns) and bool(_any_of(patterns).match(node_of(name, application)))
 
 
-def _says_nothing(body: RunEvent) -> bool:
-    return not _needed_by_others(body) and body.event_type in {"RUNNING", "OTHER", None}
-
-
-RULES: tuple[_Rule, ...] = (
-    _Rule(reason="the operation only reads or sets up the session", ignores=_idle),
-    _Rule(reason="names no data set and ends nothing", ignores=_says_nothing),
-)
-"""In order; the first that ignores gives the reason."""
-
-
-def select(event: Event) -> Keep | Ignore:
-    """Keep or Ignore, for one decoded event."""
-    if event.body is None:
-        return Ignore(reason="a job or data set event tells of no run")
-    for rule in RULES:
-        if not event.omitted and rule.ignores(event.body):
-            return Ignore(reason=rule.reason)
-    return Keep()
+@cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))

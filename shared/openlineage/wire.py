@@ -1,8 +1,9 @@
 """OpenLineage events as they travel: the parts of the JSON that Throughline uses, and no others.
 
 Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
-SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet and
-LifecycleStateChangeDatasetFacet. Whatever is not named here is passed over without being built.
+ErrorMessageRunFacet, ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0,
+SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet, LifecycleStateChangeDatasetFacet, InputStatisticsInputDatasetFacet and
+OutputStatisticsOutputDatasetFacet. Whatever is not named here is passed over without being built.
 Field names are the specification's own, in snake case; unset and null mean the same.
 """
 
@@ -13,8 +14,8 @@ from msgspec import Struct, field
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 
 
-class Wire(Struct, rename="camel", frozen=True, kw_only=True):
-    """The base of all: camelCase on the wire, frozen here."""
+class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """The base of all: camelCase on the wire, frozen here. What JSON can say has no cycles to collect."""
 
 
 class Transformation(Wire, frozen=True):
@@ -75,10 +76,38 @@ class Symlinks(Wire, frozen=True):
     identifiers: tuple[Symlink, ...] | None = None
 
 
+class JobName(Wire, frozen=True):
+    """A job, or a data set, by namespace and name."""
+
+    namespace: str
+    name: str
+
+
 class LifecycleStateChange(Wire, frozen=True):
-    """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE."""
+    """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE; a RENAME tells the name before."""
 
     lifecycle_state_change: str = ""
+    previous_identifier: JobName | None = None
+
+
+class Statistics(Wire, frozen=True):
+    """How much was read or written; each listener tells a part of it, and Spark's only at a run's end."""
+
+    row_count: int | None = None
+    size: int | None = None
+    file_count: int | None = None
+
+
+class InputFacets(Wire, frozen=True):
+    """What is said of a data set as the input of this run."""
+
+    input_statistics: Statistics | None = None
+
+
+class OutputFacets(Wire, frozen=True):
+    """What is said of a data set as the output of this run."""
+
+    output_statistics: Statistics | None = None
 
 
 class DatasetFacets(Wire, frozen=True):
@@ -91,18 +120,13 @@ class DatasetFacets(Wire, frozen=True):
 
 
 class Dataset(Wire, frozen=True):
-    """An input or an output."""
+    """An input or an output, or the subject of a DatasetEvent."""
 
     namespace: str
     name: str
     facets: DatasetFacets | None = None
-
-
-class JobName(Wire, frozen=True):
-    """A job by namespace and name."""
-
-    namespace: str
-    name: str
+    input_facets: InputFacets | None = None
+    output_facets: OutputFacets | None = None
 
 
 class RunRef(Wire, frozen=True):
@@ -132,12 +156,20 @@ class ProcessingEngine(Wire, frozen=True):
     openlineage_adapter_version: str | None = None
 
 
+class ErrorMessage(Wire, frozen=True):
+    """Why a run failed, in the words of what ran it; the stack trace is passed over."""
+
+    message: str = ""
+    programming_language: str | None = None
+
+
 class RunFacets(Wire, frozen=True):
     """What is said of a run."""
 
     parent: Parent | None = None
     environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
     processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
+    error_message: ErrorMessage | None = None
 
 
 class Run(Wire, frozen=True):
@@ -177,7 +209,7 @@ class Job(Wire, frozen=True):
 
 
 class RunEvent(Wire, frozen=True):
-    """A state change of a run: the only kind of event that carries what a job did."""
+    """A state change of a run: the only kind of event that tells what a job did."""
 
     event_time: str
     run: Run
@@ -187,10 +219,27 @@ class RunEvent(Wire, frozen=True):
     outputs: tuple[Dataset, ...] | None = None
 
 
-class Envelope(Wire, frozen=True):
-    """Just enough of any event to tell which of the three classes it is."""
+class JobEvent(Wire, frozen=True):
+    """What a job reads and writes by its design, without a run."""
 
     event_time: str
+    job: Job
+    inputs: tuple[Dataset, ...] | None = None
+    outputs: tuple[Dataset, ...] | None = None
+
+
+class DatasetEvent(Wire, frozen=True):
+    """What is said of a data set, without a job."""
+
+    event_time: str
+    dataset: Dataset
+
+
+class Envelope(Wire, frozen=True):
+    """What identifies an event of any of the three classes, and no more."""
+
+    event_time: str
+    event_type: EventType | None = None
     run: RunRef | None = None
     job: JobName | None = None
     dataset: JobName | None = None

@@ -1,14 +1,18 @@
 """Decoding: what is refused and where, what is tolerated and at what cost."""
 
+import copy
 import gzip
+import json
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from shared.errors import Unreadable
-from shared.openlineage import decode
+from shared.openlineage import DatasetEvent, decode
 from tests.shared.building import Json, body, dataset, lineage, packed, source, uid
 
 Change = Callable[[Json], object]
@@ -81,11 +85,13 @@ REFUSED_BYTES = {
     "cut off": (RUN_EVENT[:-10], "not JSON"),
     "two events": (RUN_EVENT + RUN_EVENT, "not JSON"),
     "still packed": (gzip.compress(RUN_EVENT), "not JSON"),
-    "UTF-16": (RUN_EVENT.decode().encode("utf-16"), "not JSON"),
-    "byte order mark": (b"\xef\xbb\xbf" + RUN_EVENT, "not JSON"),
+    "UTF-16": (RUN_EVENT.decode().encode("utf-16"), "looks like UTF-16"),
+    "UTF-16 without its mark": (RUN_EVENT.decode().encode("utf-16-le"), "looks like UTF-16-LE"),
+    "UTF-32": (RUN_EVENT.decode().encode("utf-32-be"), "looks like UTF-32-BE"),
     "not UTF-8": (RUN_EVENT.replace(b'"tests"', b'"t\xffsts"'), "not UTF-8"),
-    "half a surrogate pair": (RUN_EVENT.replace(b'"tests"', b'"t\\ud800"'), "not JSON"),
-    "NaN": (RUN_EVENT.replace(b'"COMPLETE"', b"NaN"), "not JSON"),
+    "NaN and an end too early": (RUN_EVENT[:-1] + b', "x": NaN', "not JSON"),
+    "a word that is no number": (RUN_EVENT[:-1] + b', "x": Infinit}', "not JSON"),
+    "NaN where there must be text": (RUN_EVENT.replace(b'"tests"', b"NaN"), "Expected `str`"),
     "a list of events": (b"[" + RUN_EVENT + b"]", "object"),
     "null": (b"null", "object"),
     "a string": (b'"event"', "object"),
@@ -109,6 +115,35 @@ def test_what_is_no_event_is_refused_in_words(raw: bytes, words: str) -> None:
     with pytest.raises(Unreadable, match=words) as refusal:
         decode(raw)
     assert "[...]" not in (refusal.value.field or "")
+
+
+WRITTEN_ODDLY: dict[str, bytes] = {
+    "byte order mark": b"\xef\xbb\xbf" + RUN_EVENT,
+    "NaN": RUN_EVENT[:-1] + b', "x": NaN}',
+    "infinities": RUN_EVENT[:-1] + b', "x": [Infinity, -Infinity,NaN], "y": {"a":-Infinity}}',
+    "NaN and text that looks like it": RUN_EVENT[:-1] + b', "x": NaN, "y": "a \\", NaN, b", "z": "\\\\"}',
+    "the first half of a surrogate pair": RUN_EVENT[:-1] + b', "x": "a\\ud83d"}',
+    "the second half of a surrogate pair": RUN_EVENT[:-1] + b', "x": "\\ude00 b"}',
+    "halves in the wrong order": RUN_EVENT[:-1] + b', "x": "\\ude00\\ud83d"}',
+    "two first halves and a pair": RUN_EVENT[:-1] + b', "x": "\\uD83d\\ud83d\\ud83D\\uDE00"}',
+    "half a pair in a key": RUN_EVENT[:-1] + b', "\\ud83d": 1}',
+    "half a pair and NaN": RUN_EVENT[:-1] + b', "x": "\\ud83d", "y": NaN}',
+}
+
+
+@pytest.mark.parametrize("raw", WRITTEN_ODDLY.values(), ids=WRITTEN_ODDLY)
+def test_what_writers_of_json_get_wrong_is_read_all_the_same(raw: bytes) -> None:
+    assert decode(raw) == decode(RUN_EVENT)
+
+
+def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
+    odd = packed(body(inputs=[dataset("a\ud83d"), dataset("\\ud83d"), dataset("\U0001f600")], outputs=["NaN"]))
+    assert b'"a\\ud83d"' in odd
+    event = decode(odd)
+    assert event.body
+    assert [each.name for each in event.body.inputs or ()] == ["a\ufffd", "\\ud83d", "\U0001f600"]
+    assert [each.name for each in event.body.outputs or ()] == ["NaN"]
+    assert event.omitted == ()
 
 
 GOOD = dataset("/in")
@@ -141,6 +176,11 @@ OMITTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         _with({"jobType": 4, "sql": {"query": "SELECT 1"}}, "job", "facets"),
         ("job.facets.jobType",),
     ),
+    "statistics of a wrong type": (
+        _with({"inputStatistics": {"rowCount": "many"}}, "inputs", 0, "inputFacets"),
+        ("inputs[0].inputFacets.inputStatistics",),
+    ),
+    "output facets that are a list": (_with([], "outputs", 0, "outputFacets"), ("outputs[0].outputFacets",)),
     "several at once": (
         lambda event: (_with(1, "inputs", 0)(event), _with(2, "job", "facets")(event)),
         ("job.facets", "inputs[0]"),
@@ -215,10 +255,139 @@ def test_bytes_that_nobody_reads_may_be_no_text() -> None:
     assert decode(RUN_EVENT[:-1] + b', "x": "\xff"}').omitted == ()
 
 
-def test_an_enormous_plan_is_passed_over() -> None:
-    plan = b'"spark.logicalPlan": {"plan": [' + b'{"class": "Project", "x": 1.5},' * 100_000 + b"{}]}, "
-    event = decode(RUN_EVENT.replace(b'"facets": {', b'"facets": {' + plan, 1))
-    assert event.omitted == ()
+@pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"1" * 5000], ids=["large", "small", "long"])
+def test_a_number_that_no_machine_holds_costs_its_facet(number: bytes) -> None:
+    """Where nobody uses it, it costs nothing."""
+    properties = b'"environment-properties": {"environment-properties": {"a": %b}}, ' % number
+    event = decode(RUN_EVENT.replace(b'"facets": {', b'"facets": {' + properties, 1))
+    assert event.omitted == ("run.facets.environment-properties",)
+    assert event.body
+    assert event.body.run.facets
+    assert event.body.run.facets.parent
+    assert decode(RUN_EVENT.replace(b'"facets": {', b'"facets": {"x": %b, ' % number, 1)).omitted == ()
+
+
+PLAN = b'"spark.logicalPlan": {"plan": [' + b'{"class": "Project", "x": 1.5},' * 100_000 + b"{}]}, "
+WITH_PLAN = RUN_EVENT.replace(b'"facets": {', b'"facets": {' + PLAN, 1)
+BESIDE_A_PLAN: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "nothing wrong": (WITH_PLAN, ()),
+    "a bad data set": (WITH_PLAN.replace(b'"inputs": [', b'"inputs": [7'), ("inputs[0]",)),
+    "a bad facet": (
+        WITH_PLAN.replace(b'"facets": {', b'"facets": {"processing_engine": [], ', 1),
+        ("run.facets.processing_engine",),
+    ),
+    "a bad parent, and the plan twice": (
+        WITH_PLAN.replace(b'"parent": {', b'"parent": 1, ' + PLAN + b'"x": {'),
+        ("run.facets.parent",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("raw", "omitted"), BESIDE_A_PLAN.values(), ids=BESIDE_A_PLAN)
+def test_an_enormous_plan_is_never_built(raw: bytes, omitted: tuple[str, ...]) -> None:
+    """Not even where something else has to be left out: then too it is only passed over."""
+    tracemalloc.start()
+    event = decode(raw)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert event.omitted == omitted
+    assert len(raw) > 3_000_000
+    assert peak < 100_000
+
+
+def test_nan_beside_an_enormous_plan_costs_a_second_body() -> None:
+    raw = WITH_PLAN[:-1] + b', "x": NaN}'
+    tracemalloc.start()
+    assert decode(raw).omitted == ()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2.1 * len(raw)
+
+
+def test_a_list_of_junk_is_left_out_as_a_whole() -> None:
+    """Two bytes of it would become seventy: beyond a million parts nobody looks at each."""
+    raw = RUN_EVENT.replace(b'"inputs": [', b'"inputs": [' + b"7," * 1_500_000 + b"7")
+    tracemalloc.start()
+    event = decode(raw)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert event.omitted == ("inputs",)
+    assert peak < 2 * len(raw)
+
+
+def test_what_was_left_out_is_counted_when_it_is_much() -> None:
+    event = decode(RUN_EVENT.replace(b'"inputs": [', b'"inputs": [' + b"7," * 4999 + b"7"))
+    assert event.omitted[:2] == ("inputs[0]", "inputs[1]")
+    assert event.omitted[-2:] == ("inputs[999]", "and 4000 more")
+
+
+USED: Json = {
+    "eventType": "FAIL",
+    "eventTime": "2026-11-21T10:00:00Z",
+    "run": {
+        "runId": uid("run"),
+        "facets": {
+            "parent": {"run": {"runId": uid("application")}, "job": {"namespace": "n", "name": "app"}},
+            "environment-properties": {"environment-properties": {"mountPoints": [{"mountPoint": "/mnt/x"}]}},
+            "processing_engine": {"name": "spark", "version": "3.5.9", "openlineageAdapterVersion": "1.53.0"},
+            "errorMessage": {"message": "no space left", "programmingLanguage": "SCALA"},
+        },
+    },
+    "job": {
+        "namespace": "n",
+        "name": "app.node",
+        "facets": {
+            "jobType": {"processingType": "STREAMING", "integration": "SPARK", "jobType": "SQL_JOB"},
+            "sql": {"query": "SELECT 1"},
+        },
+    },
+    "inputs": [{**GOOD, "inputFacets": {"inputStatistics": {"size": 17, "fileCount": 1}}}],
+    "outputs": [
+        {
+            "namespace": "file",
+            "name": "/out",
+            "facets": {
+                "schema": {"fields": [{"name": "id", "type": "long"}, {"name": "s"}]},
+                "symlinks": {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]},
+                "lifecycleStateChange": {
+                    "lifecycleStateChange": "RENAME",
+                    "previousIdentifier": {"namespace": "file", "name": "/before"},
+                },
+                "columnLineage": lineage({"x": [source("/in", "x")]}, rows=[source("/in", "y")]),
+            },
+            "outputFacets": {"outputStatistics": {"rowCount": 3, "size": 4282, "fileCount": 2}},
+        }
+    ],
+}
+"""Every part that anybody relies on, in the wire's own spelling."""
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _with_more(value: Any) -> Any:
+    """The same with an unknown part in every object."""
+    if isinstance(value, dict):
+        return {"_producer": "https://example.com", **{key: _with_more(inner) for key, inner in value.items()}}
+    return [_with_more(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("bad", [False, True], ids=["at once", "part by part"])
+def test_all_that_is_used_is_decoded_and_nothing_else(*, bad: bool) -> None:
+    said = copy.deepcopy(USED)
+    del said["run"]["facets"]["environment-properties"], said["outputs"][0]["facets"]["columnLineage"]
+    raw = packed({**_with_more(said), **({"inputs": [7, *said["inputs"]]} if bad else {})})
+    event = decode(raw)
+    assert event.omitted == (("inputs[0]",) if bad else ())
+    assert _without_nulls(json.loads(msgspec.json.encode(event.body))) == said
+
+
+def test_what_has_names_of_its_own_is_decoded_as_it_is() -> None:
+    """The keys of properties, and the columns of column lineage."""
+    assert _without_nulls(json.loads(msgspec.json.encode(decode(packed(USED)).body))) == USED
 
 
 TIMES = {
@@ -251,21 +420,47 @@ def test_times_are_told_in_utc(text: str) -> None:
     assert event.time.utcoffset() == timedelta(0)
 
 
-OTHER_CLASSES = {
-    "job event": {"job": {"namespace": "n", "name": "j"}},
-    "job event with data sets": {"job": {"namespace": "n", "name": "j"}, "inputs": [GOOD], "outputs": []},
-    "job event with bad data sets": {"job": {"namespace": "n", "name": "j"}, "inputs": 3},
-    "job event whose run is null": {"job": {"namespace": "n", "name": "j"}, "run": None},
-    "data set event": {"dataset": {"namespace": "n", "name": "d", "facets": {}}},
+DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
+    "job event": ({"job": {"namespace": "n", "name": "j"}}, (), ()),
+    "job event with data sets": (
+        {"job": {"namespace": "n", "name": "j"}, "inputs": [GOOD], "outputs": [dataset("/out")]},
+        ("/in", "/out"),
+        (),
+    ),
+    "job event with bad data sets": (
+        {"job": {"namespace": "n", "name": "j", "facets": {"sql": 1}}, "inputs": 3, "outputs": [{}, GOOD]},
+        ("/in",),
+        ("job.facets.sql", "inputs", "outputs[0]"),
+    ),
+    "job event whose run is null": ({"job": {"namespace": "n", "name": "j"}, "run": None, "inputs": None}, (), ()),
+    "data set event": ({"dataset": {"namespace": "n", "name": "d", "facets": {}}}, ("d",), ()),
+    "data set event with a bad facet": (
+        {"dataset": {"namespace": "n", "name": "d", "facets": {"schema": 1, "symlinks": {"identifiers": []}}}},
+        ("d",),
+        ("dataset.facets.schema",),
+    ),
 }
 
 
-@pytest.mark.parametrize("parts", OTHER_CLASSES.values(), ids=OTHER_CLASSES)
-def test_job_and_data_set_events_have_no_body(parts: Json) -> None:
+@pytest.mark.parametrize(("parts", "names", "omitted"), DECLARED.values(), ids=DECLARED)
+def test_what_is_said_without_a_run(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
     event = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "producer": "x", "schemaURL": "y", **parts}))
     assert event.body is None
     assert event.run_id == ""
     assert not event.can_end_a_run
+    assert event.time == datetime(2026, 11, 21, 10, tzinfo=UTC)
+    said = event.declared
+    if isinstance(said, DatasetEvent):
+        assert [said.dataset.name] == list(names)
+    else:
+        assert said is not None
+        assert said.job.name == "j"
+        assert tuple(each.name for each in (*(said.inputs or ()), *(said.outputs or ()))) == names
+    assert event.omitted == omitted
+
+
+def test_a_run_event_declares_nothing() -> None:
+    assert decode(RUN_EVENT).declared is None
 
 
 def test_a_job_event_needs_a_time_as_well() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.openlineage import UNKNOWN, split_job_name
+from shared.openlineage import UNKNOWN, node_of, split_job_name
 
 NODES = {
     "insert": (
@@ -72,7 +72,9 @@ def test_every_node_is_known_wherever_it_stands(node: str, operation: str) -> No
             found = split_job_name(f"{application}.{node}{target}")
             assert (found[0], found[1].name) == (application, operation)
             assert found[1].moves_data is (operation not in DEFINITIONS)
-            assert not found[1].idle_reason
+            assert not found[1].idle
+            assert found[1].reason
+            assert node_of(f"{application}.{node}{target}") == node
 
 
 NO_NODES = (
@@ -83,7 +85,11 @@ NO_NODES = (
     "app.project_plan",
     "app.my_append_data.t",
     "app.append_data2.t",
-    "app_execute_merge_into_command_t",
+    "app_execute_merge_into_commands",
+    "app_append_data",
+    "crm_project",
+    "app_execute_show_tables_command",
+    "v1.app_execute_merge_into_command_t",
     "dbt-run-shop.model",
     "",
     ".",
@@ -129,7 +135,39 @@ def test_a_node_may_stand_alone() -> None:
     assert split_job_name("append_data.t")[0] == ""
 
 
-def test_an_endless_name_is_read_in_no_time() -> None:
+BEFORE_1_1 = (
+    ("app_execute_merge_into_command_delta_t", "app", "merge"),
+    ("app_execute_merge_into_command_edge", "app", "merge"),
+    ("my_app_adaptive_spark_plan", "my_app", "insert"),
+    ("adb_123_12_azuredatabricks_net_execute_insert_into_hive_table", "adb_123_12_azuredatabricks_net", "insert"),
+    ("app_execute_alter_table_add_columns_command", "app", "alter_table"),
+    ("app_execute_optimized_create_hive_table_as_select_command", "app", "ctas"),
+)
+
+
+@pytest.mark.parametrize(("name", "application", "operation"), BEFORE_1_1, ids=[each[0] for each in BEFORE_1_1])
+def test_listeners_before_1_1_wrote_underscores_for_dots(name: str, application: str, operation: str) -> None:
+    found = split_job_name(name)
+    assert (found[0], found[1].name) == (application, operation)
+
+
+UNKNOWN_NODES = (
+    ("app.collect_limit", "app", "collect_limit"),
+    ("crm.v2.my_write.db_t", "crm.v2", "my_write"),
+    ("crm.v2.my_write.db_t", "", ""),
+    ("crm.v2.my_write.db_t", "other", ""),
+    ("app", "app", ""),
+)
+
+
+@pytest.mark.parametrize(("name", "application", "node"), UNKNOWN_NODES)
+def test_an_unknown_node_is_what_follows_the_application(name: str, application: str, node: str) -> None:
+    assert node_of(name, application) == node
+    assert split_job_name(name, application) == (name, UNKNOWN)
+
+
+@pytest.mark.parametrize("part", [".execute_alter_table_x", "_execute_alter_table_x", "_execute_", ".show_", "."])
+def test_an_endless_name_is_read_in_no_time(part: str) -> None:
     """Patterns must not look at a name's length squared: senders choose the names."""
-    name = ".execute_alter_table_x" * 100_000
-    assert split_job_name(name) == (name, UNKNOWN)
+    name = part * 100_000
+    assert split_job_name(name)[1] in {UNKNOWN, split_job_name("app.show_x")[1]}

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from shared.openlineage import Ignore, Keep, decode, select
+from shared.openlineage import Ignore, Keep, Selection, decode, select
 from tests.shared.building import body, dataset, event, packed
 
-IDLE = "the operation only reads or sets up the session"
 SAYS_NOTHING = "names no data set and ends nothing"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
 NO_PROPERTIES: dict[str, Any] = {"environment-properties": {"environment-properties": {}}}
@@ -18,13 +17,13 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
     "a run that goes on, with empty properties": ("RUNNING", {"run_facets": NO_PROPERTIES}, SAYS_NOTHING),
     "something else": ("OTHER", {}, SAYS_NOTHING),
     "no type": (None, {}, SAYS_NOTHING),
-    "SHOW TABLES starts": ("START", {"job": "execute_show_tables_command"}, IDLE),
-    "SHOW TABLES ends": ("COMPLETE", {"job": "execute_show_tables_command"}, IDLE),
-    "SHOW TABLES fails": ("FAIL", {"job": "show_tables"}, IDLE),
-    "DESCRIBE": ("COMPLETE", {"job": "execute_describe_table_command"}, IDLE),
-    "EXPLAIN": ("COMPLETE", {"job": "execute_explain_command"}, IDLE),
-    "SET": ("COMPLETE", {"job": "execute_set_command"}, IDLE),
-    "USE": ("COMPLETE", {"job": "set_catalog_and_namespace"}, IDLE),
+    "SHOW TABLES starts": ("START", {"job": "execute_show_tables_command"}, "lists the catalog"),
+    "SHOW TABLES ends": ("COMPLETE", {"job": "execute_show_tables_command"}, "lists the catalog"),
+    "SHOW TABLES fails": ("FAIL", {"job": "show_tables"}, "lists the catalog"),
+    "DESCRIBE": ("COMPLETE", {"job": "execute_describe_table_command"}, "describes the catalog"),
+    "EXPLAIN": ("COMPLETE", {"job": "execute_explain_command"}, "explains a plan"),
+    "SET": ("COMPLETE", {"job": "execute_set_command"}, "sets an option"),
+    "USE": ("COMPLETE", {"job": "set_catalog_and_namespace"}, "sets an option"),
 }
 
 
@@ -92,3 +91,50 @@ def test_the_logical_plan_decides_nothing() -> None:
 def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -> None:
     decision = select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **parts})))
     assert decision == Ignore(reason="a job or data set event tells of no run")
+
+
+NOT_WANTED = Ignore(reason="the settings ignore this operation")
+DELETE: dict[str, Any] = {"job": "execute_delete_command.d_t", "outputs": ["/t"], "run_facets": PROPERTIES}
+CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
+    "no settings": (Selection(), DELETE, Keep()),
+    "an operation that is not wanted": (Selection(ignore=("execute_delete_command",)), DELETE, NOT_WANTED),
+    "a pattern": (Selection(ignore=("append_data", "execute_*_command")), DELETE, NOT_WANTED),
+    "a pattern for one character": (Selection(ignore=("execute_?elete_command",)), DELETE, NOT_WANTED),
+    "a part of a node is not the node": (Selection(ignore=("execute_delete",)), DELETE, Keep()),
+    "the target is not the node": (Selection(ignore=("d_t",)), DELETE, Keep()),
+    "a table called like the node": (
+        Selection(ignore=("append_data",)),
+        {**DELETE, "job": "execute_delete_command.append_data"},
+        Keep(),
+    ),
+    "what is kept beats what is ignored": (
+        Selection(ignore=("execute_*",), keep=("execute_delete_command",)),
+        DELETE,
+        Keep(),
+    ),
+    "a node that nobody knows": (
+        Selection(ignore=("brand_new_*",)),
+        {**DELETE, "job": "brand_new_command.t"},
+        NOT_WANTED,
+    ),
+    "an idle operation that is wanted": (Selection(keep=("show_*",)), {"job": "show_tables"}, Keep()),
+    "another idle operation": (
+        Selection(keep=("show_*",)),
+        {"job": "execute_set_command"},
+        Ignore(reason="sets an option"),
+    ),
+    "an application": (Selection(ignore=("*",)), {"application": None, "app_name": "execute_delete_command"}, Keep()),
+    "an application called like the node": (
+        Selection(ignore=("append_data",)),
+        {**DELETE, "app_name": "append_data"},
+        Keep(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("selection", "said", "decision"), CHOSEN.values(), ids=CHOSEN)
+@pytest.mark.parametrize("kind", ["START", "COMPLETE", "FAIL"])
+def test_settings_add_to_what_is_dropped_and_take_from_it(
+    kind: str, selection: Selection, said: dict[str, Any], decision: Keep | Ignore
+) -> None:
+    assert select(event(kind, **said), selection) == decision

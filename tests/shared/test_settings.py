@@ -60,11 +60,29 @@ def test_an_identity_does_instead_of_a_connection_string() -> None:
         ("THROUGHLINE_BATCH", "10000"),
         ("AzureWebJobsStorage", "my storage account"),
         ("THROUGHLINE_INDIRECT_COLUMNS", "yes"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "execute insert"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "append_data;drop_table"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "AppendData"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "*"),
+        ("THROUGHLINE_OPERATIONS_KEEP", "app.append_data"),
     ],
 )
 def test_a_wrong_value_is_named(name: str, value: str) -> None:
     with pytest.raises(Misconfigured, match=name):
         load(catalog=True, environment={**LOCAL, name: value})
+
+
+def test_operations_are_listed_with_commas() -> None:
+    settings = load(
+        catalog=False,
+        environment={
+            **LOCAL,
+            "THROUGHLINE_OPERATIONS_IGNORE": " execute_delete_command, drop_*,,alter_tabl?,",
+            "THROUGHLINE_OPERATIONS_KEEP": " ",
+        },
+    )
+    assert settings.operations_ignored == ("execute_delete_command", "drop_*", "alter_tabl?")
+    assert settings.operations_kept == ()
 
 
 def test_no_print_shows_a_secret() -> None:

@@ -1,0 +1,198 @@
+"""An event whose parts do not all fit: the good parts, and the paths of what was left out.
+
+Each part is looked at by itself, as bytes of the body: what nobody uses is passed over here too, so an enormous plan
+beside a bad facet costs no more than it does elsewhere.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.json import Decoder
+
+from shared.openlineage.wire import (
+    Dataset,
+    DatasetEvent,
+    DatasetFacets,
+    Envelope,
+    InputFacets,
+    Job,
+    JobEvent,
+    JobFacets,
+    JobName,
+    OutputFacets,
+    Run,
+    RunEvent,
+    RunFacets,
+    Wire,
+)
+
+Declared = JobEvent | DatasetEvent
+"""What is said without a run."""
+
+_MOST_PARTS = 1_000_000
+"""Of a list that is looked at part by part: each costs some 70 bytes of memory, even where it is one character."""
+_MOST_TOLD = 1000
+"""Paths of what was left out; beyond these they are counted."""
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Wire)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """What an event says, of whichever class it is, and the paths of what was left out."""
+
+    said: RunEvent | Declared
+    omitted: tuple[str, ...]
+
+
+class _Holder(Wire, frozen=True):
+    """Whatever has facets, with them as bytes: a data set has three kinds of them."""
+
+    facets: Raw | UnsetType = UNSET
+    input_facets: Raw | UnsetType = UNSET
+    output_facets: Raw | UnsetType = UNSET
+
+
+class _Parts(Wire, frozen=True):
+    """An event's parts, as bytes."""
+
+    run: _Holder | None = None
+    job: _Holder | None = None
+    dataset: _Holder | None = None
+    inputs: Raw | UnsetType = UNSET
+    outputs: Raw | UnsetType = UNSET
+
+
+def _attempt(reader: Decoder[T], raw: Raw) -> T | UnsetType:
+    """What the reader makes of a part; UNSET when the part is not as it should be."""
+    try:
+        return reader.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return UNSET
+
+
+class _Facets(Generic[F]):
+    """Reads the facets of one kind: all at once, else one by one."""
+
+    def __init__(self, kind: type[F]) -> None:
+        fields = msgspec.structs.fields(kind)
+        parts = [
+            (field.name, Raw | UnsetType, msgspec.field(name=field.encode_name, default=UNSET)) for field in fields
+        ]
+        self._kind = kind
+        self._all: Decoder[F | None] = Decoder(kind | None)
+        self._parts: Decoder[Struct] = Decoder(msgspec.defstruct(f"Parts{kind.__name__}", parts))
+        self._each = [(field.name, field.encode_name, Decoder[Any](field.type)) for field in fields]
+
+    def fitting(self, raw: Raw | UnsetType, path: str, omitted: list[str]) -> F | None:
+        """Those that fit; None where there are none."""
+        if isinstance(raw, UnsetType):
+            return None
+        whole = _attempt(self._all, raw)
+        if not isinstance(whole, UnsetType):
+            return whole
+        parts = _attempt(self._parts, raw)
+        if isinstance(parts, UnsetType):
+            omitted.append(path)
+            return None
+        found: dict[str, Any] = {}
+        for name, written, reader in self._each:
+            part = getattr(parts, name)
+            if part is UNSET:
+                continue
+            fits = _attempt(reader, part)
+            if isinstance(fits, UnsetType):
+                omitted.append(f"{path}.{written}")
+            else:
+                found[name] = fits
+        return self._kind(**found)
+
+
+_of_run, _of_job, _of_dataset = _Facets(RunFacets), _Facets(JobFacets), _Facets(DatasetFacets)
+_of_input, _of_output = _Facets(InputFacets), _Facets(OutputFacets)
+_parts = Decoder(_Parts)
+_datasets_whole = Decoder(tuple[Dataset, ...] | None)
+_datasets_apart = Decoder(list[Raw])
+_dataset_whole, _dataset_name, _dataset_holder = Decoder(Dataset), Decoder(JobName), Decoder(_Holder)
+_NOTHING = _Holder()
+
+
+def salvage(raw: bytes, envelope: Envelope) -> Salvaged:
+    """What can be used of an event that `envelope` identifies: by a run and its job, by a job, or by a data set."""
+    omitted: list[str] = []
+    parts = _parts.decode(raw)
+    said: RunEvent | Declared
+    if envelope.job:
+        facets = _of_job.fitting((parts.job or _NOTHING).facets, "job.facets", omitted)
+        job = Job(namespace=envelope.job.namespace, name=envelope.job.name, facets=facets)
+        said = _about_job(envelope, job, parts, omitted)
+    else:
+        name = envelope.dataset or JobName(namespace="", name="")
+        dataset = _with_facets(name, parts.dataset or _NOTHING, "dataset", omitted)
+        said = DatasetEvent(event_time=envelope.event_time, dataset=dataset)
+    if len(omitted) > _MOST_TOLD:
+        omitted[_MOST_TOLD:] = [f"and {len(omitted) - _MOST_TOLD} more"]
+    return Salvaged(said=said, omitted=tuple(omitted))
+
+
+def _about_job(envelope: Envelope, job: Job, parts: _Parts, omitted: list[str]) -> RunEvent | JobEvent:
+    facets = _of_run.fitting((parts.run or _NOTHING).facets, "run.facets", omitted) if envelope.run else None
+    inputs = _datasets(parts.inputs, "inputs", omitted)
+    outputs = _datasets(parts.outputs, "outputs", omitted)
+    if envelope.run is None:
+        return JobEvent(event_time=envelope.event_time, job=job, inputs=inputs, outputs=outputs)
+    run = Run(run_id=envelope.run.run_id, facets=facets)
+    return RunEvent(
+        event_time=envelope.event_time,
+        event_type=envelope.event_type,
+        run=run,
+        job=job,
+        inputs=inputs,
+        outputs=outputs,
+    )
+
+
+def _datasets(raw: Raw | UnsetType, path: str, omitted: list[str]) -> tuple[Dataset, ...]:
+    """Those that fit: all at once, else one by one."""
+    if isinstance(raw, UnsetType):
+        return ()
+    whole = _attempt(_datasets_whole, raw)
+    if not isinstance(whole, UnsetType):
+        return whole or ()
+    apart: list[Raw] | UnsetType = UNSET
+    if _countable(raw):
+        apart = _attempt(_datasets_apart, raw)
+    if isinstance(apart, UnsetType):
+        omitted.append(path)
+        return ()
+    found = (_dataset(part, f"{path}[{index}]", omitted) for index, part in enumerate(apart))
+    return tuple(dataset for dataset in found if dataset)
+
+
+def _countable(raw: Raw) -> bool:
+    """Whether a list has few enough parts to look at each."""
+    return len(raw) < _MOST_PARTS or bytes(raw).count(b",") < _MOST_PARTS
+
+
+def _dataset(raw: Raw, path: str, omitted: list[str]) -> Dataset | None:
+    whole = _attempt(_dataset_whole, raw)
+    if not isinstance(whole, UnsetType):
+        return whole
+    name, holder = _attempt(_dataset_name, raw), _attempt(_dataset_holder, raw)
+    if isinstance(name, UnsetType) or isinstance(holder, UnsetType):
+        omitted.append(path)
+        return None
+    return _with_facets(name, holder, path, omitted)
+
+
+def _with_facets(name: JobName, holder: _Holder, path: str, omitted: list[str]) -> Dataset:
+    return Dataset(
+        namespace=name.namespace,
+        name=name.name,
+        facets=_of_dataset.fitting(holder.facets, f"{path}.facets", omitted),
+        input_facets=_of_input.fitting(holder.input_facets, f"{path}.inputFacets", omitted),
+        output_facets=_of_output.fitting(holder.output_facets, f"{path}.outputFacets", omitted),
+    )
