@@ -19,5 +19,5 @@ def main(event: func.InputStream) -> None:
     except Quarantined as error:
         bury(parts.storage, name, digest_of(name.encode()), error)
         return
-    if settle_event(parts.storage, place, event.read()):
+    if settle_event(parts.storage, place, event.read(), names=parts.names):
         publish(parts.storage, parts.catalog, parts.publishing)

@@ -19,7 +19,11 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
     body = req.get_body()
     try:
         receipt = receive(
-            parts.storage, body, encoding=req.headers.get("Content-Encoding", ""), most_bytes=parts.max_body_bytes
+            parts.storage,
+            body,
+            encoding=req.headers.get("Content-Encoding", ""),
+            most_bytes=parts.max_body_bytes,
+            selection=parts.selection,
         )
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)

@@ -12,6 +12,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from shared.catalog import Catalog
+from shared.naming import BUILT_IN, Names, parse_names
+from shared.openlineage import Selection
 from shared.pipeline import Publishing, Sweeping
 from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
@@ -30,6 +32,7 @@ class Receiver:
 
     storage: Storage
     max_body_bytes: int
+    selection: Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +43,18 @@ class Worker:
     catalog: Catalog
     publishing: Publishing
     sweeping: Sweeping
+    names: Names
 
 
 @cache
 def receiver() -> Receiver:
     """The receiver's parts. Raises Misconfigured."""
     settings = load(catalog=False)
-    return Receiver(storage=receiver_storage(settings), max_body_bytes=settings.max_body_bytes)
+    return Receiver(
+        storage=receiver_storage(settings),
+        max_body_bytes=settings.max_body_bytes,
+        selection=Selection(ignore=settings.operations_ignored, keep=settings.operations_kept),
+    )
 
 
 def receiver_storage(settings: Settings) -> Storage:
@@ -65,6 +73,7 @@ def assemble(settings: Settings) -> Worker:
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
     catalog, call_bound = _catalog(settings.catalog)
+    names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
         storage=_storage(settings.storage, _PATIENT),
         catalog=catalog,
@@ -74,7 +83,8 @@ def assemble(settings: Settings) -> Worker:
             with_indirect=settings.indirect_columns,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
         ),
-        sweeping=Sweeping(end_timeout=settings.times.end_timeout),
+        sweeping=Sweeping(end_timeout=settings.times.end_timeout, names=names),
+        names=names,
     )
 
 

@@ -20,13 +20,15 @@ class EdgeKind(StrEnum):
 class Asset:
     """A data set in the catalog, by `type` and `qualified_name`.
 
-    `namespace` and `name` are the spelling of the events, kept because people search by it.
+    `namespace` and `name` are the spelling of the events, kept because people search by it; `tables` are the names that
+    it has in catalogs of tables (`database.table`, lower case), as far as events tell.
     """
 
     type: str
     qualified_name: str
     namespace: str
     name: str
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -53,14 +55,24 @@ class ColumnEdge:
     parsed: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Wanted:
+    """A table that only a statement names, by a name that no event of its run gives a place; `columns` are pairs of
+    source and output columns, with their kind.
+    """
+
+    table: str
+    columns: tuple[tuple[str, str, EdgeKind], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """The catalog's node between assets: one per job and sink, the same for ever.
 
     `sourceless` are the columns of the outputs that no column's value reaches, as far as events tell: constants, and
     what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
-    only the job's statement. `around` are what a stream's batch read while this was written inside of it: the inputs,
-    where the write itself names none.
+    only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
+    are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
     """
 
     qualified_name: str
@@ -73,6 +85,7 @@ class Process:
     sourceless: tuple[Column, ...] = ()
     parsed: tuple[str, ...] = ()
     around: tuple[Asset, ...] = ()
+    wanted: tuple[Wanted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

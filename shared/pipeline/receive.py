@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
-from shared.openlineage import Ignore, decode, select
+from shared.openlineage import DEFAULT_SELECTION, Ignore, Selection, decode, select
 from shared.pipeline.places import EVENTS, IGNORED, REFUSED, RUNS, digest_of, ignored_blob, stamp, stored
 from shared.storage import Row, Storage
 
@@ -25,16 +25,19 @@ class Receipt:
     ignored: str | None = None
 
 
-def receive(storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int) -> Receipt:
+def receive(
+    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+) -> Receipt:
     """Store one event as it was sent. Doing so again with the same bytes changes nothing.
 
-    `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking.
-    Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
+    `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
+    is what the settings say of operations. Raises Refused when the sender must mend something and StorageUnavailable
+    when it should come again.
     """
     raw = _unpacked(body, encoding, most_bytes)
     event = decode(raw)
     digest = digest_of(raw)
-    decision = select(event)
+    decision = select(event, selection)
     packed = gzip.compress(raw, compresslevel=6, mtime=0)
     if isinstance(decision, Ignore):
         storage.put_new(IGNORED, ignored_blob(event, digest, decision.reason), packed)

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 
 from shared.errors import Contended, Refused
 from shared.model import Lineage, Process, Span
+from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.places import (
@@ -42,9 +43,18 @@ from shared.pipeline.records import (
     content_digest,
     contribution_key,
 )
-from shared.pipeline.siblings import Application, around, leave_word, listen, note_fated, note_heard, speakers
-from shared.storage import Row, Storage, Value
-from shared.translation import NOTHING_AROUND, Around, Skip, Wait, translate
+from shared.pipeline.siblings import (
+    Application,
+    around,
+    leave_word,
+    listen,
+    note_fated,
+    note_heard,
+    note_link,
+    speakers,
+)
+from shared.storage import Row, Storage
+from shared.translation import Around, Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
@@ -52,7 +62,7 @@ _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
 
-def settle_event(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
+def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
@@ -64,7 +74,7 @@ def settle_event(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
             return event.type == "START" and _mark_what_it_wrote(storage, event, packed)
         if RunState.of(found, storage).done_with(event.digest, None):
             return False
-    settle_run(storage, event.run_id, trigger=event, known={event.digest: packed})
+    settle_run(storage, event.run_id, trigger=event, known={event.digest: packed}, names=names)
     return True
 
 
@@ -87,11 +97,13 @@ def settle_run(
     trigger: StoredEvent | None = None,
     timed_out: bool = False,
     known: dict[str, bytes] | None = None,
+    names: Names = BUILT_IN,
     nested: bool = False,
 ) -> None:
     """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
 
-    `known` holds blobs that need not be read again, by digest; `nested`: it is settled because of a sibling.
+    `known` holds blobs that need not be read again, by digest; `names` are the rules by
+    which data sets are named; `nested`: it is settled because of a sibling.
     """
     for _ in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
@@ -99,7 +111,7 @@ def settle_run(
             continue
         if trigger and state.done_with(trigger.digest, trigger.end):
             return
-        if _settle_once(storage, run_id, known or {}, nested=nested):
+        if _settle_once(storage, run_id, known or {}, names, nested=nested):
             return
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
@@ -133,13 +145,13 @@ class _Gathered:
         return frozenset(place.digest for place in self.places)
 
 
-def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], *, nested: bool) -> bool:
+def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: Names, *, nested: bool) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
     gathered = _gather(storage, run_id, known)
-    heard = NOTHING_AROUND
+    heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
-        heard = listen(storage, run) if run else NOTHING_AROUND
+        heard = listen(storage, run, names) if run else heard
         contents, outcome = _decide(gathered, run, heard)
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
@@ -253,8 +265,8 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
         if outcome.verdict != "waiting":
-            known = _tell_siblings(storage, run, decided.heard, state, nested=nested)
-            if around(storage, run, known) != decided.heard:
+            known = _tell_siblings(storage, run, decided, state, nested=nested)
+            if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False
     mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
     final = replace(
@@ -269,22 +281,26 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
     return storage.replace(RUNS, final.row(storage)) is not None
 
 
-def _tell_siblings(storage: Storage, run: MergedRun, heard: Around, state: RunState, *, nested: bool) -> Application:
+def _tell_siblings(
+    storage: Storage, run: MergedRun, decided: _Decided, state: RunState, *, nested: bool
+) -> Application:
     """Leave what this run tells the others of its application, and settle those anew whom it concerns. Returns what is
     known of the application.
 
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
-    word = leave_word(storage, run, heard, state.seen)
+    contents, names = decided.contents.values(), decided.heard.names
+    wants = any(content.wanted for content in contents)
+    word = leave_word(storage, run, decided.heard, state.seen, wants=wants)
     for sibling in word.inside:
-        settle_run(storage, sibling, nested=True)
+        settle_run(storage, sibling, names=names, nested=True)
     if word.known.told != word.known.heard and not nested:
         for sibling in sorted(speakers(storage, run.application_run) - {run.run_id}):
-            settle_run(storage, sibling, nested=True)
+            settle_run(storage, sibling, names=names, nested=True)
         note_heard(storage, word.known)
     if word.known.fates:
         spoken = {process for process, _, _ in state.attempted}
-        mark_dirty(storage, note_fated(storage, run, spoken, fate=word.fate))
+        mark_dirty(storage, note_fated(storage, run, spoken, contents, fate=word.fate))
     return word.known
 
 
@@ -304,15 +320,6 @@ def _span(run: MergedRun) -> Span:
     return Span(first=run.first, last=run.last)
 
 
-def _link(storage: Storage, application_run: str, process: str, content: Process | None) -> None:
-    """Note that the application run wrote this process."""
-    values: dict[str, Value] = {
-        "name": content.qualified_name if content else "",
-        "sink": content.outputs[0].qualified_name if content else "",
-    }
-    storage.insert(RUNS, Row(partition=application_run, key=f"{LINK}{process}", values=values))
-
-
 def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
     """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
     the process comes first, so that the end of the application always finds what it wrote.
@@ -322,7 +329,8 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
     fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
     first_word = fresh.with_word(run.run_id, supporter, content)
     if first_word:
-        _link(storage, application_run, process, first_word.content)
+        if first_word.content:
+            note_link(storage, application_run, first_word.content)
         if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
             return
     for _ in range(_TRIES):

@@ -11,12 +11,14 @@ from datetime import timedelta
 import msgspec
 
 from shared.errors import Contended
-from shared.model import Span
+from shared.model import Asset, Process, Span
+from shared.naming import Names
 from shared.openlineage import MergedRun
 from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, digest_of, links_of, process_key, stamp, written_by
 from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_cell
 from shared.storage import Row, Storage, Value
 from shared.translation import (
+    AT_ONCE,
     Around,
     Batch,
     Fate,
@@ -40,7 +42,7 @@ class Application:
     """What is known of an application as a whole.
 
     `told`: what its runs have told; `heard`: how much of that all runs it concerns have been settled with; `fates`:
-    whether it dropped, renamed or emptied any data set; `streams`: whether it left any batch.
+    whether what it says counts only together (see FATED); `streams`: whether it left any batch.
     """
 
     run: str
@@ -165,28 +167,27 @@ def fates_of(storage: Storage, application_run: str) -> Fates:
     return Fates.of(_decode_fate(unpacked_cell(storage, "fate", row)) for row in rows)
 
 
-def listen(storage: Storage, run: MergedRun) -> Around:
+def listen(storage: Storage, run: MergedRun, names: Names) -> Around:
     """What the other runs of its application, and this one, have told so far of what concerns this run."""
     if names_no_source(run):
         note_alone(storage, run)
-    return around(storage, run, application(storage, run.application_run))
+    return around(storage, run, application(storage, run.application_run), names)
 
 
-def around(storage: Storage, run: MergedRun, known: Application) -> Around:
+def around(storage: Storage, run: MergedRun, known: Application, names: Names) -> Around:
     """What concerns this run of what is `known` of its application."""
     streams = known.streams and names_no_source(run)
-    batch = _first_around(batches_after(storage, run), run) if streams else None
-    return Around(told=known.told | told_by(run), batch=batch)
+    batches = _first_around(batches_after(storage, run), run) if streams else ()
+    return Around(told=known.told | told_by(run), batches=batches, names=names)
 
 
-def _first_around(batches: Iterable[Batch], run: MergedRun) -> Batch | None:
-    """As `enclosing`, of batches in the order of their ends: the first that fits, with those that ended with it."""
+def _first_around(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:
+    """As `enclosing`, of batches in the order of their ends: no more are read than those that may be it."""
     found: list[Batch] = []
     for batch in batches:
-        if found and batch.seen.last > found[0].seen.last:
+        if found and batch.seen.last > found[0].seen.last + AT_ONCE:
             break
-        if enclosing((batch,), run):
-            found.append(batch)
+        found += enclosing((batch,), run)
     return enclosing(found, run)
 
 
@@ -201,18 +202,18 @@ class Word:
     fate: bool = False
 
 
-def leave_word(storage: Storage, run: MergedRun, heard: Around, before: Span | None) -> Word:
+def leave_word(storage: Storage, run: MergedRun, heard: Around, before: Span | None, *, wants: bool = False) -> Word:
     """Leave what this run tells the others of its application, having heard what they tell; `before` is when it was
-    thought to have run.
+    thought to have run, `wants` whether its statement names tables that others may know.
     """
     batch, fates = batch_of(run, heard), fates_in(run, heard)
-    known = tell(storage, run.application_run, told_by(run), fates=bool(fates), streams=batch is not None)
+    known = tell(storage, run.application_run, told_by(run), fates=bool(fates) or wants, streams=batch is not None)
     for fate in fates:
         note_fate(storage, run.application_run, fate)
     if batch is None:
         return Word(known=known, fate=bool(fates))
     note_batch(storage, run.application_run, batch, before)
-    alone = alone_within(storage, run.application_run, batch.seen)
+    alone = alone_within(storage, run.application_run, batch.ends)
     return Word(known=known, inside=tuple(each for each in alone if each != run.run_id), fate=bool(fates))
 
 
@@ -233,38 +234,94 @@ def contributions_of(storage: Storage, process: str, application_run: str) -> It
 
 FATED = "~fates"
 """Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
-renamed or emptied, so what it says of this process counts only together with what it says of others.
+renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
+with what it says of others.
 """
 
 
-def note_fated(storage: Storage, run: MergedRun, processes: Iterable[str], *, fate: bool) -> set[str]:
-    """Have what an application wrote know that some of its data sets are not what they were.
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that an application wrote: its qualified name, its sink, and the last parts of the names of tables that
+    it waits for.
+    """
 
-    `processes` are those that this run spoke of; `fate` tells whether it brought any itself. A process whose sink was
-    renamed is linked to the application under its present name. Returns the processes whose meaning may have changed:
-    all of the application's, when this run brought a fate or wrote what has one.
+    name: str
+    sink: Asset
+    wants: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, content: Process) -> "Link":
+        """From what is said of the process."""
+        wants = {each.table.rpartition(".")[2] for each in content.wanted}
+        return cls(name=content.qualified_name, sink=content.outputs[0], wants=tuple(sorted(wants)))
+
+
+def link_row(storage: Storage, application_run: str, link: Link) -> Row:
+    """A link as a row of `runs`."""
+    key = f"{LINK}{process_key(link.name)}"
+    return Row(partition=application_run, key=key, values=packed_cell(storage, "link", link))
+
+
+_decode_link = msgspec.json.Decoder(Link).decode
+
+
+def link_of(row: Row, storage: Storage) -> Link:
+    """From a row of `runs`."""
+    return _decode_link(unpacked_cell(storage, "link", row))
+
+
+def note_link(storage: Storage, application_run: str, content: Process) -> None:
+    """Note that the application run wrote this process. The first word stays, but for the tables that it waits for."""
+    link = Link.of(content)
+    row = link_row(storage, application_run, link)
+    if storage.insert(RUNS, row) or not link.wants:
+        return
+    for _ in range(_TRIES):
+        found = storage.read(RUNS, application_run, row.key)
+        known = link_of(found, storage) if found else link
+        wants = tuple(sorted({*known.wants, *link.wants}))
+        if found is None or wants == known.wants:
+            return
+        fresh = link_row(storage, application_run, msgspec.structs.replace(known, wants=wants))
+        if storage.replace(RUNS, replace(fresh, etag=found.etag)):
+            return
+    raise Contended(f"What the application {application_run} wrote kept changing", after=2)
+
+
+def note_fated(
+    storage: Storage, run: MergedRun, spoken: Iterable[str], contents: Iterable[Process], *, fate: bool
+) -> set[str]:
+    """Have what an application wrote know that what it says counts only together with the rest.
+
+    `spoken` are the processes that this run spoke of, now or before, `contents` what it says now; `fate` tells whether
+    it brought any fate itself. A process whose sink was renamed is linked to the application under its present name.
+    Returns the processes whose meaning may have changed: all of the application's when this run brought a fate or
+    touched what has one, and those that wait for a table that it names.
     """
     fates = fates_of(storage, run.application_run)
-    links: dict[str, tuple[str, str]] = {}
-    todo = [
-        (row.key.removeprefix(LINK), str(row.values["name"]), str(row.values["sink"]))
-        for row in links_of(storage, run.application_run)
-    ]
-    while todo:
-        key, name, sink = todo.pop()
-        if key in links:
-            continue
-        links[key] = (name, sink)
-        move = fates.renamed.get(sink)
-        if move and move.asset:
-            after = present_name(name, move)
-            values: dict[str, Value] = {"name": after, "sink": move.asset.qualified_name}
-            storage.insert(RUNS, Row(partition=run.application_run, key=f"{LINK}{process_key(after)}", values=values))
-            todo.append((process_key(after), after, move.asset.qualified_name))
-    own = set(processes)
-    wrote = {links[process][1] for process in own if process in links}
-    touched = fate or any(sink in known for sink in wrote for known in (fates.dropped, fates.emptied, fates.renamed))
-    concerned = set(links) if touched else own
+    links = _all_links(storage, run.application_run, fates)
+    own = set(spoken)
+    contents = tuple(contents)
+    assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
+    touched = fate or fates.concerns(assets) or any(fates.concerns((links[key].sink,)) for key in own if key in links)
+    called = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
+    concerned = own | {key for key, link in links.items() if touched or called & set(link.wants)}
     for process in sorted(concerned):
         storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{run.application_run}|{FATED}"))
     return concerned
+
+
+def _all_links(storage: Storage, application_run: str, fates: Fates) -> dict[str, Link]:
+    """What the application wrote, by process: also under the names that renamings gave."""
+    links: dict[str, Link] = {}
+    todo = [(row.key.removeprefix(LINK), link_of(row, storage)) for row in links_of(storage, application_run)]
+    while todo:
+        key, link = todo.pop()
+        if key in links:
+            continue
+        links[key] = link
+        move = fates.renamed.get(link.sink.qualified_name)
+        if move and move.asset:
+            after = Link(name=present_name(link.name, move), sink=move.asset, wants=link.wants)
+            storage.insert(RUNS, link_row(storage, application_run, after))
+            todo.append((process_key(after.name), after))
+    return links

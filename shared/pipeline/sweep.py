@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Contended, Quarantined
+from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
 from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
@@ -20,10 +21,13 @@ _LEASE = "sweeper"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeping:
-    """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take."""
+    """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
+    `names`: the rules by which data sets are named.
+    """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
+    names: Names = BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
         if now - run.last_arrival < how.grace or not shift.goes_on():
             break
         try:
-            outcome = _sweep_run(storage, run, now - how.end_timeout)
+            outcome = _sweep_run(storage, run, now - how.end_timeout, how.names)
         except Contended as error:
             _LOG.warning("run left for the next sweep run=%s error=%s", run.run_id, error)
             outcome = "failed"
@@ -89,7 +93,7 @@ def _watermark(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime) -> str:
+def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
     found = storage.read(RUNS, run.run_id, STATE)
     state = RunState.of(found, storage) if found else None
@@ -97,7 +101,7 @@ def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime) -> str:
     if late or missed:
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late)
+        settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late, names=names)
         return "timed_out" if late else "undelivered"
     return "decided" if state and state.settled else "waiting"
 

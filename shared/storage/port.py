@@ -87,7 +87,7 @@ class Storage(Protocol):
         """One row, None when there is none."""
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
-        """The rows of a partition, by key; only those whose keys are at least `since` and below `before`, where given."""
+        """The rows of a partition, by key: those whose keys are at least `since` and below `before`, where given."""
 
     def scan(self, table: str) -> Iterator[Row]:
         """All rows of a table: for people and repairs, never on the hot path."""

@@ -2,6 +2,7 @@
 
 from shared.translation.adding_up import Patience, Sum, add_up
 from shared.translation.application import (
+    AT_ONCE,
     NOTHING_AROUND,
     NOTHING_TOLD,
     Around,
@@ -11,13 +12,15 @@ from shared.translation.application import (
     told_by,
 )
 from shared.translation.columns import ALL_ROWS
-from shared.translation.fates import Fate, Fates, lasting, present_name
+from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import VERSION, VOLATILE, stable_name
+from shared.translation.lasting import lasting
 from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
 
 __all__ = [
     "ALL_ROWS",
+    "AT_ONCE",
     "NOTHING_AROUND",
     "NOTHING_TOLD",
     "NO_PROCESS",

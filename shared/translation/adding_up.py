@@ -110,6 +110,8 @@ def _applications(
 
 def union(contents: Sequence[Process]) -> Process:
     """Several contents of one process (at least one, all with the same qualified name) as one."""
+    if len(contents) == 1:
+        return contents[0]
     inputs = _assets(asset for content in contents for asset in content.inputs)
     told = {
         asset.qualified_name
@@ -130,6 +132,7 @@ def union(contents: Sequence[Process]) -> Process:
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
         around=_around(contents),
+        wanted=tuple(sorted({each for content in contents for each in content.wanted})),
     )
 
 
@@ -138,7 +141,11 @@ def _assets(assets: Iterable[Asset]) -> tuple[Asset, ...]:
     known: dict[tuple[str, str], Asset] = {}
     for asset in assets:
         key = (asset.qualified_name, asset.type)
-        known[key] = min(known.get(key, asset), asset)
+        one = known.get(key)
+        if one is None:
+            known[key] = asset
+        elif one != asset:
+            known[key] = replace(min(one, asset), tables=tuple(sorted({*one.tables, *asset.tables})))
     return tuple(sorted(known.values()))
 
 
@@ -158,5 +165,7 @@ def _without_noise(process: Process) -> Process | None:
     inputs = tuple(asset for asset in _assets((*process.inputs, *process.around)) if asset.qualified_name not in sinks)
     if not inputs or not process.outputs:
         return None
+    if len(inputs) == len(process.inputs) and not (process.around or process.wanted):
+        return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
-    return replace(process, inputs=inputs, columns=columns, around=())
+    return replace(process, inputs=inputs, columns=columns, around=(), wanted=())

@@ -4,22 +4,37 @@ One event, and often one run, does not tell everything of what it did: on Databr
 only, and a write inside a stream's `foreachBatch` names only its target while the batch around it names the sources.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 from shared.model import Asset, Span
+from shared.naming import BUILT_IN, NOWHERE, Names, Where
 from shared.openlineage import MergedRun
+from shared.translation.databricks import workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is known of an application as a whole: who it is (as much as tells none, one or several apart)."""
+    """What is known of an application as a whole: who it is (as much as tells none, one or several apart), and where
+    it ran, by which some of its data sets are named.
+    """
 
     identities: tuple[JobIdentity, ...] = ()
+    where: Where = NOWHERE
 
     def __or__(self, other: "Told") -> "Told":
-        return Told(identities=strongest((*self.identities, *other.identities)))
+        if other in (self, NOTHING_TOLD):
+            return self
+        mounts: dict[str, str] = {}
+        for point, source in (*self.where.mounts, *other.where.mounts):
+            mounts[point] = min(mounts.get(point, source), source)
+        where = Where(workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items())))
+        return Told(
+            identities=strongest((*self.identities, *other.identities)), where=NOWHERE if where == NOWHERE else where
+        )
 
 
 NOTHING_TOLD = Told()
@@ -27,23 +42,40 @@ NOTHING_TOLD = Told()
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Batch:
-    """A stream's batch that writes nothing itself: when it ran, and what it read."""
+    """A stream's batch that writes nothing itself: when it ran, and what it read. Quick ones often have no START: where
+    it `began` is then not known.
+    """
 
     seen: Span
     run_id: str
     inputs: tuple[Asset, ...]
+    began: bool = True
+
+    @property
+    def ends(self) -> Span:
+        """When what was written inside of it may have ended."""
+        return self.seen if self.began else Span(first=self.seen.last - _SOON_AFTER, last=self.seen.last)
 
     def encloses(self, seen: Span) -> bool:
         """Whether something ran inside of it."""
-        return self.seen.first <= seen.first and seen.last <= self.seen.last
+        if self.began and seen.first < self.seen.first:
+            return False
+        return self.ends.first <= seen.last <= self.ends.last
+
+
+_SOON_AFTER = timedelta(seconds=1)
+"""How long after the last write inside of it a batch ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What a run is to know of the other runs of its application: what they told, and the batch that encloses it."""
+    """What a run is to know beyond its own events: what the runs of its application told, the batch that encloses it
+    (or may do so), and by which rules data sets are named.
+    """
 
     told: Told = NOTHING_TOLD
-    batch: Batch | None = None
+    batches: tuple[Batch, ...] = ()
+    names: Names = BUILT_IN
 
 
 NOTHING_AROUND = Around()
@@ -51,17 +83,39 @@ NOTHING_AROUND = Around()
 
 def told_by(run: MergedRun) -> Told:
     """What a run tells the others of its application; NOTHING_TOLD for most."""
-    if not run.properties:
+    host = workspace(run.job.name)
+    if not run.properties and not host:
         return NOTHING_TOLD
-    return Told(identities=strongest([identity_of(run)]))
+    return Told(identities=strongest([identity_of(run)]) if run.properties else (), where=_where(host, run.properties))
 
 
-def enclosing(batches: Iterable[Batch], run: MergedRun) -> Batch | None:
-    """The batch in which this run wrote; None when there is none.
+_MOUNTS = "mountPoints"
 
-    Streams that run side by side enclose each other's writes too. A batch ends as soon as what it wrote has ended, so it
-    is the first of them to end.
+
+def _where(host: str, properties: Mapping[str, Any]) -> Where:
+    """Where a run was: a Databricks workspace's host, and what is mounted there, whatever stands in the properties."""
+    mounts = properties.get(_MOUNTS)
+    pairs = {
+        (point, source)
+        for mount in (mounts if isinstance(mounts, list) else ())
+        if isinstance(mount, dict)
+        for point, source in ((mount.get("mountPoint"), mount.get("source")),)
+        if isinstance(point, str) and isinstance(source, str) and point and source
+    }
+    return Where(workspace=host, mounts=tuple(sorted(pairs))) if host or pairs else NOWHERE
+
+
+AT_ONCE = timedelta(milliseconds=2)
+"""Ends so near to each other may stand in either order."""
+
+
+def enclosing(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:
+    """The batch in which this run wrote, sorted where it may be one of several; none for most.
+
+    Streams that run side by side enclose each other's writes too. A batch ends as soon as what it wrote has ended, so
+    it is the first of them to end.
     """
     seen = Span(first=run.first, last=run.last)
-    around = (batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
-    return min(around, key=lambda batch: (batch.seen.last, batch.run_id), default=None)
+    around = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
+    first = min((batch.seen.last for batch in around), default=None)
+    return tuple(batch for batch in around if first and batch.seen.last <= first + AT_ONCE)

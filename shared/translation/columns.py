@@ -8,7 +8,7 @@ listener changes no lineage; what a facet says of single fields stays with them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
 from shared.openlineage import InputField, MergedDataset, OutputField, Transformation
@@ -58,37 +58,67 @@ def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]
 
 
 def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[ColumnEdge]:
-    sources: dict[tuple[str, str], Asset | None] = {}
-    spelled = _spelling(output.columns)
-
-    def edge(source: InputField, column: str, kind: EdgeKind, how: str, *, masked: bool) -> Iterator[ColumnEdge]:
-        key = (source.namespace, source.name)
-        if key not in sources:
-            sources[key] = resolve(*key)
-        asset = sources[key]
-        if asset and source.field not in METADATA:
-            yield ColumnEdge(
-                input=Column(qualified_name=asset.qualified_name, column=source.field),
-                output=Column(qualified_name=target.qualified_name, column=spelled.get(column.lower(), column)),
-                kind=kind,
-                masked=masked,
-                how=(how,) if how else (),
-            )
-
+    ends = _Ends(output=output, target=target, resolve=resolve)
     copied = _copied_into_every_field(output)
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
             continue
         for field in fields:
             for source in field.input_fields or ():
-                for kind, by_rows, masked, how in _ways(field, source):
-                    whole = by_rows and _place(source) in copied
-                    yield from edge(source, ALL_ROWS if whole else column, kind, how, masked=masked)
+                yield from _field_edges(ends, column, field, source, copied=copied)
     for source in output.rows:
         steps = source.transformations or ()
         masked = bool(steps) and all(step.masking is True for step in steps)
-        for how in sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT}) or ("",):
-            yield from edge(source, ALL_ROWS, EdgeKind.INDIRECT, how, masked=masked)
+        ways = sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT})
+        yield from ends.edges(source, ALL_ROWS, EdgeKind.INDIRECT, ways, masked=masked)
+
+
+def _field_edges(
+    ends: "_Ends", column: str, field: OutputField, source: InputField, *, copied: frozenset[tuple[str, str, str]]
+) -> Iterator[ColumnEdge]:
+    """The edges by which one source reaches one output field."""
+    for kind, by_rows, masked, how in _ways(field, source):
+        whole = by_rows and _place(source) in copied
+        yield from ends.edges(source, ALL_ROWS if whole else column, kind, (how,) if how else (), masked=masked)
+
+
+class _Ends:
+    """Makes the edges into one output; the columns at their ends are made once each."""
+
+    def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve) -> None:
+        self._target = target
+        self._resolve = resolve
+        self._spelled = _spelling(output.columns)
+        self._assets: dict[tuple[str, str], Asset | None] = {}
+        self._inputs: dict[tuple[str, str, str], Column | None] = {}
+        self._outputs: dict[str, Column] = {}
+
+    def edges(
+        self, source: InputField, column: str, kind: EdgeKind, how: Sequence[str], *, masked: bool
+    ) -> Iterator[ColumnEdge]:
+        """The edge from a source to a column of the output; none from what is no data set or column of a user."""
+        place = _place(source)
+        if place not in self._inputs:
+            self._inputs[place] = self._input(source)
+        start = self._inputs[place]
+        if start:
+            yield ColumnEdge(input=start, output=self._output(column), kind=kind, masked=masked, how=tuple(how))
+
+    def _input(self, source: InputField) -> Column | None:
+        key = (source.namespace, source.name)
+        if key not in self._assets:
+            self._assets[key] = self._resolve(*key)
+        asset = self._assets[key]
+        if asset is None or source.field in METADATA:
+            return None
+        return Column(qualified_name=asset.qualified_name, column=source.field)
+
+    def _output(self, column: str) -> Column:
+        found = self._outputs.get(column)
+        if found is None:
+            name = self._spelled.get(column.lower(), column)
+            found = self._outputs[column] = Column(qualified_name=self._target.qualified_name, column=name)
+        return found
 
 
 def _spelling(columns: Iterable[str]) -> dict[str, str]:

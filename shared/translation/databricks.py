@@ -71,6 +71,18 @@ def without_host(name: str) -> str:
     return (name[found.end() :] or SHELL) if found else name
 
 
+def workspace(job_name: str) -> str:
+    """The workspace's host, where a job's name begins with one."""
+    found = _DOTTED_HOST.match(job_name)
+    return found[0].lower() if found else ""
+
+
+_DOTTED_HOST = re.compile(
+    r"(?:adb-\d+\.\d+\.azuredatabricks\.net|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=\.|$)",
+    re.IGNORECASE,
+)
+
+
 def _run_name(properties: Mapping[str, Any]) -> str | None:
     """The run's name without volatile parts; None where no tag tells one."""
     text = _text(properties, "spark.databricks.clusterUsageTags.clusterAllTags")

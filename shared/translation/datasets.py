@@ -1,17 +1,61 @@
-"""The data sets that one run names, as assets: by identity, by the folders they are, and by their tables' names. Pure."""
+"""The data sets that one run names, as assets: by identity, by the folders they are, by their tables' names. Pure."""
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.model import Asset
-from shared.naming import Identity, canonical, is_noise, name_dataset
+from shared.naming import Identity, Names, Where, canonical, is_noise, split_names
 from shared.openlineage import MergedDataset, MergedRun
+from shared.translation.application import Around
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How a run's data sets are named: by what rules, and where the run was."""
+
+    names: Names
+    where: Where
+
+    @classmethod
+    def of(cls, around: Around) -> "Place":
+        """As a run's siblings tell."""
+        return cls(names=around.names, where=around.told.where)
+
+    def identity(self, namespace: str, name: str) -> Identity:
+        """The canonical identity of a data set spelled so."""
+        return canonical(namespace, name, self.where)
+
+    def asset(self, dataset: MergedDataset) -> Asset:
+        """The asset of a data set."""
+        best = self.names.name(self.identity(*dataset.key), dataset.symlinks, self.where).best
+        return Asset(
+            type=best.type,
+            qualified_name=best.qualified_name,
+            namespace=dataset.namespace,
+            name=dataset.name,
+            tables=tables_of(dataset),
+        )
+
+
+def tables_of(dataset: MergedDataset) -> tuple[str, ...]:
+    """The data set's names in catalogs of tables, sorted."""
+    return tuple(sorted({table_name(name) for _, name in dataset.symlinks}))
+
+
+_SESSION_CATALOG = "spark_catalog."
+
+
+def table_name(name: str) -> str:
+    """A table's name as it is compared: in lower case, without the session's own catalog."""
+    return name.lower().removeprefix(_SESSION_CATALOG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Datasets:
     """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
 
+    place: Place
     inputs: dict[Identity, Asset]
     outputs: dict[Identity, Asset]
     folders: dict[tuple[str, str], Asset]
@@ -22,30 +66,29 @@ class Datasets:
     """By the other names that the run's data sets have: a table's in its catalog."""
 
     @classmethod
-    def of(cls, run: MergedRun) -> "Datasets":
+    def of(cls, run: MergedRun, around: Around) -> "Datasets":
         """All that the run names."""
-        inputs, outputs = _assets(run.inputs), _assets(run.outputs)
-        linked = {
-            canonical(*symlink): assets[canonical(*dataset.key)]
-            for datasets, assets in ((run.outputs, outputs), (run.inputs, inputs))
-            for dataset in datasets
-            for symlink in dataset.symlinks
-            if canonical(*dataset.key) in assets
-        }
+        place = Place.of(around)
+        inputs, outputs = _assets(_sources(run), place), _assets(run.outputs, place)
+        linked: dict[Identity, Asset] = {}
+        for datasets, assets in ((run.inputs, inputs), (run.outputs, outputs)):
+            for dataset in datasets:
+                if dataset.symlinks and (own := assets.get(place.identity(*dataset.key))):
+                    linked |= {place.identity(*symlink): own for symlink in dataset.symlinks}
         inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
         folders = {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in inputs.items()}
         lengths = tuple(sorted({len(name) for _, name in folders}, reverse=True))
-        return cls(inputs=inputs, outputs=outputs, folders=folders, lengths=lengths, linked=linked)
+        return cls(place=place, inputs=inputs, outputs=outputs, folders=folders, lengths=lengths, linked=linked)
 
     def resolve(self, namespace: str, name: str) -> Asset | None:
         """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
         holds it (a glob's inputs are folders, while its columns name single files), or a new one; None for noise.
         """
-        identity = canonical(namespace, name)
+        identity = self.place.identity(namespace, name)
         if is_noise(identity):
             return None
         own = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
-        return own or self._folder(identity) or asset_of(namespace, name, identity)
+        return own or self._folder(identity) or self.place.asset(MergedDataset(namespace=namespace, name=name))
 
     def _folder(self, identity: Identity) -> Asset | None:
         for length in self.lengths:
@@ -56,21 +99,29 @@ class Datasets:
         return None
 
 
-def _assets(datasets: Iterable[MergedDataset]) -> dict[Identity, Asset]:
-    spellings: dict[Identity, list[MergedDataset]] = {}
+STREAMING = "STREAMING"
+_DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
+
+
+def _sources(run: MergedRun) -> Iterable[MergedDataset]:
+    """The inputs, lists of topics taken apart. A stream's files are always a folder's, even where a batch read one."""
+    streaming = run.processing_type.upper() == STREAMING
+    for dataset in run.inputs:
+        if "," in dataset.name:
+            yield from (replace(dataset, name=name) for _, name in split_names(*dataset.key))
+        elif streaming and (file := _DATA_FILE.search(dataset.name)):
+            yield replace(dataset, name=dataset.name[: file.start()])
+        else:
+            yield dataset
+
+
+def _assets(datasets: Iterable[MergedDataset], place: Place) -> dict[Identity, Asset]:
+    known: dict[Identity, MergedDataset] = {}
     for dataset in datasets:
-        identity = canonical(dataset.namespace, dataset.name)
-        if not is_noise(identity):
-            spellings.setdefault(identity, []).append(dataset)
-    return {
-        identity: asset_of(
-            same[0].namespace, same[0].name, identity, tuple(link for dataset in same for link in dataset.symlinks)
-        )
-        for identity, same in spellings.items()
-    }
-
-
-def asset_of(namespace: str, name: str, identity: Identity, symlinks: tuple[tuple[str, str], ...] = ()) -> Asset:
-    """The asset of a data set, spelled so in the events."""
-    best = name_dataset(identity, symlinks).best
-    return Asset(type=best.type, qualified_name=best.qualified_name, namespace=namespace, name=name)
+        identity = place.identity(*dataset.key)
+        if identity not in known:
+            known[identity] = dataset
+        elif dataset.symlinks:
+            both = dict.fromkeys((*known[identity].symlinks, *dataset.symlinks))
+            known[identity] = replace(known[identity], symlinks=tuple(both))
+    return {identity: place.asset(dataset) for identity, dataset in known.items() if not is_noise(identity)}

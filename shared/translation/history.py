@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.model import ApplicationFacts, Contribution, Lineage, Process, Span
+from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, Ignore, MergedRun, merge, select
 from shared.translation.adding_up import Patience, add_up
 from shared.translation.application import NOTHING_TOLD, Around, Batch, Told, enclosing, told_by
-from shared.translation.fates import Fate, Fates, lasting
+from shared.translation.fates import Fate, Fates
+from shared.translation.lasting import lasting
 from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
@@ -44,7 +46,7 @@ class History:
     ignored: tuple[Ignored, ...]
 
 
-def translate_history(events: Iterable[Event], patience: Patience | None = None) -> History:
+def translate_history(events: Iterable[Event], patience: Patience | None = None, *, names: Names = BUILT_IN) -> History:
     """The final lineage of these events, whatever their order and however often each occurs."""
     kept: dict[str, list[Event]] = {}
     ignored: set[Ignored] = set()
@@ -55,7 +57,7 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None)
         else:
             kept.setdefault(event.run_id, []).append(event)
     runs = {run_id: merge(own) for run_id, own in kept.items()}
-    arounds = _arounds(runs)
+    arounds = _arounds(runs, names)
     said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
     facts = {run_id: ApplicationFacts(first=run.first, last=run.last, ended=run.ended) for run_id, run in runs.items()}
     fates = _fates(runs.values(), arounds)
@@ -80,14 +82,15 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None)
     )
 
 
-def _arounds(runs: Mapping[str, MergedRun]) -> dict[str, Around]:
+def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, Around]:
     """What each run is to know of the others of its application."""
     told: dict[str, Told] = {}
     for run in runs.values():
         if run.ended:
             told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | told_by(run)
     arounds = {
-        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | told_by(run)) for run_id, run in runs.items()
+        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | told_by(run), names=names)
+        for run_id, run in runs.items()
     }
     batches: dict[str, list[Batch]] = {}
     for run_id, run in runs.items():
@@ -95,7 +98,7 @@ def _arounds(runs: Mapping[str, MergedRun]) -> dict[str, Around]:
             batches.setdefault(run.application_run, []).append(batch)
     for run_id, run in runs.items():
         if run.application_run in batches and names_no_source(run):
-            arounds[run_id] = replace(arounds[run_id], batch=enclosing(batches[run.application_run], run))
+            arounds[run_id] = replace(arounds[run_id], batches=enclosing(batches[run.application_run], run))
     return arounds
 
 

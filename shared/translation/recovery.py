@@ -1,47 +1,53 @@
 """What only the statement tells: tables that no facet names, where the job's SQL does. Pure.
 
-The listener leaves out the target of an UPDATE or DELETE on a path, of 4.1's REPLACE TABLE AS, and the table of a scalar
-subquery. A statement is read only when it names a table that the run's events do not, and what it gives is marked as
-parsed. It is believed only where it writes what the run writes: the facet often holds another statement of the session,
-the one that a cached relation came from. A name becomes a location only where that is certain: it is a path, or the name
-of one of the run's own tables.
+The listener leaves out the target of an UPDATE or DELETE on a path, of 4.1's REPLACE TABLE AS, and a scalar
+subquery's table. A statement is read only when it names a table that the run's events do not, or when these tell no
+columns; what it gives is marked as parsed. It is believed only where it writes what the run writes, or is a query with
+just the columns that the run writes: the facet often holds another statement of the session, the one that a cached
+relation came from.
+
+A name becomes a location where it is a path, or the name of one of the run's own tables. Other names are left as they
+are: another run of the application may know them.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.model import Asset, Column, ColumnEdge, EdgeKind
-from shared.naming import canonical, is_noise
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, Wanted
+from shared.naming import is_noise
 from shared.openlineage import MergedDataset, MergedRun, Operation
-from shared.translation.datasets import Datasets, asset_of
-from shared.translation.statement import TableRef, read_statement
+from shared.translation.datasets import Datasets, Place, table_name
+from shared.translation.statement import Statement, TableRef, read_statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """The `target` that no event names, with its `asset`; further `inputs`; and column pairs, where they are certain:
-    source, its column, the output column, and the kind.
+    """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
+    (source, its column, the output column, and the kind); and tables that are `wanted` by their names.
     """
 
     target: MergedDataset | None = None
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
     columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
+    wanted: tuple[Wanted, ...] = ()
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
         return tuple(
-            sorted(
-                ColumnEdge(
-                    input=Column(qualified_name=source.qualified_name, column=column),
-                    output=Column(qualified_name=target.qualified_name, column=output),
-                    kind=kind,
-                    parsed=True,
-                )
-                for source, column, output, kind in self.columns
-            )
+            sorted(parsed_edge(source, column, target, output, kind) for source, column, output, kind in self.columns)
         )
+
+
+def parsed_edge(source: Asset, column: str, target: Asset, output: str, kind: EdgeKind) -> ColumnEdge:
+    """An edge that a statement told."""
+    return ColumnEdge(
+        input=Column(qualified_name=source.qualified_name, column=column),
+        output=Column(qualified_name=target.qualified_name, column=output),
+        kind=kind,
+        parsed=True,
+    )
 
 
 NOTHING = Recovered()
@@ -49,45 +55,79 @@ NOTHING = Recovered()
 
 def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recovered:
     """What the run's statement tells beyond its events; NOTHING for most."""
-    if not run.statement or not _names_others(run):
+    if not run.statement or not (datasets.outputs or operation.moves_data):
+        return NOTHING
+    if not _without_columns(run) and not _names_others(run):
         return NOTHING
     statement = read_statement(run.statement)
     if statement is None:
         return NOTHING
-    places = _Places.of(run)
-    written = places.dataset(statement.target) if statement.target else None
-    if written is None:
-        return NOTHING
+    places = _Places.of(run, datasets.place)
     target = None
-    if canonical(*written.key) not in datasets.outputs:
-        if datasets.outputs or statement.kind != operation.name:
+    if datasets.outputs:
+        if not _writes_what_the_run_writes(statement, run, places, datasets):
             return NOTHING
-        target = written
-    asset = _asset(target) if target else None
+    else:
+        target = places.dataset(statement.target) if statement.target and statement.kind == operation.name else None
+        if target is None or is_noise(datasets.place.identity(*target.key)):
+            return NOTHING
     assets = {ref: found for ref in statement.sources if (found := _found(ref, places, datasets))}
     return Recovered(
-        target=target if asset else None,
-        asset=asset,
+        target=target,
+        asset=datasets.place.asset(target) if target else None,
         inputs=tuple(sorted(set(assets.values()))),
         columns=tuple(
             (assets[pair.source], pair.column, pair.output, pair.kind)
             for pair in statement.columns
             if pair.source in assets
         ),
+        wanted=tuple(sorted(_wanted(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)),
     )
 
 
+def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_Places", datasets: Datasets) -> bool:
+    if statement.target:
+        written = places.dataset(statement.target)
+        return written is not None and datasets.place.identity(*written.key) in datasets.outputs
+    columns = {tuple(name.lower() for name in output.columns) for output in run.outputs}
+    return bool(statement.outputs) and columns == {tuple(name.lower() for name in statement.outputs)}
+
+
+def _wanted(ref: TableRef, statement: Statement) -> Wanted:
+    pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
+    return Wanted(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
+
+
+def _without_columns(run: MergedRun) -> bool:
+    """Whether the events tell of no columns of something that was written from elsewhere."""
+    return bool(run.inputs) and any(output.schema and not output.fields for output in run.outputs)
+
+
+_IDENTIFIER = r"(?:`[^`]+`|[\w$]+)"
 _MENTIONED = re.compile(
-    r"\b(?:from|join|using|into|update|table|overwrite|directory)\s+(?:(?:table|directory|only)\s+)?"
-    r"((?:`[^`]+`|[\w$]+)(?:\s*\.\s*(?:`[^`]+`|[\w$]+))*)",
+    r"\b(?:from|join|using|into|update|table|overwrite|directory)\s+(?:table\s+|directory\s+)?(?:if\s+(?:not\s+)?exists\s+)?"
+    rf"({_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
     re.IGNORECASE,
 )
 """Where a statement may name a table. A name too many costs a look at the statement, nothing else."""
 
+_NO_TABLES = frozenset(
+    {
+        *("set", "select", "values", "table", "directory", "lateral", "unnest", "range", "explode"),
+        *("delta", "parquet", "csv", "json", "orc", "iceberg", "text", "avro", "hudi", "jdbc", "kafka", "xml"),
+    }
+)
+"""What stands after one of these words and is no table: other words of the language, and formats after USING."""
+
+_LONGEST_LOOKED_AT = 200_000
+"""Characters: longer statements are not parsed either."""
+
 
 def _names_others(run: MergedRun) -> bool:
     """Whether the statement seems to name a table that no event of the run does."""
-    known = {_last(name) for dataset in (*run.inputs, *run.outputs) for name in _names(dataset)}
+    if len(run.statement) > _LONGEST_LOOKED_AT:
+        return False
+    known = {_last(name) for dataset in (*run.inputs, *run.outputs) for name in _names(dataset)} | _NO_TABLES
     return any(_last(found[1].replace("`", "")) not in known for found in _MENTIONED.finditer(run.statement))
 
 
@@ -106,45 +146,53 @@ def _last(name: str) -> str:
 
 def _found(ref: TableRef, places: "_Places", datasets: Datasets) -> Asset | None:
     dataset = places.dataset(ref)
-    if dataset is None:
+    if dataset is None or is_noise(datasets.place.identity(*dataset.key)):
         return None
-    own = datasets.resolve(*dataset.key)
-    return own or _asset(dataset)
+    return datasets.resolve(*dataset.key) or datasets.place.asset(dataset)
 
 
-def _asset(dataset: MergedDataset) -> Asset | None:
-    identity = canonical(*dataset.key)
-    return None if is_noise(identity) else asset_of(*dataset.key, identity, dataset.symlinks)
+_CHANGED = re.compile(
+    rf"\s*(?P<verb>drop|truncate)\s+table\s+(?:if\s+exists\s+)?(?P<table>{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
+    re.IGNORECASE,
+)
+
+
+def table_changed(statement: str) -> tuple[str, str]:
+    """What a DROP TABLE or TRUNCATE TABLE does (DROP, TRUNCATE) and the table's name; empty for other statements.
+
+    Of a Delta table in the session's catalog the listener tells neither, only the statement.
+    """
+    found = _CHANGED.match(statement)
+    if not found:
+        return "", ""
+    return found["verb"].upper(), table_name(re.sub(r"\s*\.\s*", ".", found["table"]).replace("`", ""))
 
 
 _DEFAULT = "default"
-_SESSION_CATALOG = "spark_catalog"
 _LOCATION = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Where the run's tables lie, by name (`database.table`, lower case)."""
+    """Where the run's tables lie, by name."""
 
     tables: dict[str, MergedDataset]
     paths: tuple[str, ...]
     """The namespaces of the run's own paths."""
 
     @classmethod
-    def of(cls, run: MergedRun) -> "_Places":
+    def of(cls, run: MergedRun, place: Place) -> "_Places":
         datasets = (*run.outputs, *run.inputs)
-        tables = {name.lower(): dataset for dataset in reversed(datasets) for _, name in dataset.symlinks}
-        return cls(tables=tables, paths=tuple(sorted({dataset.namespace for dataset in datasets})))
+        tables = {table_name(name): dataset for dataset in reversed(datasets) for _, name in dataset.symlinks}
+        namespaces = {place.identity(*dataset.key).namespace for dataset in datasets}
+        return cls(tables=tables, paths=tuple(sorted(namespaces)))
 
     def dataset(self, ref: TableRef) -> MergedDataset | None:
         """The data set that a statement names so; None where it is not certain which."""
         if ref.path:
             return self._at(ref.path)
-        parts = ref.parts[1:] if ref.parts[0].lower() == _SESSION_CATALOG and len(ref.parts) > 1 else ref.parts
-        if len(parts) == 1:
-            parts = (_DEFAULT, *parts)
-        name = ".".join(parts).lower()
-        return self.tables.get(name) or self.tables.get(f"{_SESSION_CATALOG}.{name}")
+        name = table_name(".".join(ref.parts))
+        return self.tables.get(name if "." in name else f"{_DEFAULT}.{name}")
 
     def _at(self, path: str) -> MergedDataset | None:
         found = _LOCATION.fullmatch(path)

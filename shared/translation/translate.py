@@ -1,19 +1,19 @@
 """One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from shared.model import Asset, Lineage, Process, Span
 from shared.naming import canonical, is_noise
-from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, split_job_name
+from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
 from shared.translation.application import NOTHING_AROUND, Around, Batch
 from shared.translation.columns import column_edges, sourceless
-from shared.translation.datasets import Datasets, asset_of
+from shared.translation.datasets import STREAMING, Datasets, Place
 from shared.translation.fates import DROP, RENAME, TRUNCATE, Fate, place_of
 from shared.translation.identity import JobIdentity, identity_of, inherit, name_process
-from shared.translation.recovery import Recovered, recover
+from shared.translation.recovery import Recovered, recover, table_changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +44,9 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
     work = _Work(
         run=run,
         around=around,
-        datasets=Datasets.of(run),
+        datasets=Datasets.of(run, around),
         identity=inherit(identity_of(run), around.told.identities),
-        operation=_INSERT if operation is UNKNOWN and _can_only_insert(run) else operation.name,
+        operation=_operation(run, operation),
     )
     processes = tuple(
         process
@@ -66,49 +66,41 @@ def names_no_source(run: MergedRun) -> bool:
     return bool(outputs) and all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-_UNKNOWN_BEGIN = timedelta(minutes=1)
-"""How long a batch is taken to have run whose START never came, as happens to quick ones."""
-
-
-def batch_of(run: MergedRun, around: Around) -> Batch | None:  # noqa: ARG001 - names will depend on it
+def batch_of(run: MergedRun, around: Around) -> Batch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
-    if run.processing_type.upper() != _STREAMING or run.outputs or not run.inputs:
+    if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
-    inputs = tuple(sorted(set(Datasets.of(run).inputs.values())))
-    begun = run.first if run.first < run.last else run.last - _UNKNOWN_BEGIN
-    return Batch(seen=Span(first=begun, last=run.last), run_id=run.run_id, inputs=inputs)
+    inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
+    seen = Span(first=run.first, last=run.last)
+    return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
-_STREAMING = "STREAMING"
-
-
-def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:  # noqa: ARG001 - names will depend on it
+def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:
     """What the run did to data sets as wholes: dropped, renamed or emptied them."""
     if run.ended != "COMPLETE":
         return ()
-    return tuple(
-        fate
-        for dataset in run.outputs
-        for state, before in dataset.states
-        for fate in _fate(run, dataset, state, before)
-    )
+    if not run.outputs:
+        state, table = table_changed(run.statement)
+        return (Fate(state=state, qualified_name="", table=table, at=run.last),) if state else ()
+    place = Place.of(around)
+    changes = ((dataset, state, before) for dataset in run.outputs for state, before in dataset.states)
+    return tuple(fate for change in changes for fate in _fate(run, place, *change))
 
 
-def _fate(run: MergedRun, dataset: MergedDataset, state: str, before: tuple[str, str] | None) -> Iterator[Fate]:
+def _fate(
+    run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
+) -> Iterator[Fate]:
     if state in {DROP, TRUNCATE}:
-        gone = _undoubled(dataset)
-        identity = canonical(*gone.key)
-        asset = asset_of(*gone.key, identity, gone.symlinks)
-        yield Fate(state=state, qualified_name=asset.qualified_name, at=run.last)
+        yield Fate(state=state, qualified_name=place.asset(_undoubled(dataset)).qualified_name, at=run.last)
     elif state == RENAME and before:
-        old, new = canonical(*before), canonical(*dataset.key)
+        old = MergedDataset(namespace=before[0], name=before[1])
         yield Fate(
             state=RENAME,
-            qualified_name=asset_of(*before, old).qualified_name,
+            qualified_name=place.asset(old).qualified_name,
             at=run.last,
-            asset=asset_of(*dataset.key, new, dataset.symlinks),
-            before=place_of(old),
-            after=place_of(new),
+            asset=place.asset(dataset),
+            before=place_of(place.identity(*before)),
+            after=place_of(place.identity(*dataset.key)),
         )
 
 
@@ -121,14 +113,18 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
     return dataset
 
 
-_INSERT = "insert"
+_VERB = re.compile(r"\s*(merge|update|delete)\b", re.IGNORECASE)
 
 
-def _can_only_insert(run: MergedRun) -> bool:
-    """Whether a run whose name tells no writing node can do nothing else: a job without SQL writes a data set whole, and
-    a stream's batch appends whatever the root of its plan is called.
+def _operation(run: MergedRun, operation: Operation) -> str:
+    """What the run did, where its name's node does not tell it all. A job without SQL can only write a data set whole,
+    and a stream's batch only appends, whatever the root of its plan is called.
     """
-    return run.job_type == "RDD_JOB" or run.processing_type.upper() == _STREAMING
+    if operation.by_verb and (verb := _VERB.match(run.statement)):
+        return verb[1].lower()
+    if operation is UNKNOWN and (run.job_type == "RDD_JOB" or run.processing_type.upper() == STREAMING):
+        return "insert"
+    return operation.name
 
 
 def _only_itself(process: Process) -> bool:
@@ -173,7 +169,7 @@ class _Work:
         """What this run says about the process that writes `output`: inputs are those it names itself, those that
         column lineage names, and those that its statement names.
         """
-        identity = canonical(*output.key)
+        identity = self.datasets.place.identity(*output.key)
         target = self.datasets.outputs.get(identity) or recovered.asset
         if target is None:
             raise LookupError(f"an output without an asset: {output.key}")
@@ -201,7 +197,8 @@ class _Work:
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(asset.qualified_name for asset in parsed)),
-            around=self.around.batch.inputs if alone and self.around.batch else (),
+            wanted=recovered.wanted,
+            around=tuple(sorted({each for batch in self.around.batches for each in batch.inputs})) if alone else (),
         )
 
 

@@ -4,6 +4,8 @@ The parser is sqlglot. To import it costs about as long as to read a thousand ev
 statement is read.
 """
 
+from functools import lru_cache
+
 from shared.translation.statement.values import KINDS, Statement, StatementColumn, TableRef
 
 __all__ = ["KINDS", "Statement", "StatementColumn", "TableRef", "read_statement", "redact"]
@@ -17,6 +19,17 @@ def read_statement(sql: str, *, default_catalog: str = "", default_database: str
     (`IDENTIFIER(…)`), and texts beyond the bounds in `parsing.py`. It never raises. Names of one part get the default
     database, names of two parts the default catalog, where these are given.
     """
+    if len(sql) > _LONGEST_REMEMBERED:
+        return _read.__wrapped__(sql, default_catalog, default_database)
+    return _read(sql, default_catalog, default_database)
+
+
+_LONGEST_REMEMBERED = 20_000
+"""Characters. A job repeats its statements for ever; what is longer is read each time, for memory's sake."""
+
+
+@lru_cache(maxsize=512)
+def _read(sql: str, default_catalog: str, default_database: str) -> Statement | None:
     from shared.translation.statement.reading import read  # noqa: PLC0415 - costs a third of a second
 
     return read(sql, (default_catalog, default_database))

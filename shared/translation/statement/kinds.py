@@ -26,6 +26,7 @@ class Said:
     columns: tuple[tuple[str, Origins], ...] = ()
     rows: frozenset[Source] = frozenset()
     more_sources: tuple[TableRef, ...] = ()
+    outputs: tuple[str, ...] = ()
     own: bool = False
 
 
@@ -47,7 +48,10 @@ class Reading:
 
 def _query(reading: Reading, node: exp.Expr) -> Said:
     output = reading.queries.query(node, None)
-    return Said(kind="select", target=None, read=(node,), columns=output.relation.columns, rows=output.rows)
+    columns = output.relation.columns
+    names = tuple(name for name, _ in columns)
+    known = names if all(names) and not output.relation.is_open else ()
+    return Said(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=known)
 
 
 def _create(reading: Reading, node: exp.Expr) -> Said | None:

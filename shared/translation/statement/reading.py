@@ -44,6 +44,7 @@ def _statement(said: Said, read_tables: Iterable[TableRef]) -> Statement:
         sources=tuple(sources.values()),
         columns=_pairs(said, sources),
         constants=tuple(sorted(name for name, origins in columns.items() if name and origins.constant)),
+        outputs=said.outputs,
     )
 
 

@@ -43,6 +43,7 @@ class Statement:
     `kind` is one of `KINDS`. `target` is what it writes; None for a plain query. `sources` are the tables that it
     reads, each once, without its target where it changes that in place. `columns` holds only what is
     certain without knowing the tables' columns; `constants` are the output columns that are made of literals alone.
+    `outputs` are a plain query's columns in their order; empty where not all of them are known.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Statement:
     sources: tuple[TableRef, ...] = ()
     columns: tuple[StatementColumn, ...] = ()
     constants: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 KINDS: tuple[str, ...] = (

@@ -1,0 +1,220 @@
+"""What remains of what an application said, when its data sets are what they have become. Pure.
+
+A staging table that the same application writes, reads and drops is a step of the job, not a data set of anybody else:
+what went through it goes straight on. A table that is written under one name and renamed has been written under the
+other. Times decide: what is dropped first and made anew is no staging table, and what is filled, emptied and filled
+again hands on only what was in it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
+from shared.translation.columns import ALL_ROWS, union_edges
+from shared.translation.fates import Fate, Fates, Tables, present_name
+from shared.translation.recovery import parsed_edge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """A contribution, and what remains of it: None when all that it wrote was dropped again."""
+
+    said: Contribution
+    remains: Contribution | None
+
+
+def lasting(contributions: Sequence[Contribution], fates: Fates) -> tuple[Lasting, ...]:
+    """What one application run says when its data sets are what they have become.
+
+    `contributions` are all that it said, at least of all that has a fate. Contributions to temporary data sets go,
+    those that read them read their sources; what was renamed is called by its new name on both sides.
+    """
+    if not fates and not any(each.content.wanted for each in contributions):
+        return tuple(Lasting(said=each, remains=each) for each in contributions)
+    tables = Tables.of(
+        asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
+    )
+    fates = fates.located(tables)
+    makers: dict[str, list[Contribution]] = {}
+    kept: list[tuple[Contribution, Contribution]] = []
+    gone: list[Contribution] = []
+    for each in contributions:
+        named = _renamed(_with_wanted(each, tables), fates)
+        if named is None:
+            gone.append(each)
+            for sink in each.content.outputs:
+                makers.setdefault(sink.qualified_name, []).append(each)
+        else:
+            kept.append((each, named))
+    flow = _Flow(makers=makers, fates=fates)
+    found = [
+        Lasting(said=each, remains=replace(named, content=flow.straight(named.content, each, frozenset())))
+        for each, named in kept
+    ]
+    return (*found, *(Lasting(said=each, remains=None) for each in gone))
+
+
+def _with_wanted(said: Contribution, tables: Tables) -> Contribution:
+    """The contribution with the tables that its statement names, where the application knows them."""
+    content = said.content
+    if not content.wanted:
+        return said
+    found = [(each, asset) for each in content.wanted if (asset := tables.find(each.table))]
+    own = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
+    added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own}
+    edges = [
+        parsed_edge(asset, column, target, output, kind)
+        for each, asset in found
+        for target in content.outputs
+        for column, output, kind in each.columns
+    ]
+    return replace(
+        said,
+        content=replace(
+            content,
+            inputs=tuple(sorted((*content.inputs, *added.values()))),
+            columns=union_edges((*content.columns, *edges)) if edges else content.columns,
+            sourceless=tuple(each for each in content.sourceless if each not in _reached(edges)),
+            parsed=tuple(sorted({*content.parsed, *added})),
+            wanted=(),
+        ),
+    )
+
+
+def _renamed(said: Contribution, fates: Fates) -> Contribution | None:
+    """The contribution with its sinks under their present names; None when they were dropped."""
+    content = said.content
+    outputs: list[Asset] = []
+    moved: dict[str, str] = {}
+    for sink in content.outputs:
+        asset, steps = fates.now(sink, said.seen.last)
+        if asset is None:
+            continue
+        outputs.append(asset)
+        moved[sink.qualified_name] = asset.qualified_name
+        for step in steps:
+            content = _moved_process(content, step)
+    if not outputs:
+        return None
+    if all(before == after for before, after in moved.items()):
+        return said
+    columns = (_with_output(edge, moved.get(edge.output.qualified_name)) for edge in content.columns)
+    return replace(
+        said,
+        content=replace(
+            content,
+            outputs=tuple(sorted(set(outputs))),
+            columns=union_edges(columns),
+            sourceless=tuple(
+                sorted(
+                    Column(qualified_name=moved.get(each.qualified_name, each.qualified_name), column=each.column)
+                    for each in content.sourceless
+                )
+            ),
+        ),
+    )
+
+
+def _moved_process(content: Process, fate: Fate) -> Process:
+    """The process as that of the same job with the sink's present place."""
+    after = present_name(content.qualified_name, fate)
+    if after == content.qualified_name:
+        return content
+    job = content.name.rpartition(ARROW)[0]
+    return replace(content, qualified_name=after, name=f"{job}{ARROW}{fate.after.rpartition('/')[2]}")
+
+
+ARROW = " → "
+"""Between the job and the sink in a process's display name."""
+
+
+def _with_output(edge: ColumnEdge, name: str | None) -> ColumnEdge:
+    if name is None:
+        return edge
+    return replace(edge, output=Column(qualified_name=name, column=edge.output.column))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """How data went through temporary data sets: `makers` are what was said of the making of each."""
+
+    makers: Mapping[str, Sequence[Contribution]]
+    fates: Fates
+
+    def straight(self, content: Process, reader: Contribution, passed: frozenset[str]) -> Process:
+        """The content with each temporary input replaced by what it was made of when it was read, and each renamed
+        one by what it is now; `passed` breaks circles.
+        """
+        made: dict[str, list[Process]] = {}
+        moved: dict[str, Asset] = {}
+        for asset in content.inputs:
+            name = asset.qualified_name
+            if name in self.makers and self.fates.now(asset, reader.seen.last)[0] is None:
+                steps = [] if name in passed else self._made(name, reader)
+                made[name] = [self.straight(each.content, each, passed | {name}) for each in steps]
+            elif (now := self.fates.now(asset, reader.seen.last)[0]) and now != asset:
+                moved[name] = now
+        if not made and not moved:
+            return content
+        inputs: dict[tuple[str, str], Asset] = {}
+        own = [moved.get(each.qualified_name, each) for each in content.inputs if each.qualified_name not in made]
+        for asset in (*own, *(asset for steps in made.values() for step in steps for asset in step.inputs)):
+            inputs.setdefault((asset.qualified_name, asset.type), asset)
+        columns = union_edges(_edges(content, made, moved))
+        lost = _reached(content.columns) - _reached(columns)
+        return replace(
+            content,
+            inputs=tuple(sorted(inputs.values())),
+            columns=columns,
+            sourceless=tuple(sorted({*content.sourceless, *lost})),
+        )
+
+    def _made(self, name: str, reader: Contribution) -> list[Contribution]:
+        """The makers of a temporary data set whose rows this reader found in it."""
+        until = reader.seen.last
+        before = [each for each in self.makers[name] if each is not reader and each.seen.first <= until]
+        over = [each for each in before if each.seen.last <= until]
+        ends = [at for known in (self.fates.dropped, self.fates.emptied) if (at := known.get(name))]
+        there = [each for each in over if not any(each.seen.last <= end < until for end in ends)]
+        return there or over or before or [each for each in self.makers[name] if each is not reader]
+
+
+def _reached(edges: Iterable[ColumnEdge]) -> set[Column]:
+    return {edge.output for edge in edges if edge.kind == EdgeKind.DIRECT}
+
+
+def _edges(content: Process, made: Mapping[str, Sequence[Process]], moved: Mapping[str, Asset]) -> Iterator[ColumnEdge]:
+    """The content's edges, those out of a temporary data set led on to where its columns came from."""
+    before: dict[Column, list[ColumnEdge]] = {}
+    for edge in (edge for steps in made.values() for step in steps for edge in step.columns):
+        before.setdefault(edge.output, []).append(edge)
+    for edge in content.columns:
+        name = edge.input.qualified_name
+        if name in made:
+            yield from (_joined(earlier, edge) for earlier in before.get(edge.input, ()))
+        elif name in moved:
+            yield replace(edge, input=Column(qualified_name=moved[name].qualified_name, column=edge.input.column))
+        else:
+            yield edge
+    for name in sorted(made):
+        for earlier in before.get(Column(qualified_name=name, column=ALL_ROWS), ()):
+            yield from (_for_all_rows(earlier, sink) for sink in content.outputs)
+
+
+def _for_all_rows(earlier: ColumnEdge, sink: Asset) -> ColumnEdge:
+    output = Column(qualified_name=sink.qualified_name, column=ALL_ROWS)
+    return replace(earlier, output=output, kind=EdgeKind.INDIRECT)
+
+
+def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:
+    """Two edges, one after the other, as one: direct when both are; a copy of a copy is a copy."""
+    direct = earlier.kind == later.kind == EdgeKind.DIRECT
+    ways = {*earlier.how, *later.how}
+    return ColumnEdge(
+        input=earlier.input,
+        output=later.output,
+        kind=EdgeKind.DIRECT if direct else EdgeKind.INDIRECT,
+        masked=earlier.masked or later.masked,
+        how=tuple(sorted(ways - {"IDENTITY"} or ways)),
+        parsed=earlier.parsed or later.parsed,
+    )
