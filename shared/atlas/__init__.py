@@ -1,6 +1,7 @@
 """Lineage -> Atlas entities. Pure: plain values; `shared.catalog` makes a client's objects of them."""
 
 from shared.atlas.entities import (
+    PLACED,
     PROCESS_ATTRIBUTES,
     PROCESS_TYPE,
     AssetEntity,
@@ -11,6 +12,7 @@ from shared.atlas.entities import (
 )
 
 __all__ = [
+    "PLACED",
     "PROCESS_ATTRIBUTES",
     "PROCESS_TYPE",
     "AssetEntity",

@@ -53,11 +53,17 @@ _REQUIRED: dict[str, str] = {
 """Attributes that a type demands beside its name: attribute by type, filled with the qualified name."""
 
 
-def asset_entity(asset: Asset) -> AssetEntity:
-    """An asset that no scan has found, as we create it: a placeholder, and marked as one."""
+PLACED = "Placed here by Throughline: a Spark job used it and no scan had found it."
+"""How the description of every placeholder begins."""
+
+
+def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
+    """An asset that no scan has found, as we create it: a placeholder, and marked as one. `state` is a sentence on what
+    became of it.
+    """
     attributes = {
         "name": asset.qualified_name.rstrip("/").rsplit("/", 1)[-1],
-        "description": "Placed here by Throughline: a Spark job used it and no scan had found it.",
+        "description": f"{PLACED} {state}".rstrip(),
     }
     if asset.type in _REQUIRED:
         attributes[_REQUIRED[asset.type]] = asset.qualified_name

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import PROCESS_ATTRIBUTES, AssetEntity, ProcessEntity
+from shared.atlas import PLACED, PROCESS_ATTRIBUTES, AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey, Graph, Node
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
@@ -45,6 +45,15 @@ class AtlasCatalog:
         ]
         assigned = self._upload(entities)
         return {(asset.type, asset.qualified_name): assigned[str(-i)] for i, asset in enumerate(assets, start=1)}
+
+    def describe_placeholder(self, asset: AssetEntity) -> bool:
+        """As the port says."""
+        held = self._by_name(asset.type, asset.qualified_name)
+        description = str(held["attributes"].get("description") or "") if held else ""
+        if not description.startswith(PLACED) or description == dict(asset.attributes)["description"]:
+            return False
+        self.create_assets([asset])
+        return True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says. Inputs and outputs are sent in full, since an array replaces what was there."""

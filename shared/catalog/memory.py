@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
-from shared.atlas import AssetEntity, ProcessEntity
+from shared.atlas import PLACED, AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey, Graph, Node
 from shared.errors import CatalogRefused
 
@@ -35,6 +35,17 @@ class MemoryCatalog:
                 self.assets[key] = asset
                 created[key] = self._guid(key)
             return created
+
+    def describe_placeholder(self, asset: AssetEntity) -> bool:
+        """As the port says."""
+        key = (asset.type, asset.qualified_name)
+        with self._lock:
+            held = self.assets.get(key)
+            if held is None or held == asset or not dict(held.attributes)["description"].startswith(PLACED):
+                return False
+            self.writes += 1
+            self.assets[key] = asset
+            return True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says."""

@@ -48,6 +48,11 @@ class Catalog(Protocol):
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """Create these assets in one call: their guids."""
 
+    def describe_placeholder(self, asset: AssetEntity) -> bool:
+        """Write the description of an asset that we placed. False, and nothing written, when it is not there, is not
+        ours (any more), or has this description.
+        """
+
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """Create or update these processes in one call; `guids` knows every input and output.
 

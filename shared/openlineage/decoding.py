@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
 from shared.errors import Unreadable
 from shared.openlineage.mending import mended
 from shared.openlineage.salvage import Declared, Salvaged, salvage
-from shared.openlineage.wire import Envelope, EventType, RunEvent
+from shared.openlineage.wire import Envelope, EventType, JobEvent, Run, RunEvent
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 """The event types that can end a run."""
@@ -38,8 +39,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One OpenLineage event, checked. A struct that the garbage collector passes over, for a run may have many of them.
 
     `run_id` is in lower case; `time` is in UTC; `omitted` says which parts had to be left out because they were not as
-    the specification has them. Job and data set events have no run: their `run_id` is empty, `body` is None and
-    `declared` is what they say.
+    the specification has them. A job event that names data sets is taken as a run that ended then; other job events, and
+    data set events, tell of no run: their `run_id` is empty and `body` is None.
     """
 
     run_id: str
@@ -47,7 +48,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     type: EventType
     body: RunEvent | None
     omitted: tuple[str, ...] = ()
-    declared: Declared | None = None
 
     @property
     def can_end_a_run(self) -> bool:
@@ -93,7 +93,21 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
 
 
 def _declaration(said: Declared, omitted: tuple[str, ...]) -> Event:
-    return Event(run_id="", time=_time(said.event_time), type="OTHER", body=None, omitted=omitted, declared=said)
+    """A job that declares what it reads and writes is taken as a run of it that ended then: the same words are the same
+    run, and later words replace earlier ones. What is said of a data set alone is no lineage.
+    """
+    if isinstance(said, JobEvent) and (said.inputs or said.outputs):
+        stands_for = f"{said.job.namespace}\n{said.job.name}\n{_time(said.event_time).isoformat()}"
+        body = RunEvent(
+            event_time=said.event_time,
+            event_type="COMPLETE",
+            run=Run(run_id=str(uuid5(NAMESPACE_URL, stands_for))),
+            job=said.job,
+            inputs=said.inputs,
+            outputs=said.outputs,
+        )
+        return _run_event(body, omitted)
+    return Event(run_id="", time=_time(said.event_time), type="OTHER", body=None, omitted=omitted)
 
 
 def _check_name(name: str, field: str) -> None:

@@ -1,10 +1,10 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from shared.openlineage.decoding import ENDS, Event
@@ -159,30 +159,37 @@ def _dataset(key: DatasetKey, spoken: list[Dataset]) -> MergedDataset:
     for facet in facets:
         if facet.column_lineage and facet.column_lineage not in lineages:
             lineages.append(facet.column_lineage)
-    fields: dict[str, dict[OutputField, None]] = {}
-    rows: dict[InputField, None] = {}
-    for lineage in lineages:
-        for column, output in (lineage.fields or {}).items():
-            fields.setdefault(column, {})[output] = None
-        rows.update(dict.fromkeys(lineage.dataset or ()))
     return MergedDataset(
         namespace=key[0],
         name=key[1],
         symlinks=tuple(sorted({(link.namespace, link.name) for link in symlinks})),
-        fields=tuple((column, tuple(outputs)) for column, outputs in sorted(fields.items())),
-        rows=tuple(rows),
+        fields=_fields(lineages),
+        rows=tuple(dict.fromkeys(row for lineage in lineages for row in lineage.dataset or ())),
         schema=_schema(facets),
         states=_states(facets),
     )
 
 
-def _schema(facets: Iterable[DatasetFacets]) -> tuple[tuple[str, str], ...]:
+def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField, ...]], ...]:
+    """By output column, sorted: each word on it once."""
+    if len(lineages) == 1:
+        return tuple((column, (output,)) for column, output in sorted((lineages[0].fields or {}).items(), key=_FIRST))
+    fields: dict[str, dict[OutputField, None]] = {}
+    for lineage in lineages:
+        for column, output in (lineage.fields or {}).items():
+            fields.setdefault(column, {})[output] = None
+    return tuple((column, tuple(outputs)) for column, outputs in sorted(fields.items(), key=_FIRST))
+
+
+_FIRST = itemgetter(0)
+
+
+def _schema(facets: Sequence[DatasetFacets]) -> tuple[tuple[str, str], ...]:
     """The columns as the last event that has any tells them."""
-    schema: tuple[tuple[str, str], ...] = ()
-    for facet in facets:
+    for facet in reversed(facets):
         if facet.dataset_schema and facet.dataset_schema.fields:
-            schema = tuple((field.name, field.type or "") for field in facet.dataset_schema.fields)
-    return schema
+            return tuple((field.name, field.type or "") for field in facet.dataset_schema.fields)
+    return ()
 
 
 def _states(facets: Iterable[DatasetFacets]) -> tuple[tuple[str, DatasetKey | None], ...]:

@@ -1,5 +1,6 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.assets import AssetState, states
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
@@ -10,6 +11,7 @@ from shared.pipeline.sweep import Sweeping, Swept, sweep
 
 __all__ = [
     "EVENTS",
+    "AssetState",
     "Published",
     "Publishing",
     "Receipt",
@@ -26,6 +28,7 @@ __all__ = [
     "recorded",
     "settle_event",
     "settle_run",
+    "states",
     "status",
     "stored_from_blob",
     "sweep",

@@ -12,6 +12,7 @@
     contributions  {process}  {application run}|{content}         what an application run says about the process
                    {process}  {application run}|~fates            what it says counts only with what it says of others
     dirty          process    {process}                           to be published anew, when due
+    assets         {asset}    state                               when it was dropped, renamed, emptied, made …
     ledger         {process}  catalog                             what the catalog holds of it
     deadletters    event      {digest}                            what can never be used, and why
     control        {what}     {which}                             how far a sweep has come
@@ -38,6 +39,7 @@ RUNS = "runs"
 CONTRIBUTIONS = "contributions"
 DIRTY = "dirty"
 LEDGER = "ledger"
+ASSETS = "assets"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"

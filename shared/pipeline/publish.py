@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, dirty_processes, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
@@ -116,11 +117,20 @@ def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timed
     return replace(dirty, due=now + wait, attempts=attempts + 1, error=error[:_LONGEST_ERROR])
 
 
+def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done: Published) -> Iterator[Dirty]:
+    """The processes of a batch; the data sets in it are published on the way."""
+    for dirty in batch:
+        if is_asset(dirty):
+            done.written += publish_state(storage, catalog, dirty)
+        else:
+            yield dirty
+
+
 def _publish_batch(
     storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
 ) -> None:
     plans = []
-    for dirty in batch:
+    for dirty in _processes(storage, catalog, batch, done):
         plan = plan_for(storage, how, dirty)
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1

@@ -1,5 +1,6 @@
 """Receiving: validate, select, store. An event is answered with a 2xx only after it is safely stored."""
 
+import codecs
 import gzip
 import logging
 import zlib
@@ -77,11 +78,22 @@ def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
         raw = _gunzipped(body, most_bytes)
     else:
         raise Refused(f"Content-Encoding {encoding[:40]!r} is not known: send plain or gzip", status=415)
+    _check_utf8(raw)
+    return raw
+
+
+_SLICE = 1 << 20
+
+
+def _check_utf8(raw: bytes) -> None:
+    """Bit by bit: as one text, a large body with a single emoji in it would take four bytes a character."""
+    check = codecs.getincrementaldecoder("utf-8")().decode
     try:
-        raw.decode()
+        for start in range(0, len(raw), _SLICE):
+            check(raw[start : start + _SLICE])
+        check(b"", final=True)
     except UnicodeDecodeError as error:
         raise Unreadable("The body is not UTF-8") from error
-    return raw
 
 
 def _gunzipped(body: bytes, most_bytes: int) -> bytes:

@@ -21,6 +21,7 @@ from shared.errors import Contended, Refused
 from shared.model import Lineage, Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
+from shared.pipeline.assets import note_states
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.places import (
     CONTRIBUTIONS,
@@ -289,6 +290,7 @@ def _tell_siblings(
 
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
+    note_states(storage, run, decided.heard)
     contents, names = decided.contents.values(), decided.heard.names
     wants = any(content.wanted for content in contents)
     word = leave_word(storage, run, decided.heard, state.seen, wants=wants)

@@ -16,7 +16,8 @@ from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import VERSION, VOLATILE, stable_name
 from shared.translation.lasting import lasting
-from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
+from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
+from shared.translation.translate import Skip, Wait, translate
 
 __all__ = [
     "ALL_ROWS",
@@ -28,6 +29,7 @@ __all__ = [
     "VOLATILE",
     "Around",
     "Batch",
+    "Change",
     "Fate",
     "Fates",
     "History",
@@ -40,6 +42,7 @@ __all__ = [
     "Wait",
     "add_up",
     "batch_of",
+    "changes_in",
     "enclosing",
     "fates_in",
     "lasting",

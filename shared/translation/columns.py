@@ -7,7 +7,6 @@ into every output field. What stands in each of several fields is told once here
 listener changes no lineage; what a facet says of single fields stays with them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
@@ -29,16 +28,17 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
     """The edges once each, sorted, one for each pair of columns and kind: masked only when none carries the plain
     value, parsed only when no event told any, and by all the ways that any of them names.
     """
-    known: dict[tuple[Column, Column, EdgeKind], ColumnEdge] = {}
+    known: dict[tuple[str, str, str, str, EdgeKind], ColumnEdge] = {}
     for edge in edges:
-        key = (edge.input, edge.output, edge.kind)
+        start, end = edge.input, edge.output
+        key = (start.qualified_name, start.column, end.qualified_name, end.column, edge.kind)
         one = known.get(key)
         if one is None:
             known[key] = edge
         elif one != edge:
             known[key] = ColumnEdge(
-                input=edge.input,
-                output=edge.output,
+                input=start,
+                output=end,
                 kind=edge.kind,
                 masked=one.masked and edge.masked,
                 how=tuple(sorted({*one.how, *edge.how})),
@@ -150,14 +150,20 @@ _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 def _copied_into_every_field(output: MergedDataset) -> frozenset[tuple[str, str, str]]:
     """The columns that decide about rows in each of several output fields."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    if len(output.fields) <= 1:
+        return frozenset()
+    common: set[tuple[str, str, str]] | None = None
     for _, fields in output.fields:
-        sources = (source for field in fields for source in field.input_fields or ())
-        found.update(
-            {_place(source) for source in sources if any(map(_decides_about_rows, source.transformations or ()))}
-        )
-    several = len(output.fields) > 1
-    return frozenset(place for place, times in found.items() if several and times == len(output.fields))
+        own = {
+            _place(source)
+            for field in fields
+            for source in field.input_fields or ()
+            if any(map(_decides_about_rows, source.transformations or ()))
+        }
+        common = own if common is None else common & own
+        if not common:
+            break
+    return frozenset(common or ())
 
 
 def _place(source: InputField) -> tuple[str, str, str]:

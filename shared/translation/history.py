@@ -14,7 +14,8 @@ from shared.translation.adding_up import Patience, add_up
 from shared.translation.application import NOTHING_TOLD, Around, Batch, Told, enclosing, told_by
 from shared.translation.fates import Fate, Fates
 from shared.translation.lasting import lasting
-from shared.translation.translate import Skip, Wait, batch_of, fates_in, names_no_source, translate
+from shared.translation.telling import batch_of, fates_in, names_no_source
+from shared.translation.translate import Skip, Wait, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
 """Why a run that wrote something is skipped all the same."""

@@ -57,9 +57,10 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
     """What the run's statement tells beyond its events; NOTHING for most."""
     if not run.statement or not (datasets.outputs or operation.moves_data):
         return NOTHING
-    if not _without_columns(run) and not _names_others(run):
+    text = _in_sparks_quotes(run)
+    if not _without_columns(run) and not _names_others(run, text):
         return NOTHING
-    statement = read_statement(run.statement)
+    statement = read_statement(text)
     if statement is None:
         return NOTHING
     places = _Places.of(run, datasets.place)
@@ -86,11 +87,22 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
 
 
 def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_Places", datasets: Datasets) -> bool:
+    if run.integration == _DBT:
+        return len(datasets.outputs) == 1
     if statement.target:
         written = places.dataset(statement.target)
         return written is not None and datasets.place.identity(*written.key) in datasets.outputs
     columns = {tuple(name.lower() for name in output.columns) for output in run.outputs}
     return bool(statement.outputs) and columns == {tuple(name.lower() for name in statement.outputs)}
+
+
+_DBT = "DBT"
+"""Its events hold the query of the very model, and call tables by their whole names in one namespace."""
+
+
+def _in_sparks_quotes(run: MergedRun) -> str:
+    """The statement with names in backticks; only dbt's come from other dialects."""
+    return run.statement.replace('"', "`") if run.integration == _DBT else run.statement
 
 
 def _wanted(ref: TableRef, statement: Statement) -> Wanted:
@@ -123,12 +135,12 @@ _LONGEST_LOOKED_AT = 200_000
 """Characters: longer statements are not parsed either."""
 
 
-def _names_others(run: MergedRun) -> bool:
+def _names_others(run: MergedRun, text: str) -> bool:
     """Whether the statement seems to name a table that no event of the run does."""
-    if len(run.statement) > _LONGEST_LOOKED_AT:
+    if len(text) > _LONGEST_LOOKED_AT:
         return False
     known = {_last(name) for dataset in (*run.inputs, *run.outputs) for name in _names(dataset)} | _NO_TABLES
-    return any(_last(found[1].replace("`", "")) not in known for found in _MENTIONED.finditer(run.statement))
+    return any(_last(found[1].replace("`", "")) not in known for found in _MENTIONED.finditer(text))
 
 
 def _names(dataset: MergedDataset) -> Iterator[str]:
@@ -179,18 +191,23 @@ class _Places:
     tables: dict[str, MergedDataset]
     paths: tuple[str, ...]
     """The namespaces of the run's own paths."""
+    home: str = ""
+    """The namespace in which a table's whole name is its data set's."""
 
     @classmethod
     def of(cls, run: MergedRun, place: Place) -> "_Places":
         datasets = (*run.outputs, *run.inputs)
         tables = {table_name(name): dataset for dataset in reversed(datasets) for _, name in dataset.symlinks}
         namespaces = {place.identity(*dataset.key).namespace for dataset in datasets}
-        return cls(tables=tables, paths=tuple(sorted(namespaces)))
+        home = run.outputs[0].namespace if run.integration == _DBT and run.outputs else ""
+        return cls(tables=tables, paths=tuple(sorted(namespaces)), home=home)
 
     def dataset(self, ref: TableRef) -> MergedDataset | None:
         """The data set that a statement names so; None where it is not certain which."""
         if ref.path:
             return self._at(ref.path)
+        if self.home and len(ref.parts) > 1:
+            return MergedDataset(namespace=self.home, name=".".join(ref.parts))
         name = table_name(".".join(ref.parts))
         return self.tables.get(name if "." in name else f"{_DEFAULT}.{name}")
 

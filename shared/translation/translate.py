@@ -1,19 +1,17 @@
 """One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from shared.model import Asset, Lineage, Process, Span
+from shared.model import Asset, Lineage, Process
 from shared.naming import canonical, is_noise
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
-from shared.translation.application import NOTHING_AROUND, Around, Batch
+from shared.translation.application import NOTHING_AROUND, Around
 from shared.translation.columns import column_edges, sourceless
-from shared.translation.datasets import STREAMING, Datasets, Place
-from shared.translation.fates import DROP, RENAME, TRUNCATE, Fate, place_of
+from shared.translation.datasets import STREAMING, Datasets
 from shared.translation.identity import JobIdentity, identity_of, inherit, name_process
-from shared.translation.recovery import Recovered, recover, table_changed
+from shared.translation.recovery import Recovered, recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,59 +56,6 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return Lineage(application_run=run.application_run, processes=_one_each(processes))
-
-
-def names_no_source(run: MergedRun) -> bool:
-    """Whether the run writes, and names nothing that it reads but what it writes."""
-    outputs = {canonical(*dataset.key) for dataset in run.outputs}
-    return bool(outputs) and all(canonical(*dataset.key) in outputs for dataset in run.inputs)
-
-
-def batch_of(run: MergedRun, around: Around) -> Batch | None:
-    """The run as a stream's batch that writes nothing itself; None when it is none."""
-    if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
-        return None
-    inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
-    seen = Span(first=run.first, last=run.last)
-    return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
-
-
-def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:
-    """What the run did to data sets as wholes: dropped, renamed or emptied them."""
-    if run.ended != "COMPLETE":
-        return ()
-    if not run.outputs:
-        state, table = table_changed(run.statement)
-        return (Fate(state=state, qualified_name="", table=table, at=run.last),) if state else ()
-    place = Place.of(around)
-    changes = ((dataset, state, before) for dataset in run.outputs for state, before in dataset.states)
-    return tuple(fate for change in changes for fate in _fate(run, place, *change))
-
-
-def _fate(
-    run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[Fate]:
-    if state in {DROP, TRUNCATE}:
-        yield Fate(state=state, qualified_name=place.asset(_undoubled(dataset)).qualified_name, at=run.last)
-    elif state == RENAME and before:
-        old = MergedDataset(namespace=before[0], name=before[1])
-        yield Fate(
-            state=RENAME,
-            qualified_name=place.asset(old).qualified_name,
-            at=run.last,
-            asset=place.asset(dataset),
-            before=place_of(place.identity(*before)),
-            after=place_of(place.identity(*dataset.key)),
-        )
-
-
-def _undoubled(dataset: MergedDataset) -> MergedDataset:
-    """The data set at its place: DROP TABLE names the folder of a table's database twice (listener 1.53)."""
-    database, separator, table = dataset.name.rpartition("/")
-    folder = database.rpartition("/")[2]
-    if separator and folder.endswith(".db") and database.endswith(f"/{folder}/{folder}"):
-        return replace(dataset, name=f"{database[: -len(folder) - 1]}/{table}")
-    return dataset
 
 
 _VERB = re.compile(r"\s*(merge|update|delete)\b", re.IGNORECASE)

@@ -26,10 +26,13 @@ def event(
     streaming: bool = False,
     states: Mapping[str, tuple[str, str]] | None = None,
     properties: Mapping[str, str] | None = None,
+    tables: Mapping[str, str] | None = None,
+    sql: str = "",
 ) -> bytes:
     """An event of `run` at `at` (`HH:MM:SS` or with a date before). `application` is the parent's run; without it the
     run is an application. Data sets are paths; `columns` maps an output column to (path, column) pairs, `states` an
-    output to what became of it (DROP, RENAME …) and what it was called before; `properties` are Databricks'.
+    output to what became of it (DROP, RENAME …) and what it was called before; `properties` are Databricks',
+    `tables` the names that paths have in the catalog, and `sql` the job's statement.
     """
     time = at if "T" in at else f"{DAY}T{at}"
     lineage = {
@@ -45,28 +48,41 @@ def event(
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": run_id(run)},
         "job": {"namespace": "tests", "name": job if application else "app"},
-        "inputs": [{"namespace": "file", "name": path} for path in inputs],
+        "inputs": [dataset(path, _table((tables or {}).get(path))) for path in inputs],
         "outputs": [
-            {
-                "namespace": "file",
-                "name": path,
-                "facets": {
+            dataset(
+                path,
+                {
                     **({"columnLineage": lineage} if columns else {}),
                     **_state(*(states or {}).get(path, ("", ""))),
+                    **_table((tables or {}).get(path)),
                 },
-            }
+            )
             for path in outputs
         ],
     }
+    if sql:
+        body["job"]["facets"] = {"sql": {"query": sql}}
     if streaming:
         job_type = {"jobType": "SQL_JOB", "processingType": "STREAMING", "integration": "SPARK"}
-        body["job"]["facets"] = {"jobType": job_type}
+        body["job"].setdefault("facets", {})["jobType"] = job_type
     if application:
         parent = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": "app"}}
         body["run"]["facets"] = {"parent": parent}
     if properties:
         body["run"].setdefault("facets", {})["environment-properties"] = {"environment-properties": dict(properties)}
     return json.dumps(body).encode()
+
+
+def dataset(path: str, facets: Mapping[str, Any]) -> dict[str, Any]:
+    """A data set of files."""
+    return {"namespace": "file", "name": path, "facets": dict(facets)}
+
+
+def _table(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {}
+    return {"symlinks": {"identifiers": [{"namespace": "file:/warehouse", "name": name, "type": "TABLE"}]}}
 
 
 def _state(state: str, before: str) -> dict[str, Any]:

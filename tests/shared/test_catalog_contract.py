@@ -1,10 +1,11 @@
 """One contract for the catalog port, held by memory and by the local catalog through pyapacheatlas alike."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shared.atlas import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
@@ -44,6 +45,20 @@ def test_assets_are_created_and_found_by_exact_name(catalog: Catalog) -> None:
     keys = [("fs_path", "file:///data/a"), ("fs_path", "file:///data/ü b%20c"), ("fs_path", "file:///data/A")]
     assert catalog.find(keys) == created
     assert catalog.find([]) == {}
+
+
+def placed(name: str, more: str = "", mark: str = PLACED) -> AssetEntity:
+    attributes = dict(asset(name).attributes) | {"description": f"{mark} {more}".strip()}
+    return replace(asset(name), attributes=tuple(attributes.items()))
+
+
+def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
+    catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan.")])
+    assert catalog.describe_placeholder(placed("ours", "Dropped.")) is True
+    assert catalog.describe_placeholder(placed("ours", "Dropped.")) is False, "nothing has changed"
+    assert catalog.describe_placeholder(placed("theirs", "Dropped.")) is False
+    assert catalog.describe_placeholder(placed("nowhere", "Dropped.")) is False
+    assert catalog.find([("fs_path", "file:///data/nowhere")]) == {}
 
 
 def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) -> None:

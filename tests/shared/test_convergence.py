@@ -5,6 +5,7 @@ What is expected comes from the pure core, given all events at once.
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,19 @@ def captured(name: str) -> list[bytes]:
 
 PATH = "spark.databricks.notebook.path"
 NOTEBOOK = {PATH: "/Users/ada/load"}
+
+
+def tabled(run: str, at: str, source: str, sink: str, sql: str = "") -> list[bytes]:
+    """A run that makes one table of another; tables are called like their folders."""
+    said: dict[str, Any] = {
+        "inputs": [source],
+        "outputs": [sink],
+        "application": "app",
+        "tables": {path: f"default.{path[1:]}" for path in (source, sink)},
+        "sql": sql,
+    }
+    return [event(run, "START", f"{at}:00", **said), event(run, "COMPLETE", f"{at}:30", **said)]
+
 
 HISTORIES: dict[str, list[bytes]] = {
     "a real merge": captured("customer_merge"),
@@ -96,6 +110,16 @@ HISTORIES: dict[str, list[bytes]] = {
         event("drop", "COMPLETE", "10:03:00", outputs=["/now"], application="app", states={"/now": ("DROP", "")}),
         event("swap", "COMPLETE", "10:04:00", outputs=["/now"], application="app", states={"/now": ("RENAME", "/new")}),
         *write("c", "app", "10:05", "/b", sink="/now"),
+    ],
+    "a staging table that is dropped by its name alone": [
+        *tabled("a", "10:01", "/a", "/stage"),
+        *tabled("b", "10:02", "/stage", "/out"),
+        event("drop", "COMPLETE", "10:03:00", application="app", job="app.drop_table", sql="DROP TABLE stage"),
+    ],
+    "a table that only a statement names": [
+        *tabled("a", "10:01", "/a", "/rates"),
+        *tabled("b", "10:02", "/b", "/out", sql="CREATE TABLE out AS SELECT x, (SELECT max(r.y) FROM rates r) FROM b"),
+        *tabled("c", "10:03", "/c", "/other"),
     ],
     "a notebook that only some runs tell": [
         *write("a", "app", "10:01", "/a"),

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from shared.errors import Unreadable
-from shared.openlineage import DatasetEvent, decode
+from shared.openlineage import decode
 from tests.shared.building import Json, body, dataset, lineage, packed, source, uid
 
 Change = Callable[[Json], object]
@@ -433,10 +433,10 @@ DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
         ("job.facets.sql", "inputs", "outputs[0]"),
     ),
     "job event whose run is null": ({"job": {"namespace": "n", "name": "j"}, "run": None, "inputs": None}, (), ()),
-    "data set event": ({"dataset": {"namespace": "n", "name": "d", "facets": {}}}, ("d",), ()),
+    "data set event": ({"dataset": {"namespace": "n", "name": "d", "facets": {}}}, (), ()),
     "data set event with a bad facet": (
         {"dataset": {"namespace": "n", "name": "d", "facets": {"schema": 1, "symlinks": {"identifiers": []}}}},
-        ("d",),
+        (),
         ("dataset.facets.schema",),
     ),
 }
@@ -445,22 +445,25 @@ DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
 @pytest.mark.parametrize(("parts", "names", "omitted"), DECLARED.values(), ids=DECLARED)
 def test_what_is_said_without_a_run(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
     event = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "producer": "x", "schemaURL": "y", **parts}))
-    assert event.body is None
-    assert event.run_id == ""
-    assert not event.can_end_a_run
     assert event.time == datetime(2026, 11, 21, 10, tzinfo=UTC)
-    said = event.declared
-    if isinstance(said, DatasetEvent):
-        assert [said.dataset.name] == list(names)
-    else:
-        assert said is not None
-        assert said.job.name == "j"
-        assert tuple(each.name for each in (*(said.inputs or ()), *(said.outputs or ()))) == names
     assert event.omitted == omitted
+    assert event.can_end_a_run == bool(names)
+    if names:
+        assert event.body
+        assert event.body.job.name == "j"
+        datasets = (*(event.body.inputs or ()), *(event.body.outputs or ()))
+        assert tuple(each.name for each in datasets) == names
+    else:
+        assert (event.body, event.run_id) == (None, "")
 
 
-def test_a_run_event_declares_nothing() -> None:
-    assert decode(RUN_EVENT).declared is None
+def test_a_job_event_is_a_run_of_its_time() -> None:
+    said = {"job": {"namespace": "n", "name": "j"}, "outputs": [GOOD]}
+    ten, again, eleven = (
+        decode(packed({**said, "eventTime": time}))
+        for time in ("2026-11-21T10:00:00Z", "2026-11-21T11:00:00+01:00", "2026-11-21T11:00:00Z")
+    )
+    assert ten.run_id == again.run_id != eleven.run_id
 
 
 def test_a_job_event_needs_a_time_as_well() -> None:

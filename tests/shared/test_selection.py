@@ -85,12 +85,15 @@ def test_the_logical_plan_decides_nothing() -> None:
     assert select(event("COMPLETE", run_facets=plan)) == Keep()
 
 
-@pytest.mark.parametrize(
-    "parts", [{"job": {"namespace": "n", "name": "j"}, "inputs": [dataset("/in")]}, {"dataset": dataset("/d")}]
-)
+@pytest.mark.parametrize("parts", [{"job": {"namespace": "n", "name": "j"}}, {"dataset": dataset("/d")}])
 def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -> None:
     decision = select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **parts})))
     assert decision == Ignore(reason="a job or data set event tells of no run")
+
+
+def test_a_job_that_declares_what_it_reads_is_kept() -> None:
+    said = {"job": {"namespace": "n", "name": "j"}, "inputs": [dataset("/in")]}
+    assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **said}))) == Keep()
 
 
 NOT_WANTED = Ignore(reason="the settings ignore this operation")

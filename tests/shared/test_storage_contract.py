@@ -34,6 +34,15 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     return on_azurite(request.getfixturevalue("azurite").connection_string)
 
 
+def test_a_partition_is_read_between_two_keys(storage: Storage, unique: str) -> None:
+    for key in ("a|1", "b|1", "b|2", "b|~", "c|1"):
+        storage.insert(unique, Row(partition="p", key=key))
+    storage.insert(unique, Row(partition="q", key="b|1"))
+    assert [row.key for row in storage.partition(unique, "p", since="b|", before="b|~")] == ["b|1", "b|2"]
+    assert [row.key for row in storage.partition(unique, "p", since="b|2")] == ["b|2", "b|~", "c|1"]
+    assert [row.key for row in storage.partition(unique, "p", before="b|")] == ["a|1"]
+
+
 def test_a_blob_is_written_once(storage: Storage, unique: str) -> None:
     assert storage.get(unique, "a/b") is None
     assert storage.put_new(unique, "a/b", b"first")
