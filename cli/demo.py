@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.live import Live
@@ -13,9 +13,11 @@ from cli import show, status
 from cli.console import err, fail, out, save_picture
 from cli.target import HOME, Home
 from cli.world import FreePorts, started_world
-from local.java import JavaHome, NoJavaError, find_java
+from local.interpreter import Interpreter, InterpreterError, java_for, made_for, own
+from local.java import JavaHome, NoJavaError
 from local.spark import SMALL_SESSION, SparkJob, listener_configuration
 from local.truth import Truth
+from local.versions import SPARK_3, SPARK_4, Platform, capture_name
 from local.world import World
 from shared import pipeline
 from shared.bootstrap import Worker, assemble
@@ -23,6 +25,7 @@ from shared.settings import load
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 JOBS = ("customer_master", "customer_merge")
+PLATFORMS: dict[str, Platform] = {"3": SPARK_3, "4": SPARK_4}
 _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.5
 
@@ -31,17 +34,19 @@ def demo(
     *,
     free_ports: FreePorts = False,
     home: Home = HOME,
+    spark: Annotated[Literal["3", "4"], typer.Option(help="Run them on Spark 3.5 or on Spark 4.1")] = "3",
     picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
 ) -> None:
     """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
 
     Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
     event is accounted for, and holds the result to what the examples say it must be. Data is kept between runs: a
-    second one adds nothing to the catalog.
+    second one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
 
     \b
     throughline demo
     throughline demo --free-ports
+    throughline demo --spark 4
     """  # noqa: D301 - \b keeps the lines of the examples apart
     if " " in _data(home):
         fail(
@@ -49,21 +54,22 @@ def demo(
             code=2,
         )
     out.record = picture is not None
+    platform = PLATFORMS[spark]
     try:
-        java = find_java()
-    except NoJavaError as problem:
+        java, interpreter = java_for(platform), _interpreter(platform)
+    except (NoJavaError, InterpreterError) as problem:
         fail(str(problem), code=2)
     with started_world(home=home, usual_ports=not free_ports) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
         before = world.catalog.calls()
         for job in JOBS:
-            _run(job, world, java)
+            _run(job, world, platform, java, interpreter)
         found = _settled(parts, world)
         _report(parts, found, _data(world.home))
         after = world.catalog.calls()
         writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
         out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
-        wrong = differences(parts, world)
+        wrong = differences(parts, world, platform)
         if wrong:
             fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
         if found.in_progress:
@@ -79,30 +85,39 @@ def demo(
     )
 
 
-def _run(job: str, world: World, java: JavaHome) -> None:
+def _interpreter(platform: Platform) -> Interpreter:
+    """This Python has Spark 3.5; another version has one of its own."""
+    if platform == SPARK_3:
+        return own()
+    with err.status(f"looking for Spark {platform.short} in build (the first time installs it)"):
+        return made_for(platform)
+
+
+def _run(job: str, world: World, platform: Platform, java: JavaHome, interpreter: Interpreter) -> None:
     """Run one example until its end."""
     began = time.monotonic()
     with (
-        err.status(f"running examples/{job}.py on Spark (the first time downloads the listener)"),
+        err.status(f"running examples/{job}.py on Spark {platform.short} (the first time downloads the listener)"),
         SparkJob(
             EXAMPLES / f"{job}.py",
-            configuration=job_configuration(world.functions.url),
+            configuration=job_configuration(world.functions.url, platform),
             directory=world.home / "jobs" / job,
             arguments=("--data", str(world.home / "data")),
             java=java,
+            interpreter=interpreter,
         ) as running,
     ):
         result = running.wait()
-    if result.exit_code:
-        fail(result.problem or f"examples/{job}.py failed; see {result.log}")
+    if result.problem:
+        fail(result.problem)
     if result.unsent:
         err.print(f"[yellow]the listener could not deliver {result.unsent} events, and keeps none[/]; see {result.log}")
     err.print(f"[green]✓[/] examples/{job}.py ran in {time.monotonic() - began:.0f} s")
 
 
-def job_configuration(url: str) -> dict[str, str]:
+def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
     """The Spark properties of an example that reports to this receiver."""
-    return {**SMALL_SESSION, **listener_configuration(url)}
+    return {**SMALL_SESSION, **listener_configuration(url, platform=platform)}
 
 
 def _settled(parts: Worker, world: World) -> pipeline.Status:
@@ -139,7 +154,7 @@ def _trees(parts: Worker, home: str) -> Iterator[Tree]:
                 yield show.tree(node, *steps, columns=True)
 
 
-def differences(parts: Worker, world: World) -> list[str]:
+def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> list[str]:
     """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
     data = _data(world.home)
     recorded = [
@@ -147,7 +162,7 @@ def differences(parts: Worker, world: World) -> list[str]:
         for process, entity in pipeline.recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
-    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS))
+    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=capture_name(platform))
     found = truth.differences(process for process, _ in recorded)
     for process, entity in recorded:
         held = parts.catalog.read_process(entity.type, entity.qualified_name)

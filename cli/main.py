@@ -2,7 +2,7 @@
 
 import typer
 
-from cli import demo, explain, send, show, status, translate, world
+from cli import demo, details, explain, send, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -16,6 +16,7 @@ app.command()(world.up)
 app.command()(send.send)
 app.command()(status.status)
 app.command()(show.show)
+app.command()(details.details)
 app.command()(translate.translate)
 app.command("explain")(explain.explain_command)
 

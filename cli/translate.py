@@ -6,15 +6,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.tree import Tree
 
-from cli.console import fail, note, out, plain, print_json
+from cli.console import fail, note, out, print_json
 from cli.files import UnreadableFileError, events_in
-from shared.atlas import PROCESS_TYPE
+from cli.processes import process_document, process_tree
 from shared.errors import Refused
-from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.openlineage import Event, decode
-from shared.translation import ALL_ROWS, History, translate_history
+from shared.translation import History, translate_history
 
 
 def translate(
@@ -64,65 +62,17 @@ def as_document(history: History) -> dict[str, Any]:
     """The stable form: plain values, sorted."""
     return {
         "runs": [{"run_id": run.run_id, "state": run.state, "reason": run.reason} for run in history.runs],
-        "processes": [_process(process) for process in history.processes],
+        "processes": [process_document(process) for process in history.processes],
         "ignored": [{"run_id": each.run_id or None, "reason": each.reason} for each in history.ignored],
-    }
-
-
-def _process(process: Process) -> dict[str, Any]:
-    return {
-        "qualified_name": process.qualified_name,
-        "name": process.name,
-        "type": PROCESS_TYPE,
-        "operations": list(process.operations),
-        "inputs": [_asset(asset) for asset in process.inputs],
-        "outputs": [_asset(asset) for asset in process.outputs],
-        "columns": [_edge(edge) for edge in process.columns],
-    }
-
-
-def _asset(asset: Asset) -> dict[str, str]:
-    return {
-        "type": asset.type,
-        "qualified_name": asset.qualified_name,
-        "namespace": asset.namespace,
-        "name": asset.name,
-    }
-
-
-def _edge(edge: ColumnEdge) -> dict[str, Any]:
-    output = None if edge.output.column == ALL_ROWS else edge.output.column
-    return {
-        "input": {"qualified_name": edge.input.qualified_name, "column": edge.input.column},
-        "output": {"qualified_name": edge.output.qualified_name, "column": output},
-        "kind": str(edge.kind),
-        "masked": edge.masked,
     }
 
 
 def _show(history: History) -> None:
     for process in history.processes:
-        tree = Tree(f"[bold]{plain(process.name)}[/] [dim]({', '.join(process.operations)})[/]")
-        names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
-        for asset in process.inputs:
-            branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.namespace)}[/]")
-            for edge in process.columns:
-                if edge.input.qualified_name == asset.qualified_name:
-                    branch.add(_line(edge, names))
-        out.print(tree)
+        out.print(process_tree(process))
     runs = Table("runs", "state", "reason", title_justify="left")
     for key in sorted({(run.state, run.reason or "") for run in history.runs}):
         runs.add_row(str(sum((run.state, run.reason or "") == key for run in history.runs)), *key)
     out.print(runs)
     for reason in sorted({each.reason for each in history.ignored}):
         out.print(f"ignored: {reason} ({sum(each.reason == reason for each in history.ignored)} runs)")
-
-
-def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
-    sink = plain(names[edge.output.qualified_name])
-    target = (
-        f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{plain(edge.output.column)}[/]"
-    )
-    mark = " [magenta]masked[/]" if edge.masked else ""
-    arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
-    return f"[green]{plain(edge.input.column)}[/] {arrow} {target}{mark}"

@@ -1,0 +1,78 @@
+"""`throughline details`: all that is on record, for people and for machines."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import details as command
+from cli.main import app
+from cli.processes import detailed_document, process_document
+from shared.bootstrap import Worker
+from shared.catalog import MemoryCatalog
+from shared.naming import BUILT_IN
+from shared.openlineage import decode
+from shared.pipeline import Publishing, Sweeping, publish
+from shared.storage import MemoryStorage
+from shared.translation import translate_history
+from tests.shared.events import event, write
+from tests.shared.test_settle import post, settle
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
+runner = CliRunner()
+
+
+def worker(*bodies: bytes) -> Worker:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    for place in post(storage, *bodies):
+        settle(storage, place)
+    publish(storage, catalog, Publishing())
+    return Worker(storage=storage, catalog=catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN)
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = (
+        *write("a", "app", "10:00", "/a"),
+        *write("b", "app", "10:01", "/b", sink="/other"),
+        event("c", "COMPLETE", "11:00:00", outputs=["/other"], application="app2", states={"/other": ("DROP", "")}),
+    )
+    monkeypatch.setattr(command, "target", lambda _: worker(*said))
+
+
+@pytest.mark.usefixtures("recorded")
+def test_details_of_one_process_and_of_all() -> None:
+    one = runner.invoke(app, ["details", "out"])
+    assert one.exit_code == 0, one.output
+    assert "app → out" in one.output
+    assert "other" not in one.output
+    everything = json.loads(runner.invoke(app, ["details", "--json"]).stdout)
+    assert [each["name"] for each in everything["processes"]] == ["app → other", "app → out"]
+    assert [(each["qualified_name"], list(each["times"])) for each in everything["states"]] == [
+        ("file:///other", ["DROP"])
+    ]
+    assert "Dropped on" in runner.invoke(app, ["details", "other"]).output
+    assert runner.invoke(app, ["details", "nothing like it"]).exit_code == 1
+
+
+def test_the_details_hold_all_that_the_stable_form_holds_and_more() -> None:
+    lines = (GOLDEN / "queries" / "events.jsonl").read_bytes().splitlines()
+    processes = translate_history(map(decode, lines)).processes
+    for process in processes:
+        short, long = process_document(process), detailed_document(process)
+        assert _without(long, short) == short
+    detailed = [detailed_document(process) for process in processes]
+    assert any(each["sourceless"] for each in detailed)
+    assert any(edge["how"] == ["AGGREGATION"] for each in detailed for edge in each["columns"])
+    assert any(asset["parsed"] for each in detailed for asset in each["inputs"])
+
+
+def _without(long: Any, short: Any) -> Any:
+    """`long`, only with the keys that `short` has, all the way down."""
+    if isinstance(short, dict):
+        return {key: _without(long[key], value) for key, value in short.items()}
+    if isinstance(short, list):
+        return [_without(one, other) for one, other in zip(long, short, strict=True)]
+    return long
