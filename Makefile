@@ -5,15 +5,15 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint types tests capture bench lock format clean
+.PHONY: help setup demo up test lint types tests capture coverage bench fuzz lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
 
-demo: $(READY) ## Run the example jobs on real Spark and show the lineage that comes out
-	@$(BIN)/throughline demo $(ARGS)
+demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on Spark 4.1) and show the lineage that comes out
+	@$(BIN)/throughline demo $(if $(SPARK),--spark $(SPARK)) $(ARGS)
 
 up: $(READY) ## Keep the local world running, and print the Spark settings that report to it
 	@$(BIN)/throughline up $(ARGS)
@@ -30,18 +30,25 @@ types: $(READY) ## Only the types
 tests: $(READY) ## Only the tests
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
-capture: $(READY) ## Run the scenarios on real Spark and keep their events under tests/golden
+capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m local.capture $(ARGS)
+
+coverage: $(READY) ## Write docs/coverage.md from the kept events: which scenario gives what on which version
+	$(BIN)/python -m local.capture.coverage
 
 bench: $(READY) ## Measure: ratios taken in one run, also written to build/bench.json
 	$(BIN)/python -m bench $(ARGS)
+
+fuzz: $(READY) ## Damage real events for SECONDS (600) and look for what the core does not withstand
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
-	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt; do \
+	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt \
+	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import decode, end_to_end, imports, receiver
+from bench import curve, decode, end_to_end, imports, plan, receiver
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -20,6 +20,8 @@ from shared.errors import StorageUnavailable
 
 BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     decode.NAME: decode.measure,
+    plan.NAME: plan.measure,
+    curve.NAME: curve.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
     "end-to-end": end_to_end.measure,

@@ -15,19 +15,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.decode import chain
 from bench.figures import ROOT
 from bench.replay import Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.openlineage import decode
 from shared.pipeline import publish, receive, settle_event, stored_from_blob
 from shared.settings import load
-from shared.translation import translate_history
 
 _MOST_BYTES = 1 << 26
 _EVENTS = 200
-_PASSES = 30
+_PASSES = 3
 _LINES = 25
 
 
@@ -67,7 +66,7 @@ def main() -> int:
 def _decode(profile: cProfile.Profile) -> None:
     for _ in range(_PASSES):
         for family in families():
-            profile.runcall(lambda events: translate_history([decode(raw) for raw in events]), family.events)
+            profile.runcall(chain, family)
 
 
 def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
@@ -88,6 +87,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
         counted = Worker(
             storage=Counting(worker.storage, calls),
             catalog=Counting(worker.catalog, calls),
+            names=worker.names,
             publishing=worker.publishing,
             sweeping=worker.sweeping,
         )
@@ -104,7 +104,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         receive(worker.storage, raw, most_bytes=_MOST_BYTES)
-        if parse and settle_event(worker.storage, stored_from_blob(blob), packed):
+        if parse and settle_event(worker.storage, stored_from_blob(blob), packed, names=worker.names):
             publish(worker.storage, worker.catalog, worker.publishing)
 
     items = [item for application in replay.applications(events) for item in application if item.kept]

@@ -12,9 +12,16 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 class Sizes:
     """Rounds and counts of each benchmark. Every count is fixed, so a run ends however slow the machine is."""
 
-    decode_rounds: int = 15
+    decode_rounds: int = 7
     decode_bytes: int = 500_000
     """What one round reads of each family, by repeating it."""
+    plan_rounds: int = 5
+    plan_bytes: int = 23_000_000
+    """As the largest events that users report."""
+    curve_rounds: int = 3
+    run_events: tuple[int, ...] = (1_000, 10_000, 100_000)
+    table_columns: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
+    """The listener itself leaves column lineage out beyond 1,000."""
     receiver_rounds: int = 5
     receiver_events: int = 60
     """By each client in each round; with several clients a third of it."""
@@ -31,6 +38,10 @@ DEFAULT = Sizes()
 QUICK = Sizes(
     decode_rounds=3,
     decode_bytes=100_000,
+    plan_rounds=2,
+    curve_rounds=1,
+    run_events=(100, 1_000),
+    table_columns=(100, 1_000),
     receiver_rounds=2,
     receiver_events=12,
     import_rounds=1,

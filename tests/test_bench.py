@@ -17,6 +17,11 @@ from shared.translation import translate_history
 TINY = Sizes(
     decode_rounds=1,
     decode_bytes=1,
+    plan_rounds=1,
+    plan_bytes=1_000_000,
+    curve_rounds=1,
+    run_events=(10, 20),
+    table_columns=(10, 20),
     receiver_rounds=1,
     receiver_events=4,
     receiver_clients=(2,),
@@ -29,7 +34,7 @@ TINY = Sizes(
 
 
 def test_every_benchmark_gives_its_ratio(tmp_path: Path) -> None:
-    """All four in one run on tiny sizes, with the real host, Azurite and catalog."""
+    """All of them in one run on tiny sizes, with the real host, Azurite and catalog."""
     out = tmp_path / "folder" / "bench.json"
     with (tmp_path / "table.txt").open("w") as table:
         figures = run(list(BENCHMARKS), TINY, out=out, quick=True, console=Console(file=table, width=120))
@@ -37,7 +42,9 @@ def test_every_benchmark_gives_its_ratio(tmp_path: Path) -> None:
     assert document["machine"]["cpus"] >= 1
     assert document["commit"]
     assert [each["name"] for each in document["figures"]] == [each.name for each in figures]
-    assert {each["benchmark"] for each in document["figures"]} == {"decode", "receiver", "import", "end to end"}
+    assert {each["benchmark"] for each in document["figures"]} == {
+        *("decode", "plan", "curve", "receiver", "import", "end to end"),
+    }
     for each in document["figures"]:
         assert each["value"] > 0, each
         assert each["other"] > 0, each

@@ -1,0 +1,38 @@
+"""What damaged events are sent through: the whole core, from bytes to entities."""
+
+from collections.abc import Sequence
+
+from shared.atlas import asset_entity, process_entity
+from shared.errors import Refused
+from shared.openlineage import Event, decode, select
+from shared.translation import History, translate_history
+
+
+def survives(raws: Sequence[bytes]) -> int:
+    """Damaged events are refused or understood; how many were refused.
+
+    Whatever else is raised is a fault. So is an AssertionError of ours: lineage that depends on the order or on the
+    number of the events, or an entity that no catalog can take.
+    """
+    events: list[Event] = []
+    refused = 0
+    for raw in raws:
+        try:
+            events.append(decode(raw))
+        except Refused:
+            refused += 1
+    for event in events:
+        select(event)
+    history = translate_history(events)
+    assert translate_history([*reversed(events), *events]) == history, "the order or the number of events shows"
+    _entities(history)
+    return refused
+
+
+def _entities(history: History) -> None:
+    for process in history.processes:
+        for with_indirect in (False, True):
+            assert process_entity(process, with_indirect=with_indirect).fingerprint
+        for asset in (*process.inputs, *process.outputs):
+            name = asset_entity(asset).qualified_name
+            assert name.isprintable(), name

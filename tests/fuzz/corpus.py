@@ -1,0 +1,37 @@
+"""What is damaged: captured events, run by run."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from bench.replay import families
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """The bytes of the events of each run, and all keys that any of their objects has."""
+
+    runs: tuple[tuple[bytes, ...], ...]
+    keys: tuple[str, ...]
+
+
+@cache
+def corpus() -> Corpus:
+    """All captured events. FileNotFoundError says what to do when there are none."""
+    runs: dict[tuple[str, str], list[bytes]] = {}
+    keys: set[str] = set()
+    for family in families():
+        for raw in family.events:
+            event = json.loads(raw)
+            keys.update(_keys(event))
+            runs.setdefault((family.name, event["run"]["runId"]), []).append(raw)
+    return Corpus(runs=tuple(tuple(events) for events in runs.values()), keys=tuple(sorted(keys)))
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(inner)

@@ -1,0 +1,61 @@
+"""The events of real runs in another order, some of them twice, some as two: their lineage must be the same."""
+
+import random
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec.structs import replace
+
+from bench.replay import families
+from shared.atlas import ProcessEntity, process_entity
+from shared.openlineage import Dataset, Event, decode
+from shared.translation import History, translate_history
+
+_HALF = 0.5
+
+
+@cache
+def _applications() -> tuple[tuple[Event, ...], ...]:
+    return tuple(tuple(decode(raw) for raw in family.events) for family in families())
+
+
+@cache
+def _whole(number: int) -> tuple[History, list[ProcessEntity]]:
+    history = translate_history(_applications()[number])
+    return history, _entities(history)
+
+
+def _entities(history: History) -> list[ProcessEntity]:
+    return [process_entity(process, with_indirect=True) for process in history.processes]
+
+
+def same_lineage(chance: random.Random) -> int:
+    """Any application's events, changed by chance; how many there were. AssertionError when anything of it shows."""
+    number = chance.randrange(len(_applications()))
+    events = list(_applications()[number])
+    events += chance.choices(events, k=chance.randrange(len(events)))
+    parts = split(events, chance) if chance.random() < _HALF else events
+    chance.shuffle(parts)
+    whole, entities = _whole(number)
+    found = translate_history(parts)
+    assert found.runs == whole.runs
+    assert found.processes == whole.processes
+    assert _entities(found) == entities
+    return len(parts)
+
+
+def split(events: Sequence[Event], chance: random.Random) -> list[Event]:
+    """Some events as two, each with a part of the data sets."""
+    found: list[Event] = []
+    for event in events:
+        if event.body is None or chance.random() < _HALF:
+            found.append(event)
+            continue
+        sides: list[dict[str, list[Dataset]]] = [{"inputs": [], "outputs": []}, {"inputs": [], "outputs": []}]
+        for place, datasets in (("inputs", event.body.inputs), ("outputs", event.body.outputs)):
+            for dataset in datasets or ():
+                chance.choice(sides)[place].append(dataset)
+        found += [
+            replace(event, body=replace(event.body, **{key: tuple(own) for key, own in side.items()})) for side in sides
+        ]
+    return found
