@@ -42,11 +42,17 @@ ROOMS: dict[str, Room] = {
     "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure tenacity"),
     # what puts them together
-    "shared.pipeline": _room("model errors openlineage naming translation atlas catalog storage", "msgspec"),
+    "shared.pipeline": _room(
+        "model errors openlineage naming translation atlas catalog storage",
+        "msgspec",
+    ),
     "shared.settings": _room("errors"),
-    "shared.bootstrap": _room("catalog naming openlineage storage pipeline settings translation", "azure requests pyapacheatlas"),
+    "shared.bootstrap": _room(
+        "catalog naming openlineage storage pipeline settings translation", "azure requests pyapacheatlas"
+    ),
     # the shells
     "receiver_function": _room("bootstrap errors pipeline", "azure.functions"),
+    "batch_function": _room("bootstrap errors pipeline", "azure.functions"),
     "parser_function": _room("bootstrap errors pipeline", "azure.functions"),
     "sweeper_function": _room("bootstrap errors pipeline", "azure.functions"),
 }

@@ -14,8 +14,9 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def test_there_are_the_three_functions() -> None:
-    assert [path.name for path in FUNCTIONS] == ["parser_function", "receiver_function", "sweeper_function"]
+def test_there_are_the_four_functions() -> None:
+    expected = ["batch_function", "parser_function", "receiver_function", "sweeper_function"]
+    assert [path.name for path in FUNCTIONS] == expected
 
 
 @pytest.mark.parametrize("folder", FUNCTIONS, ids=lambda path: path.name)
@@ -28,13 +29,16 @@ def test_a_function_has_its_script_and_bindings_with_directions(folder: Path) ->
         assert binding["name"]
 
 
-def test_the_receiver_is_posted_to_where_listeners_post_and_needs_a_key() -> None:
-    trigger, answer = read(ROOT / "receiver_function" / "function.json")["bindings"]
+@pytest.mark.parametrize(
+    ("folder", "path"), [("receiver_function", "/api/v1/lineage"), ("batch_function", "/api/v1/lineage/batch")]
+)
+def test_events_are_posted_to_where_clients_post_them_with_a_key(folder: str, path: str) -> None:
+    trigger, answer = read(ROOT / folder / "function.json")["bindings"]
     assert trigger["type"] == "httpTrigger"
     assert trigger["authLevel"] == "function"
     assert trigger["methods"] == ["post"]
     prefix = read(ROOT / "host.json")["extensions"]["http"]["routePrefix"]
-    assert f"/{prefix}/{trigger['route']}" == "/api/v1/lineage"
+    assert f"/{prefix}/{trigger['route']}" == path
     assert (answer["type"], answer["direction"], answer["name"]) == ("http", "out", "$return")
 
 

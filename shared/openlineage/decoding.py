@@ -38,9 +38,9 @@ _decode_envelope = msgspec.json.Decoder(Envelope).decode
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One OpenLineage event, checked. A struct that the garbage collector passes over, for a run may have many of them.
 
-    `run_id` is in lower case; `time` is in UTC; `omitted` says which parts had to be left out because they were not as
-    the specification has them. A job event that names data sets is taken as a run that ended then; other job events, and
-    data set events, tell of no run: their `run_id` is empty and `body` is None.
+    `run_id` is in lower case; `time` is in UTC; `omitted` says which parts had to be left out because they were not
+    as the specification has them. A job event that names data sets is taken as a run that ended then; other job events,
+    and data set events, tell of no run: their `run_id` is empty and `body` is None.
     """
 
     run_id: str

@@ -4,7 +4,7 @@ from shared.pipeline.assets import AssetState, states
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
-from shared.pipeline.receive import Receipt, note_refusal, receive
+from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.settle import bury, settle_event, settle_run
 from shared.pipeline.status import Status, Waiting, status
 from shared.pipeline.sweep import Sweeping, Swept, sweep
@@ -12,6 +12,7 @@ from shared.pipeline.sweep import Sweeping, Swept, sweep
 __all__ = [
     "EVENTS",
     "AssetState",
+    "BatchReceipt",
     "Published",
     "Publishing",
     "Receipt",
@@ -25,6 +26,7 @@ __all__ = [
     "note_refusal",
     "publish",
     "receive",
+    "receive_batch",
     "recorded",
     "settle_event",
     "settle_run",

@@ -6,6 +6,9 @@ import logging
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.openlineage import DEFAULT_SELECTION, Ignore, Selection, decode, select
@@ -35,7 +38,77 @@ def receive(
     is what the settings say of operations. Raises Refused when the sender must mend something and StorageUnavailable
     when it should come again.
     """
+    return _keep(storage, _unpacked(body, encoding, most_bytes), selection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An event of a batch that was not kept: its place in the array, why, and whether sending it again may help."""
+
+    index: int
+    reason: str
+    retriable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchReceipt:
+    """What became of a batch."""
+
+    received: int
+    failed: tuple[Failed, ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """As the OpenLineage specification answers `POST /lineage/batch`."""
+        retriable = sum(each.retriable for each in self.failed)
+        kept = self.received - len(self.failed)
+        return {
+            "status": "success" if not self.failed else "partial_success" if kept else "failure",
+            "summary": {
+                "received": self.received,
+                "successful": kept,
+                "failed": len(self.failed),
+                "retriable": retriable,
+                "non_retriable": len(self.failed) - retriable,
+            },
+            "failed_events": [
+                {"index": each.index, "reason": each.reason, "retriable": each.retriable} for each in self.failed
+            ],
+        }
+
+
+_MOST_EVENTS = 1000
+_decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def receive_batch(
+    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+) -> BatchReceipt:
+    """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
+
+    One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
+    array, or too long a one.
+    """
     raw = _unpacked(body, encoding, most_bytes)
+    try:
+        events = _decode_array(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
+    if len(events) > _MOST_EVENTS:
+        raise TooLarge(f"A batch may have {_MOST_EVENTS} events; this one has {len(events)}")
+    failed: list[Failed] = []
+    for index, event in enumerate(events):
+        try:
+            _keep(storage, bytes(event), selection)
+        except Refused as refusal:
+            failed.append(Failed(index=index, reason=str(refusal), retriable=False))
+        except StorageUnavailable as error:
+            failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
+            break
+    return BatchReceipt(received=len(events), failed=tuple(failed))
+
+
+def _keep(storage: Storage, raw: bytes, selection: Selection) -> Receipt:
     event = decode(raw)
     digest = digest_of(raw)
     decision = select(event, selection)

@@ -2,13 +2,14 @@
 
 import gzip
 import json
+from typing import Any
 
 import pytest
 
 from shared.errors import Refused, StorageUnavailable
-from shared.pipeline import EVENTS, note_refusal, receive, status
-from shared.storage import MemoryStorage, Row
-from tests.shared.events import event, run_id
+from shared.pipeline import EVENTS, note_refusal, receive, receive_batch, status
+from shared.storage import MemoryStorage, Row, Storage
+from tests.shared.events import event, run_id, write
 
 START = event("a", "START", "10:00:00.5", inputs=["/a"], application="app")
 MOST = 100_000
@@ -114,3 +115,50 @@ def test_a_bad_body_is_refused_with_a_word_that_helps_and_nothing_is_stored(name
     found = status(storage)
     assert (found.received, found.refused) == (0, 1)
     assert refusal.detail in found.last_errors[0]
+
+
+def batch(storage: Storage, *events: bytes) -> dict[str, Any]:
+    return receive_batch(storage, b"[" + b",".join(events) + b"]", most_bytes=10**6).document
+
+
+def test_the_events_of_a_batch_are_stored_as_if_they_came_alone() -> None:
+    events = write("a", "app", "10:00", "/a")
+    alone, together = MemoryStorage(), MemoryStorage()
+    for each in events:
+        receive(alone, each, most_bytes=10**6)
+    summary = {"received": 2, "successful": 2, "failed": 0, "retriable": 0, "non_retriable": 0}
+    assert batch(together, *events) == {"status": "success", "summary": summary, "failed_events": []}
+    names = [[fact.name for fact in storage.blobs("events")] for storage in (alone, together)]
+    assert names[0] == names[1]
+    assert len(names[0]) == 2
+
+
+def test_one_bad_event_costs_no_other() -> None:
+    start, end = write("a", "app", "10:00", "/a")
+    storage = MemoryStorage()
+    answer = batch(storage, start, b'{"eventType": 1}', end)
+    assert answer["status"] == "partial_success"
+    assert answer["summary"] == {"received": 3, "successful": 2, "failed": 1, "retriable": 0, "non_retriable": 1}
+    (failed,) = answer["failed_events"]
+    assert (failed["index"], failed["retriable"]) == (1, False)
+    assert len(list(storage.blobs("events"))) == 2
+
+
+def test_when_storage_goes_away_the_rest_is_to_come_again() -> None:
+    class Leaving(MemoryStorage):
+        def put_new(self, container: str, name: str, data: bytes) -> bool:
+            if any(self.blobs("events")):
+                raise StorageUnavailable("gone")
+            return super().put_new(container, name, data)
+
+    events = [*write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/b")]
+    answer = batch(Leaving(), *events)
+    assert answer["summary"] == {"received": 4, "successful": 1, "failed": 3, "retriable": 3, "non_retriable": 0}
+    assert [each["index"] for each in answer["failed_events"]] == [1, 2, 3]
+    assert batch(MemoryStorage(), b"{}")["status"] == "failure"
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[", b"null", b"[" * 10_000, b"[" + b"{}," * 1000 + b"{}]"])
+def test_what_is_no_batch_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused):
+        receive_batch(MemoryStorage(), body, most_bytes=10**6)
