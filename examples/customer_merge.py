@@ -78,13 +78,13 @@ def merge_master(spark: SparkSession, data: Path) -> None:
 
 
 def wait_for_listeners(spark: SparkSession) -> None:
-    """Let the listeners catch up, for a minute at most.
+    """Let the listeners catch up, for five minutes at most.
 
     To tell a Delta table's files, the OpenLineage listener has Delta run small jobs. One that it begins while the
     session stops never ends, and stop() waits for the listener: so it must have nothing left to do by then.
     """
     bus = spark.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way to it
-    bus.waitUntilEmpty(60_000)
+    bus.waitUntilEmpty(300_000)
 
 
 def main() -> None:
