@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -14,16 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.capture.runner import scenarios
+from local.capture.scenario import scenarios
 from local.truth import Listener, Truth
 from shared.atlas import asset_entity, process_entity
-from shared.errors import Refused
-from shared.model import Process
+from shared.model import EdgeKind, Process
 from shared.openlineage import Event, Ignore, decode, merge, select
 from shared.translation import History, translate_history
 
 GOLDEN = Path(__file__).parent / "golden"
-LISTENERS = Listener.read(GOLDEN / "listeners.json")
+LISTENERS = GOLDEN / "listeners.json"
 FOLDERS = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent for path in sorted(GOLDEN.glob("*/*/events.jsonl"))
 }
@@ -47,12 +46,12 @@ def _history(folder: Path) -> History:
 
 
 def _truth(folder: Path) -> Truth:
-    return Truth.read(folder / "truth.json").as_told_by(LISTENERS[folder.parent.name.rpartition("-ol")[2]])
+    capture = folder.parent.name
+    return Truth.read(folder / "truth.json", capture=capture).as_told_by(Listener.read(LISTENERS, capture=capture))
 
 
 def test_there_are_golden_events() -> None:
     assert len(FOLDERS) >= 10
-    assert {folder.parent.name.rpartition("-ol")[2] for folder in FOLDERS.values()} == set(LISTENERS)
 
 
 @every_scenario
@@ -68,7 +67,8 @@ def test_the_truth_is_the_one_beside_the_job(folder: Path) -> None:
 @every_scenario
 def test_nothing_of_a_real_event_is_left_out(folder: Path) -> None:
     assert [event.omitted for event in _events(folder) if event.omitted] == []
-    assert [event.run_id for event in _events(folder) if isinstance(select(event), Ignore)] == []
+    ignored = [event.body for event in _events(folder) if isinstance(select(event), Ignore)]
+    assert [body for body in ignored if body is None or body.inputs or body.outputs] == []
 
 
 @every_scenario
@@ -120,52 +120,31 @@ def test_the_entities_are_golden(folder: Path, *, rewrite_golden: bool) -> None:
     assert json.loads(text) == json.loads(golden.read_text())
 
 
-def test_every_listener_gives_the_same_entities() -> None:
-    """Who updates the listener must not find all processes and assets of a job anew. What only a newer one tells
-    (masks, what concerns all rows) is not part of an entity unless it is asked for.
+def test_every_version_gives_the_same_entities() -> None:
+    """Who updates Spark or the listener must not find all processes and assets of a job anew: their names are the same
+    whatever a version tells, and all else wherever it tells the same. What only a newer one tells (masks, what concerns
+    all rows) is not part of an entity unless it is asked for.
     """
-    for scenario, folders in groupby(
-        sorted(FOLDERS.values(), key=lambda folder: folder.name), key=lambda folder: folder.name
-    ):
-        documents = {json.dumps(_document(_history(folder)), sort_keys=True) for folder in folders}
-        assert len(documents) == 1, scenario
+    names: dict[tuple[str, str], set[str]] = {}
+    entities: dict[tuple[Any, ...], set[str]] = {}
+    for folder in FOLDERS.values():
+        truth = _truth(folder)
+        told = {each.output: each for each in truth.processes}
+        for process in _history(folder).processes:
+            expected = told.get(truth.called(process)[process.outputs[0].qualified_name])
+            if expected is None:  # one that should not be: a test of its own tells
+                continue
+            direct = frozenset((source, sink) for source, sink, kind, _ in expected.edges if kind == EdgeKind.DIRECT)
+            job = (folder.name, expected.output)
+            names.setdefault(job, set()).add(process.qualified_name)
+            entities.setdefault((*job, expected.operations, expected.inputs, direct), set()).add(
+                json.dumps(msgspec.to_builtins(process_entity(process)), sort_keys=True)
+            )
+    assert {job: found for job, found in names.items() if len(found) > 1} == {}
+    assert {told[:2]: found for told, found in entities.items() if len(found) > 1} == {}
 
 
-def _split(events: Sequence[Event], chance: random.Random) -> list[Event]:
-    """Some events as two, each with a part of the data sets."""
-    found: list[Event] = []
-    for event in events:
-        if event.body is None or chance.random() < 0.5:
-            found.append(event)
-            continue
-        sides: list[tuple[list[Any], list[Any]]] = [([], []), ([], [])]
-        for place, datasets in enumerate((event.body.inputs, event.body.outputs)):
-            for dataset in datasets or ():
-                chance.choice(sides)[place].append(dataset)
-        found += [
-            replace(event, body=msgspec.structs.replace(event.body, inputs=tuple(inputs), outputs=tuple(outputs)))
-            for inputs, outputs in sides
-        ]
-    return found
-
-
-@every_scenario
-@settings(max_examples=100)
-@given(seed=st.integers(0, 2**32))
-def test_no_order_repetition_or_split_changes_the_lineage(folder: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    events = list(_events(folder))
-    events += chance.choices(events, k=chance.randrange(len(events)))
-    chance.shuffle(events)
-    whole = _history(folder)
-    assert translate_history(events) == whole
-    parts = _split(events, chance)
-    chance.shuffle(parts)
-    split = translate_history(parts)
-    assert (split.runs, split.processes) == (whole.runs, whole.processes)
-
-
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))
 def test_all_jobs_together_do_not_depend_on_the_order_either(seed: int) -> None:
     """Several listeners' runs of one job share their processes: here old runs are superseded, in any order."""
@@ -188,84 +167,3 @@ def test_merging_is_idempotent(folder: Path) -> None:
         once = merge(own)
         assert merge([*own, *own]) == once
         assert merge([*reversed(own), own[0]]) == once
-
-
-JUNK = (
-    *(
-        "null",
-        "true",
-        "0",
-        "-1",
-        "1.5",
-        '""',
-        '"x"',
-        '"\\u0000"',
-        '"\\ud7ff"',
-        "[]",
-        "{}",
-        "[null]",
-        '{"a": null}',
-        "[[]]",
-    ),
-    *('"2026-11-21T10:00:00Z"', '"COMPLETE"', '{"namespace": "file", "name": "/x"}'),
-)
-"""JSON values that do not belong where they will be put."""
-
-
-def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterable[tuple[str | int, ...]]:
-    if path:
-        yield path
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in entries:
-        yield from _places(inner, (*path, key))
-
-
-def _survives(raw: bytes) -> None:
-    """Garbage is refused or understood: nothing else may be raised, here or by what comes after."""
-    try:
-        event = decode(raw)
-    except Refused:
-        return
-    select(event)
-    processes = translate_history([event, event]).processes
-    for process in processes:
-        assert process_entity(process).fingerprint
-        for asset in (*process.inputs, *process.outputs):
-            assert asset_entity(asset).qualified_name.isprintable()
-
-
-@settings(max_examples=1000)
-@given(data=st.data())
-def test_real_events_with_a_wrong_part_are_refused_or_understood(data: st.DataObject) -> None:
-    folder = data.draw(st.sampled_from(list(FOLDERS.values())))
-    event = json.loads(data.draw(st.sampled_from(_lines(folder))))
-    for _ in range(data.draw(st.integers(1, 3))):
-        places = list(_places(event))
-        if not places:
-            break
-        *way, last = data.draw(st.sampled_from(places))
-        holder = event
-        for key in way:
-            holder = holder[key]
-        if data.draw(st.booleans()):
-            holder[last] = json.loads(data.draw(st.sampled_from(JUNK)))
-        else:
-            del holder[last]
-    _survives(json.dumps(event).encode())
-
-
-@settings(max_examples=1000)
-@given(data=st.data())
-def test_real_events_with_broken_bytes_are_refused_or_understood(data: st.DataObject) -> None:
-    folder = data.draw(st.sampled_from(list(FOLDERS.values())))
-    raw = bytearray(data.draw(st.sampled_from(_lines(folder))))
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(raw)))
-        raw[place : place + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=4))
-    _survives(bytes(raw))
-
-
-@settings(max_examples=500)
-@given(st.binary(max_size=200))
-def test_arbitrary_bytes_crash_nothing(raw: bytes) -> None:
-    _survives(raw)

@@ -32,11 +32,25 @@ def scrub(text: str, machine: Machine) -> str:
     another keeps its own name. Raises LeakError when a word that may not remain is still there.
     """
     for path in sorted(machine.paths, key=len, reverse=True):
+        stable = machine.paths[path]
         for spelling in (path, path.replace(".", "_")):  # job names hold no dots of their own
-            text = text.replace(spelling, machine.paths[path])
+            text = text.replace(spelling, stable)
+        text = _scrub_folded(text, _folded(path), _folded(stable))
     text = _FACTS.sub(lambda fact: f'"{fact[1]}":"{_STABLE[fact[1]]}"', text)
     for word in machine.words:
         if left := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text):
             context = text[max(0, left.start() - 60) : left.end() + 60]
             raise LeakError(f"{word!r} is still in the events: …{context}…")
     return text
+
+
+def _scrub_folded(text: str, path: str, stable: str) -> str:
+    """Replace a path in the names of RDD jobs: there it is in snake case, and may be cut off at the name's end."""
+    text = text.replace(path, stable)
+    for length in range(len(path) - 1, 0, -1):
+        text = text.replace(f'_file_{path[:length]}"', f'_file_{stable}"')
+    return text
+
+
+def _folded(path: str) -> str:
+    return re.sub(r"[^0-9a-z]+", "_", path.lower()).strip("_")

@@ -8,6 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from shared.openlineage.decoding import ENDS, Event
+from shared.openlineage.old_names import renamed
 from shared.openlineage.wire import (
     ColumnLineage,
     Dataset,
@@ -100,6 +101,9 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ended = None
     for event in ordered:
         ended = stronger_end(ended, event.type if event.type in ENDS else None)
+    inputs = _datasets(dataset for body in bodies for dataset in body.inputs or ())
+    outputs = _datasets(dataset for body in bodies for dataset in body.outputs or ())
+    inputs, outputs = renamed(inputs, outputs) or (inputs, outputs)
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=bodies[0].job.namespace, name=bodies[0].job.name),
@@ -113,8 +117,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
         processing_type=next((kind.processing_type for kind in types if kind.processing_type), ""),
         statement=_statement(bodies),
         properties=_properties(bodies),
-        inputs=_datasets(dataset for body in bodies for dataset in body.inputs or ()),
-        outputs=_datasets(dataset for body in bodies for dataset in body.outputs or ()),
+        inputs=inputs,
+        outputs=outputs,
         omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
     )
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.model import ApplicationFacts, Asset, Contribution, EdgeKind, Process, Span
-from shared.translation.columns import union_edges
+from shared.model import ApplicationFacts, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
+from shared.translation.columns import ALL_ROWS, union_edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +159,29 @@ def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
     return _assets(asset for assets in known for asset in assets if not common or asset.qualified_name in common)
 
 
+def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
+    """The edges without those that were parsed between two data sets of which events tell columns themselves; what
+    concerns all rows stays: events often leave it out (the ON of a MERGE).
+    """
+    told = {(edge.input.qualified_name, edge.output.qualified_name) for edge in columns if not edge.parsed}
+    return tuple(
+        edge
+        for edge in columns
+        if not edge.parsed
+        or edge.output.column == ALL_ROWS
+        or (edge.input.qualified_name, edge.output.qualified_name) not in told
+    )
+
+
 def _without_noise(process: Process) -> Process | None:
     """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
     sinks = {asset.qualified_name for asset in process.outputs}
     inputs = tuple(asset for asset in _assets((*process.inputs, *process.around)) if asset.qualified_name not in sinks)
     if not inputs or not process.outputs:
         return None
-    if len(inputs) == len(process.inputs) and not (process.around or process.wanted):
+    parsed = any(edge.parsed for edge in process.columns)
+    if len(inputs) == len(process.inputs) and not (process.around or process.wanted or parsed):
         return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
+    columns = _told_first(columns) if parsed else columns
     return replace(process, inputs=inputs, columns=columns, around=(), wanted=())

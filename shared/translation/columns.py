@@ -3,11 +3,11 @@
 1-0-0 lists input fields; 1-0-1 adds a mask for the whole output field; 1-1-0 adds transformations to each input
 field; 1-2-0 adds `dataset`, what every output row depends on. Listeners put DIRECT types in `dataset` too, which cannot
 be: everything there decides about rows, so all of it is indirect. Listeners before 1.37 copy what decides about rows
-into every output field. What stands in each of several fields is told once here, as newer listeners do, so that a newer
-listener changes no lineage; what a facet says of single fields stays with them.
+(joins, filters, groups, sorts) into every output field: it is told once here, as newer listeners do, so that a newer
+listener changes no lineage. Conditions and windows concern the field in which they stand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
 from shared.openlineage import InputField, MergedDataset, OutputField, Transformation
@@ -19,14 +19,22 @@ Resolve = Callable[[str, str], Asset | None]
 """From a data set's namespace and name to its asset; None for what is no data set of a user."""
 
 
-def column_edges(output: MergedDataset, target: Asset, resolve: Resolve) -> tuple[ColumnEdge, ...]:
-    """All edges that end in `output`, sorted, one for each pair of columns and kind."""
-    return union_edges(_edges(output, target, resolve))
+Schemas = Mapping[str, Iterable[str]]
+"""The columns of data sets, as their schemas spell them, by the assets' qualified names."""
+
+
+def column_edges(
+    output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas | None = None
+) -> tuple[ColumnEdge, ...]:
+    """All edges that end in `output`, sorted, one for each pair of columns and kind; columns are spelled as `schemas`
+    and the output's own schema have them.
+    """
+    return union_edges(_edges(output, target, resolve, schemas or {}))
 
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
     """The edges once each, sorted, one for each pair of columns and kind: masked only when none carries the plain
-    value, parsed only when no event told any, and by all the ways that any of them names.
+    value, and by all the ways that any of them names. What events tell goes before what was parsed.
     """
     known: dict[tuple[str, str, str, str, EdgeKind], ColumnEdge] = {}
     for edge in edges:
@@ -35,6 +43,8 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
         one = known.get(key)
         if one is None:
             known[key] = edge
+        elif one.parsed != edge.parsed:
+            known[key] = edge if one.parsed else one
         elif one != edge:
             known[key] = ColumnEdge(
                 input=start,
@@ -57,15 +67,14 @@ def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]
     )
 
 
-def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[ColumnEdge]:
-    ends = _Ends(output=output, target=target, resolve=resolve)
-    copied = _copied_into_every_field(output)
+def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> Iterator[ColumnEdge]:
+    ends = _Ends(output=output, target=target, resolve=resolve, schemas=schemas)
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
             continue
         for field in fields:
             for source in field.input_fields or ():
-                yield from _field_edges(ends, column, field, source, copied=copied)
+                yield from _field_edges(ends, column, field, source)
     for source in output.rows:
         steps = source.transformations or ()
         masked = bool(steps) and all(step.masking is True for step in steps)
@@ -73,21 +82,20 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve) -> Iterator[C
         yield from ends.edges(source, ALL_ROWS, EdgeKind.INDIRECT, ways, masked=masked)
 
 
-def _field_edges(
-    ends: "_Ends", column: str, field: OutputField, source: InputField, *, copied: frozenset[tuple[str, str, str]]
-) -> Iterator[ColumnEdge]:
-    """The edges by which one source reaches one output field."""
+def _field_edges(ends: "_Ends", column: str, field: OutputField, source: InputField) -> Iterator[ColumnEdge]:
+    """The edges by which one source reaches one output field, or all rows."""
     for kind, by_rows, masked, how in _ways(field, source):
-        whole = by_rows and _place(source) in copied
-        yield from ends.edges(source, ALL_ROWS if whole else column, kind, (how,) if how else (), masked=masked)
+        yield from ends.edges(source, ALL_ROWS if by_rows else column, kind, (how,) if how else (), masked=masked)
 
 
 class _Ends:
     """Makes the edges into one output; the columns at their ends are made once each."""
 
-    def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve) -> None:
+    def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> None:
         self._target = target
         self._resolve = resolve
+        self._schemas = schemas
+        self._spellings: dict[str, dict[str, str]] = {}
         self._spelled = _spelling(output.columns)
         self._assets: dict[tuple[str, str], Asset | None] = {}
         self._inputs: dict[tuple[str, str, str], Column | None] = {}
@@ -111,7 +119,10 @@ class _Ends:
         asset = self._assets[key]
         if asset is None or source.field in METADATA:
             return None
-        return Column(qualified_name=asset.qualified_name, column=source.field)
+        name = asset.qualified_name
+        if name not in self._spellings:
+            self._spellings[name] = _spelling(self._schemas.get(name, ()))
+        return Column(qualified_name=name, column=self._spellings[name].get(source.field.lower(), source.field))
 
     def _output(self, column: str) -> Column:
         found = self._outputs.get(column)
@@ -146,24 +157,6 @@ METADATA = frozenset(
 
 
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
-
-
-def _copied_into_every_field(output: MergedDataset) -> frozenset[tuple[str, str, str]]:
-    """The columns that decide about rows in each of several output fields."""
-    if len(output.fields) <= 1:
-        return frozenset()
-    common: set[tuple[str, str, str]] | None = None
-    for _, fields in output.fields:
-        own = {
-            _place(source)
-            for field in fields
-            for source in field.input_fields or ()
-            if any(map(_decides_about_rows, source.transformations or ()))
-        }
-        common = own if common is None else common & own
-        if not common:
-            break
-    return frozenset(common or ())
 
 
 def _place(source: InputField) -> tuple[str, str, str]:

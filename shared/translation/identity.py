@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from shared.naming import Identity, bounded
-from shared.openlineage import MergedRun, split_job_name
+from shared.openlineage import UNKNOWN, MergedRun, split_job_name
 from shared.translation.databricks import job, notebook, without_host
 from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
 
@@ -87,9 +87,20 @@ def identify(
     told = job(properties)
     if told:
         return JobIdentity(strength=Strength.JOB, name=f"job {told}")
-    whole = split_job_name(job_name)[0] if application_name is None else application_name
-    name = stable_name(without_host(whole))
+    name = stable_name(without_host(_application(job_name, application_name)))
     return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.APPLICATION, name=name)
+
+
+_NOT_YET = "unknown"
+"""What the listener calls a parent whose application's name it has not heard yet; its own jobs it names rightly."""
+
+
+def _application(job_name: str, application_name: str | None) -> str:
+    """The application's name as it stands in the events: the parent's, else what stands before the job's node."""
+    if application_name is not None and application_name != _NOT_YET:
+        return application_name
+    before, operation = split_job_name(job_name)
+    return before if operation is not UNKNOWN or application_name is None else job_name.partition(".")[0]
 
 
 def _own_name(job_name: str, integration: str) -> JobIdentity:

@@ -101,6 +101,12 @@ class _Work:
     identity: JobIdentity
     operation: str
 
+    @property
+    def schemas(self) -> dict[str, tuple[str, ...]]:
+        """The columns of the run's inputs, by their assets' qualified names."""
+        inputs = ((self.datasets.inputs.get(self.datasets.place.identity(*each.key)), each) for each in self.run.inputs)
+        return {asset.qualified_name: each.columns for asset, each in inputs if asset and each.schema}
+
     def processes(self, recovered: Recovered) -> list[Process]:
         """One for each output that is no noise, and one for the target that only the statement names."""
         found = [
@@ -126,7 +132,7 @@ class _Work:
                 named.setdefault(asset.qualified_name, asset)
             return asset
 
-        columns = column_edges(output, target, resolve)
+        columns = column_edges(output, target, resolve, self.schemas)
         parsed = tuple(asset for asset in recovered.inputs if asset.qualified_name not in named)
         named |= {asset.qualified_name: asset for asset in parsed}
         alone = all(name == target.qualified_name for name in named)

@@ -62,7 +62,7 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
     found = calm(world)
     assert found.reconciles
     parts = parts_of(world)
-    truth = Truth.read(GOLDEN / scenario / "truth.json")
+    truth = Truth.read(GOLDEN / scenario / "truth.json", capture=GOLDEN.name)
     outputs = {process.output for process in truth.processes}
     recorded = [
         (process, entity)
@@ -155,6 +155,15 @@ def test_the_unmodified_python_client_works(world: World, compression: str | Non
     client.close()
     calm(world)
     assert f"python {compression}" in throughline(world, "show", name).stdout
+
+
+def test_a_batch_is_answered_event_by_event(world: World) -> None:
+    events = [*write("batched", "app-of-batch", "10:00", "/batch/in", sink="/batch/out"), b'{"eventType": "START"}']
+    answer = requests.post(f"{world.functions.url}/api/v1/lineage/batch", data=b"[%b]" % b",".join(events), timeout=30)
+    assert (answer.status_code, answer.json()["status"]) == (200, "partial_success")
+    assert [each["index"] for each in answer.json()["failed_events"]] == [2]
+    calm(world)
+    assert "app → out" in throughline(world, "show", "/batch/out").stdout
 
 
 def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:

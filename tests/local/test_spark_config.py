@@ -1,13 +1,20 @@
 """The listener's configuration, why a job failed, and what is taken out of captured events."""
 
 import json
+import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from local.capture.runner import scenarios
+from local.capture.coverage import PAGE, page
+from local.capture.needs import Needs, NeedsError, together
+from local.capture.scenario import GOLDEN, LISTENERS, MATRIX, captures, scenarios
 from local.capture.scrub import LeakError, Machine, scrub
-from local.spark import explain_failure, file_configuration, listener_configuration
+from local.failure import explain_failure
+from local.spark import file_configuration, listener_configuration
+from local.truth import Listener, Truth, not_run
+from local.versions import SPARK_3, SPARK_4, Platform, capture_name
 
 LOG = Path("build/spark.log")
 
@@ -25,17 +32,31 @@ def test_a_session_reports_to_the_receiver() -> None:
 
 
 def test_the_key_travels_as_a_header_and_not_in_the_url() -> None:
-    properties = listener_configuration("http://127.0.0.1:7071", key="secret", namespace="shop", packages=())
+    properties = listener_configuration("http://127.0.0.1:7071", key="secret", namespace="shop")
     assert properties["spark.openlineage.transport.headers.x-functions-key"] == "secret"
     assert "secret" not in properties["spark.openlineage.transport.url"]
     assert properties["spark.openlineage.namespace"] == "shop"
-    assert properties["spark.jars.packages"] == "io.openlineage:openlineage-spark_2.12:1.53.0"
+
+
+def test_each_spark_has_packages_of_its_own_scala() -> None:
+    properties = listener_configuration("http://127.0.0.1:7071", platform=SPARK_4, packages=["org.example:more:1"])
+    assert properties["spark.jars.packages"] == (
+        "io.openlineage:openlineage-spark_2.13:1.53.0,io.delta:delta-spark_4.1_2.13:4.4.0,org.example:more:1"
+    )
+    assert [capture_name(SPARK_3), capture_name(SPARK_4, "1.37.0")] == ["spark35-ol1.53", "spark41-ol1.37"]
+
+
+@pytest.mark.parametrize("platform", [SPARK_3, SPARK_4])
+def test_the_python_of_a_spark_has_that_pyspark(platform: Platform) -> None:
+    requirements = Path(__file__).parents[2] / "requirements"
+    for name in (f"spark{platform.major}.in", f"spark{platform.major}.txt"):
+        assert re.search(rf"^pyspark=={re.escape(platform.spark)}\b", (requirements / name).read_text(), re.MULTILINE)
 
 
 def test_events_go_to_a_file_for_capturing() -> None:
-    properties = file_configuration(Path("/tmp/events.jsonl"), listener="1.25.0", packages=())  # noqa: S108 - not opened
+    properties = file_configuration(Path("/tmp/events.jsonl"), listener="1.25.0")  # noqa: S108 - not opened
     assert properties["spark.openlineage.transport.location"] == "/tmp/events.jsonl"  # noqa: S108 - not opened
-    assert properties["spark.jars.packages"].endswith(":1.25.0")
+    assert properties["spark.jars.packages"].split(",")[0] == "io.openlineage:openlineage-spark_2.12:1.25.0"
 
 
 UNRESOLVED = ":: org.example#missing;1.0: not found\nunresolved dependency: org.example#missing;1.0: not found]\n"
@@ -101,25 +122,102 @@ def test_what_is_left_of_the_machine_is_an_error() -> None:
     assert scrub('{"host":"boxes"}', MACHINE) == '{"host":"boxes"}'
 
 
+def test_a_system_has_stable_words_for_what_it_is() -> None:
+    machine = Machine(paths={"127.0.0.1:54321": "db.example:5432"}, words=("54321",))
+    text = '{"namespace":"postgres://127.0.0.1:54321","name":"app.execute_127_0_0_1:54321"}'
+    assert scrub(text, machine) == '{"namespace":"postgres://db.example:5432","name":"app.execute_db.example:5432"}'
+
+
+def _needs(folder: Path, text: str) -> Needs:
+    (folder / "stream.job.json").write_text(text)
+    return Needs.beside(folder / "stream.py")
+
+
+def test_a_scenario_that_says_nothing_needs_nothing(tmp_path: Path) -> None:
+    assert Needs.beside(tmp_path / "plain.py") == Needs()
+
+
+def test_what_depends_on_the_version_is_filled_in(tmp_path: Path) -> None:
+    text = """{"packages": ["org.example:kafka_{scala}:{spark}"], "system": "kafka", "environment": {"AT": "{data}"},
+      "conf": {"spark.jar": "x-{pyspark}-{delta}-{iceberg}", "spark.json": "{\\"a\\": 1}"}}"""
+    needs = _needs(tmp_path, text).filled_in({**SPARK_4.words(), "data": "/there"})
+    assert needs == Needs(
+        packages=("org.example:kafka_2.13:4.1",),
+        conf={"spark.jar": "x-4.1.4-4.4.0-1.11.0", "spark.json": '{"a": 1}'},
+        environment={"AT": "/there"},
+        system="kafka",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"package": []}', "has package: it may have packages, conf, environment, system, kind"),
+        ('{"kind": "java"}', "has the kind java: it may be spark or python"),
+        ('{"kind": "python"}', "names no system"),
+    ],
+)
+def test_needs_that_mean_nothing_are_refused(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(NeedsError, match=f"stream.job.json.* {expected}"):
+        _needs(tmp_path, text)
+
+
+def test_properties_are_put_together() -> None:
+    """What several add to is joined; of all else the last one holds, an empty value included."""
+    assert together(
+        {"spark.jars.packages": "a", "spark.driver.extraClassPath": "/c", "spark.x": "1"},
+        {"spark.jars.packages": "b", "spark.driver.extraClassPath": "/d", "spark.x": ""},
+    ) == {"spark.jars.packages": "a,b", "spark.driver.extraClassPath": "/c:/d", "spark.x": ""}
+
+
 @pytest.mark.parametrize("name", scenarios())
 def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None:
     """An edge comes from an input of its process and goes to its output; what is never told is no edge of it."""
     truth = json.loads(scenarios()[name].truth.read_text())
-    assert set(truth) == {"processes", "not_told", "told_wrongly"}
+    assert (
+        {"processes", "not_told", "told_wrongly"} <= set(truth) <= {"processes", "not_told", "told_wrongly", "not_run"}
+    )
+    never = [entry for entry in truth["not_told"] if "only" not in entry]
     for process in truth["processes"]:
         assert process["output"] not in process["inputs"]
         for edge in process["columns"]:
             assert edge["input"][0] in process["inputs"]
             assert edge["output"][0] == process["output"]
             assert edge["kind"] in {"DIRECT", "INDIRECT"}
-            assert edge not in [entry.get("edge") for entry in truth["not_told"]]
-    assert all(entry["reason"] for entry in (*truth["not_told"], *truth["told_wrongly"]))
+            assert edge not in [entry.get("edge") for entry in never]
+    gaps = [*truth["not_told"], *truth["told_wrongly"], *truth.get("not_run", ())]
+    assert all(entry["reason"] for entry in gaps)
+    assert all(entry["only"] for entry in truth.get("not_run", ()))
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
+    """A pattern that fits nothing is a slip of the pen; and each version's truth can be read."""
+    scenario = scenarios()[name]
+    truth = json.loads(scenario.truth.read_text())
+    known = {each.name for each in MATRIX} if scenario.needs.kind == "spark" else set(captures(scenario))
+    for entry in (*truth["not_told"], *truth["told_wrongly"], *truth.get("not_run", ())):
+        for pattern in entry.get("only", ()):
+            assert any(fnmatchcase(capture, pattern) for capture in known), pattern
+    for capture in captures(scenario):
+        assert Truth.read(scenario.truth, capture=capture).processes is not None
+        assert Listener.read(LISTENERS, capture=capture)
 
 
 def test_kept_events_stand_beside_the_truth_they_were_captured_with() -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden"
-    kept = sorted(golden.glob("*/*/events.jsonl"))
+    kept = sorted(GOLDEN.glob("*/*/events.jsonl"))
     assert kept
     for events in kept:
-        truth = scenarios()[events.parent.name].truth
-        assert (events.parent / "truth.json").read_text() == truth.read_text(), f"capture {events.parent.name} again"
+        scenario = scenarios()[events.parent.name]
+        again = f"capture {events.parent.name} again"
+        assert (events.parent / "truth.json").read_text() == scenario.truth.read_text(), again
+        assert not_run(scenario.truth, events.parent.parent.name) is None, f"{events.parent} says that it is not run"
+
+
+def test_golden_events_stay_small() -> None:
+    """Git keeps about a twentieth of it."""
+    assert sum(path.stat().st_size for path in GOLDEN.rglob("*") if path.is_file()) < 45_000_000
+
+
+def test_the_page_on_coverage_is_what_the_events_give() -> None:
+    assert PAGE.read_text() == page(), "run `make coverage` and look at the difference"

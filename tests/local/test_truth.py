@@ -6,57 +6,146 @@ from typing import Any
 
 import pytest
 
-from local.truth import Expected, Listener, Truth
+from local.truth import Edge, Expected, Listener, Truth, TruthError, not_run
 
+HERE, ELSEWHERE = "spark35-ol1.12", "spark41-ol1.53"
 PLAIN = {"input": ["in/a", "x"], "output": ["out", "x"], "kind": "DIRECT", "masked": False}
 MASKED = {**PLAIN, "masked": True}
 ROWS = {"input": ["in/a", "id"], "output": ["out", None], "kind": "INDIRECT", "masked": False}
-PROCESS = {"output": "out", "operations": ["insert"], "inputs": ["in/a"], "columns": [MASKED], "constants": []}
+OTHER = {"input": ["in/b", "y"], "output": ["out", "y"], "kind": "DIRECT", "masked": False}
+PROCESS = {
+    "output": "out",
+    "operations": ["insert"],
+    "inputs": ["in/a", "in/b"],
+    "columns": [MASKED, OTHER],
+    "constants": [],
+}
+FAILED = {"output": "failed", "operations": ["insert"], "inputs": ["in/a"], "columns": []}
 
 
-def _edge(value: dict[str, Any]) -> tuple[Any, ...]:
+def _edge(value: dict[str, Any]) -> Edge:
     return (tuple(value["input"]), tuple(value["output"]), value["kind"], value["masked"])
 
 
-def _read(folder: Path, *, not_told: Any = (), told_wrongly: Any = ()) -> tuple[Expected, ...]:
+def _edges(*values: dict[str, Any]) -> frozenset[Edge]:
+    return frozenset(map(_edge, values))
+
+
+def _write(folder: Path, **parts: Any) -> Path:
     path = folder / "truth.json"
-    path.write_text(json.dumps({"processes": [PROCESS], "not_told": not_told, "told_wrongly": told_wrongly}))
-    return Truth.read(path).processes
+    path.write_text(json.dumps({"processes": [PROCESS], "not_told": [], "told_wrongly": [], **parts}))
+    return path
 
 
-def _edges(processes: tuple[Expected, ...]) -> set[tuple[Any, ...]]:
-    (process,) = processes
-    return set(process.edges)
+def _read(folder: Path, **parts: Any) -> dict[str, Expected]:
+    """By output, as HERE tells them."""
+    return {each.output: each for each in Truth.read(_write(folder, **parts), capture=HERE).processes}
+
+
+@pytest.mark.parametrize("gap", [{"edge": ROWS}, {"output": "out2", "inputs": ["in/a"]}, {"output": "out2"}])
+def test_what_nobody_tells_is_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
+    assert _read(tmp_path, not_told=[{**gap, "reason": "why"}]) == _read(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "gap", [{"edge": ROWS, "reason": "why"}, {"output": "out2", "inputs": ["in/a"], "reason": "why"}]
+    ("gap", "inputs", "edges"),
+    [
+        ({"edge": OTHER}, {"in/a", "in/b"}, _edges(MASKED)),
+        ({"output": "out", "columns": ["y", "z"]}, {"in/a", "in/b"}, _edges(MASKED)),
+        ({"output": "out", "columns": "all"}, {"in/a", "in/b"}, frozenset()),
+        ({"output": "out", "inputs": ["in/b"]}, {"in/a"}, _edges(MASKED)),
+    ],
 )
-def test_what_is_not_told_is_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
-    assert _read(tmp_path, not_told=[gap]) == _read(tmp_path)
+def test_what_is_not_told_here_is_taken_away_here_only(
+    tmp_path: Path, gap: dict[str, Any], inputs: set[str], edges: frozenset[Edge]
+) -> None:
+    whole = _read(tmp_path)
+    told = _read(tmp_path, not_told=[{**gap, "only": ["spark35-*"], "reason": "why"}])
+    assert told["out"].inputs == inputs
+    assert told["out"].edges == edges
+    assert told["out"].operations == {"insert"}
+    assert _read(tmp_path, not_told=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == whole
+
+
+@pytest.mark.parametrize("gap", [{"output": "out"}, {"output": "out", "inputs": ["in/a", "in/b"]}])
+def test_a_process_without_inputs_is_none(tmp_path: Path, gap: dict[str, Any]) -> None:
+    assert _read(tmp_path, not_told=[{**gap, "only": [HERE], "reason": "why"}]) == {}
+
+
+def test_edges_that_concern_all_rows_are_a_column_too(tmp_path: Path) -> None:
+    process = {**PROCESS, "columns": [MASKED, ROWS]}
+    gap = {"output": "out", "columns": [None], "only": [HERE], "reason": "why"}
+    assert _read(tmp_path, processes=[process], not_told=[gap])["out"].edges == _edges(MASKED)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"not_told": [{"edge": ROWS, "only": [HERE]}]},
+        {"not_told": [{"output": "out", "columns": ["z"], "only": [HERE]}]},
+        {"not_told": [{"output": "out", "inputs": ["in/c"], "only": [HERE]}]},
+        {"not_told": [{"output": "elsewhere", "only": [HERE]}]},
+        {"told_wrongly": [{"edge": PLAIN, "instead_of": ROWS}]},
+        {"told_wrongly": [{"output": "elsewhere", "operations": ["merge"]}]},
+    ],
+)
+def test_a_gap_in_what_is_not_there_is_an_error(tmp_path: Path, parts: dict[str, Any]) -> None:
+    """Else a gap that is closed, or misspelt, would stay on record."""
+    with pytest.raises(TruthError, match=f"truth.json, for {HERE}: (not_told takes|told_wrongly)"):
+        _read(tmp_path, **parts)
 
 
 def test_an_edge_that_is_told_wrongly_is_expected(tmp_path: Path) -> None:
-    assert _edges(_read(tmp_path, told_wrongly=[{"edge": ROWS, "reason": "why"}])) == {_edge(MASKED), _edge(ROWS)}
+    assert _read(tmp_path, told_wrongly=[{"edge": ROWS}])["out"].edges == _edges(MASKED, OTHER, ROWS)
+    assert _read(tmp_path, told_wrongly=[{"edge": ROWS, "only": [ELSEWHERE]}]) == _read(tmp_path)
 
 
 def test_an_edge_that_is_told_in_the_place_of_another_replaces_it(tmp_path: Path) -> None:
     gap = {"edge": PLAIN, "instead_of": MASKED, "reason": "why"}
-    assert _edges(_read(tmp_path, told_wrongly=[gap])) == {_edge(PLAIN)}
+    assert _read(tmp_path, told_wrongly=[gap])["out"].edges == _edges(PLAIN, OTHER)
 
 
-def test_an_input_that_is_told_wrongly_is_expected(tmp_path: Path) -> None:
-    (process,) = _read(tmp_path, told_wrongly=[{"output": "out", "inputs": ["in/b"], "reason": "why"}])
-    assert process.inputs == {"in/a", "in/b"}
+def test_inputs_and_operations_may_be_told_wrongly(tmp_path: Path) -> None:
+    gaps = [{"output": "out", "inputs": ["in/c"]}, {"output": "out", "operations": ["ctas"], "only": [HERE]}]
+    process = _read(tmp_path, told_wrongly=gaps)["out"]
+    assert process.inputs == {"in/a", "in/b", "in/c"}
+    assert process.operations == {"ctas"}
 
 
 def test_a_process_that_is_told_wrongly_is_expected(tmp_path: Path) -> None:
-    gap = {"output": "failed", "operations": ["insert"], "inputs": ["in/a"], "columns": [], "reason": "why"}
-    assert [process.output for process in _read(tmp_path, told_wrongly=[gap])] == ["out", "failed"]
+    assert list(_read(tmp_path, told_wrongly=[{**FAILED, "reason": "why"}])) == ["out", "failed"]
+    (instead,) = _read(tmp_path, told_wrongly=[{**FAILED, "output": "out"}]).values()
+    assert instead.inputs == {"in/a"}
+    assert instead.edges == frozenset()
+
+
+def test_what_is_wrong_is_put_in_after_what_is_missing_is_taken_away(tmp_path: Path) -> None:
+    gaps = {
+        "not_told": [{"output": "out", "inputs": ["in/a"], "only": [HERE]}],
+        "told_wrongly": [{"output": "out", "inputs": ["in/whole"], "only": [HERE]}],
+    }
+    assert _read(tmp_path, **gaps)["out"].inputs == {"in/b", "in/whole"}
 
 
 def test_a_listener_without_masks_and_indirect_edges_is_not_asked_for_them(tmp_path: Path) -> None:
-    _read(tmp_path, told_wrongly=[{"edge": ROWS, "reason": "why"}])
-    truth = Truth.read(tmp_path / "truth.json")
-    assert _edges(truth.as_told_by(Listener(indirect=False, masks=False)).processes) == {_edge(PLAIN)}
+    truth = Truth.read(_write(tmp_path, told_wrongly=[{"edge": ROWS}]), capture=HERE)
+    (process,) = truth.as_told_by(Listener(indirect=False, masks=False)).processes
+    assert process.edges == _edges(PLAIN, OTHER)
     assert truth.as_told_by(Listener(indirect=True, masks=True)) == truth
+
+
+def test_the_first_pattern_that_fits_says_what_a_listener_tells(tmp_path: Path) -> None:
+    path = tmp_path / "listeners.json"
+    path.write_text(
+        json.dumps({"*-ol1.12": {"indirect": "none", "masks": False}, "spark*": {"indirect": "beside", "masks": True}})
+    )
+    assert Listener.read(path, capture=HERE) == Listener(indirect=False, masks=False)
+    assert Listener.read(path, capture=ELSEWHERE) == Listener(indirect=True, masks=True)
+    with pytest.raises(TruthError, match=r"does not say what is told in dbt-1\.54"):
+        Listener.read(path, capture="dbt-1.54")
+
+
+def test_a_scenario_may_not_run_somewhere(tmp_path: Path) -> None:
+    path = _write(tmp_path, not_run=[{"only": ["spark4*"], "reason": "no such class"}])
+    assert not_run(path, ELSEWHERE) == "no such class"
+    assert not_run(path, HERE) is None

@@ -80,7 +80,7 @@ FACETS: dict[str, tuple[Json, set[Said]]] = {
     ),
     "1-1-0: types in lower case": (
         lineage({"x": [source("/a", "x", step("indirect", "join"))]}),
-        {("a.x", "x", INDIRECT, False)},
+        {("a.x", ALL_ROWS, INDIRECT, False)},
     ),
     "before 1-2-0: what decides about rows, copied into every column": (
         lineage(
@@ -96,15 +96,19 @@ FACETS: dict[str, tuple[Json, set[Said]]] = {
             ("b.id", ALL_ROWS, INDIRECT, False),
         },
     ),
-    "1-1-0: what a facet says of a single column stays with it": (
+    "1-1-0: what decides about the rows of a single column": (
         lineage({"x": [source("/a", "x", IDENTITY, FILTER), source("/a", "y", GROUP, SORT)]}),
-        {("a.x", "x", DIRECT, False), ("a.x", "x", INDIRECT, False), ("a.y", "x", INDIRECT, False)},
+        {("a.x", "x", DIRECT, False), ("a.x", ALL_ROWS, INDIRECT, False), ("a.y", ALL_ROWS, INDIRECT, False)},
     ),
-    "1-1-0: what is said of one column of several stays with it": (
+    "1-1-0: what decides about rows, though only one column of several says so": (
         lineage(
             {"total": [source("/a", "amount", SUM), source("/a", "day", GROUP)], "day": [source("/a", "day", IDENTITY)]}
         ),
-        {("a.amount", "total", DIRECT, False), ("a.day", "total", INDIRECT, False), ("a.day", "day", DIRECT, False)},
+        {
+            ("a.amount", "total", DIRECT, False),
+            ("a.day", ALL_ROWS, INDIRECT, False),
+            ("a.day", "day", DIRECT, False),
+        },
     ),
     "before 1-2-0: a column that decides about rows and about one column": (
         lineage(

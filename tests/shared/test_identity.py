@@ -466,3 +466,9 @@ def test_names_are_printable() -> None:
     identity = JobIdentity(strength=Strength.NOTEBOOK, name="notebook /a\nb\x00")
     for name in name_process("tests", identity, canonical("file", "/o\x1but\r")):
         assert name.isprintable()
+
+
+@pytest.mark.parametrize("job", ["reruns.execute_insert_into_hadoop_fs_relation_command.out_a", "reruns.3"])
+def test_a_parent_whose_name_the_listener_had_not_heard_yet(job: str) -> None:
+    """Listener 1.53: a job that begins at once has a parent called so, and a name of its own that is right."""
+    assert identify(job, "unknown", {}) == JobIdentity(strength=Strength.APPLICATION, name="reruns")

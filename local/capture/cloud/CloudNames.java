@@ -25,7 +25,8 @@ public class CloudNames extends FileSystem {
     public void initialize(URI name, Configuration conf) throws IOException {
         super.initialize(name, conf);
         setConf(conf);
-        uri = URI.create(name.getScheme() + "://" + name.getAuthority());
+        String authority = name.getAuthority() == null ? "/" : name.getAuthority();  // dbfs:/ has none
+        uri = URI.create(name.getScheme() + "://" + authority);
         folder = conf.get("throughline.cloud.folder") + "/" + name.getScheme() + "/" + name.getAuthority();
         workingDirectory = new Path(uri.toString() + "/");
         disk = FileSystem.getLocal(conf).getRaw();

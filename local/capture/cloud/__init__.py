@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
-import pyspark
-
 from local.java import JavaHome
+from local.stamp import install_once
 
 _SOURCE = Path(__file__).parent / "CloudNames.java"
 _SCHEMES = ("abfss", "wasbs")
@@ -16,23 +16,25 @@ class NoCompilerError(Exception):
     """No Java compiler on this machine, or it refused the class; the message says what to do."""
 
 
-def cloud_configuration(folder: Path, java: JavaHome) -> dict[str, str]:
-    """Compile the file system into `folder` and return the Spark properties that put it behind cloud names.
+def cloud_configuration(folder: Path, java: JavaHome, spark_home: Path) -> dict[str, str]:
+    """Compile the file system against this Spark, once; return the properties that keep cloud paths in `folder`.
 
     Raises NoCompilerError: a Java runtime alone does not have `javac`.
     """
-    beside = java.path / "bin" / "javac"
-    compiler = str(beside) if beside.exists() else shutil.which("javac")
-    if compiler is None:
-        raise NoCompilerError("Cloud names need a Java compiler: install a JDK (not only a runtime), 11 or later.")
-    classes = folder / "classes"
-    classes.mkdir(parents=True)
-    hadoop = next((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar"))
-    command = [compiler, "-nowarn", "-d", str(classes), "-cp", str(hadoop), str(_SOURCE)]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
-    if outcome.returncode:
-        raise NoCompilerError(f"{compiler} refused {_SOURCE.name}: {outcome.stderr.strip()}")
+    hadoop = next((spark_home / "jars").glob("hadoop-client-api-*.jar"))
+    classes = install_once(f"cloud_names_{hadoop.stem}_java{java.version}", (_SOURCE,), partial(_compile, java, hadoop))
     return {
         "spark.driver.extraClassPath": str(classes),
         "spark.hadoop.throughline.cloud.folder": str(folder / "cloud"),
     } | {f"spark.hadoop.fs.{scheme}.impl": "CloudNames" for scheme in _SCHEMES}
+
+
+def _compile(java: JavaHome, hadoop: Path, classes: Path) -> None:
+    beside = java.path / "bin" / "javac"
+    compiler = str(beside) if beside.exists() else shutil.which("javac")
+    if compiler is None:
+        raise NoCompilerError("Cloud names need a Java compiler: install a JDK (not only a runtime), 11 or later.")
+    command = [compiler, "-nowarn", "-d", str(classes), "-cp", str(hadoop), str(_SOURCE)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
+    if outcome.returncode:
+        raise NoCompilerError(f"{compiler} refused {_SOURCE.name}: {outcome.stderr.strip()}")

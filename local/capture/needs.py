@@ -1,0 +1,70 @@
+"""What a scenario needs besides its script: `NAME.job.json` beside it, as tests/golden/README.md describes."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_KINDS = ("spark", "python")
+# Properties that several have a say in: with what the parts are put together. Of all others the last one holds.
+_JOINED = {"spark.driver.extraClassPath": ":", "spark.driver.extraJavaOptions": " ", "spark.jars.packages": ","}
+
+
+class NeedsError(Exception):
+    """A job.json that says something else than it may; the message says what, and which file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Maven packages, Spark properties, a server or other engine, variables, and what runs it: `spark` or `python`."""
+
+    packages: tuple[str, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    system: str | None = None
+    kind: str = "spark"
+
+    @classmethod
+    def beside(cls, script: Path) -> "Needs":
+        """Those of a script; none when there is no file. Raises NeedsError."""
+        path = script.with_suffix(".job.json")
+        if not path.exists():
+            return cls()
+        found: dict[str, Any] = json.loads(path.read_text())
+        if unknown := found.keys() - set(cls.__dataclass_fields__):
+            raise NeedsError(
+                f"{path} has {', '.join(sorted(unknown))}: it may have {', '.join(cls.__dataclass_fields__)}"
+            )
+        needs = cls(**{**found, "packages": tuple(found.get("packages", ()))})
+        if needs.kind not in _KINDS:
+            raise NeedsError(f"{path} has the kind {needs.kind}: it may be {' or '.join(_KINDS)}")
+        if needs.kind == "python" and needs.system is None:
+            raise NeedsError(f"{path} names no system: a script of the kind python runs with the Python of one")
+        return needs
+
+    def filled_in(self, words: Mapping[str, str]) -> "Needs":
+        """The same with `{spark}`, `{data}` and the like replaced; other braces stay as they are."""
+
+        def fill(text: str) -> str:
+            for word, value in words.items():
+                text = text.replace(f"{{{word}}}", value)
+            return text
+
+        return Needs(
+            packages=tuple(map(fill, self.packages)),
+            conf={name: fill(value) for name, value in self.conf.items()},
+            environment={name: fill(value) for name, value in self.environment.items()},
+            system=self.system,
+            kind=self.kind,
+        )
+
+
+def together(*configurations: Mapping[str, str]) -> dict[str, str]:
+    """Spark properties of several: the last one holds, but paths, options and packages are put together."""
+    found: dict[str, str] = {}
+    for configuration in configurations:
+        for name, value in configuration.items():
+            joint = _JOINED.get(name)
+            found[name] = f"{found[name]}{joint}{value}" if joint and found.get(name) else value
+    return found

@@ -1,0 +1,80 @@
+"""The versions of Spark, Delta, Iceberg and the listener that belong together: they stand here and nowhere else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LISTENER_VERSION = "1.53.0"
+LISTENER_VERSIONS = ("1.12.0", "1.25.0", "1.37.0", LISTENER_VERSION)
+"""The shapes that are in the field, the newest last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """A version of Spark with the Scala that it is made for, and the versions of what runs on it.
+
+    `kafka` is Spark's own connector, whose packages do not follow every version of Spark.
+    """
+
+    spark: str
+    scala: str
+    delta: str
+    iceberg: str
+    delta_artifact: str
+    kafka: str
+    oldest_java: int
+
+    @property
+    def short(self) -> str:
+        """`3.5` of 3.5.9: what users call it."""
+        return ".".join(self.spark.split(".")[:2])
+
+    @property
+    def major(self) -> str:
+        """`3` of 3.5.9."""
+        return self.spark.partition(".")[0]
+
+    @property
+    def delta_package(self) -> str:
+        """Delta's Maven coordinates."""
+        return f"io.delta:{self.delta_artifact}:{self.delta}"
+
+    def listener_package(self, version: str = LISTENER_VERSION) -> str:
+        """The listener's Maven coordinates; the name has carried the Scala version since 1.9."""
+        return f"io.openlineage:openlineage-spark_{self.scala}:{version}"
+
+    def words(self) -> Mapping[str, str]:
+        """What may stand in braces where a package or a property depends on the version, as in `…_{scala}:{delta}`."""
+        return {
+            "spark": self.short,
+            "pyspark": self.spark,
+            "scala": self.scala,
+            "delta": self.delta,
+            "iceberg": self.iceberg,
+            "kafka": self.kafka,
+        }
+
+
+SPARK_3 = Platform(
+    spark="3.5.9",
+    scala="2.12",
+    delta="3.3.3",  # 3.3.2's REPLACE TABLE AS throws on Spark 3.5.9
+    iceberg="1.10.2",
+    delta_artifact="delta-spark_2.12",
+    kafka="3.5.1",
+    oldest_java=8,
+)
+SPARK_4 = Platform(
+    spark="4.1.4",
+    scala="2.13",
+    delta="4.4.0",  # 4.1.0 lacks a class that Spark 4.1.4 has moved
+    iceberg="1.11.0",
+    delta_artifact="delta-spark_4.1_2.13",  # the one without 4.1 is for a later Spark
+    kafka="4.1.1",
+    oldest_java=17,
+)
+PLATFORMS = {platform.short: platform for platform in (SPARK_3, SPARK_4)}
+
+
+def capture_name(platform: Platform, listener: str = LISTENER_VERSION) -> str:
+    """Return what truths call this pair, and where its golden events are kept: `spark35-ol1.53`."""
+    return f"spark{platform.short.replace('.', '')}-ol{'.'.join(listener.split('.')[:2])}"

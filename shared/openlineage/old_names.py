@@ -1,0 +1,54 @@
+"""Names that older listeners give data sets, put right by what the same event says elsewhere. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from shared.openlineage.wire import InputField, OutputField
+
+if TYPE_CHECKING:
+    from shared.openlineage.merging import DatasetKey, MergedDataset
+
+
+def renamed(
+    inputs: Sequence["MergedDataset"], outputs: Sequence["MergedDataset"]
+) -> tuple[tuple["MergedDataset", ...], tuple["MergedDataset", ...]] | None:
+    """Inputs and outputs with Iceberg's tables at their places; None when there is nothing to put right.
+
+    Listener 1.12 calls the table `db.t` of a warehouse folder `<folder>/db.t` (its symlink has the folder as namespace);
+    it lies in `<folder>/db/t`, as newer ones say.
+    """
+    places = dict(place for dataset in (*inputs, *outputs) for place in _misplaced(dataset))
+    if not places:
+        return None
+    return _placed(inputs, places), _placed(outputs, places)
+
+
+def _misplaced(dataset: "MergedDataset") -> Iterable[tuple["DatasetKey", "DatasetKey"]]:
+    for folder, table in dataset.symlinks:
+        if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}":
+            yield dataset.key, (dataset.namespace, f"{folder.rstrip('/')}/{table.replace('.', '/')}")
+
+
+def _placed(
+    datasets: Sequence["MergedDataset"], places: Mapping["DatasetKey", "DatasetKey"]
+) -> tuple["MergedDataset", ...]:
+    def name(source: InputField) -> InputField:
+        place = places.get((source.namespace, source.name))
+        return msgspec.structs.replace(source, name=place[1]) if place else source
+
+    return tuple(
+        replace(
+            dataset,
+            name=places.get(dataset.key, dataset.key)[1],
+            fields=tuple((column, tuple(_field(field, name) for field in fields)) for column, fields in dataset.fields),
+            rows=tuple(map(name, dataset.rows)),
+        )
+        for dataset in datasets
+    )
+
+
+def _field(field: OutputField, name: Callable[[InputField], InputField]) -> OutputField:
+    return msgspec.structs.replace(field, input_fields=tuple(map(name, field.input_fields or ())))

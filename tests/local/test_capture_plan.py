@@ -1,0 +1,98 @@
+"""What `python -m local.capture` sets out to do, and how docs/coverage.md tells of what came out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.capture.__main__ import plan
+from local.capture.coverage import Cell, gaps
+from local.capture.runner import CaptureError, _alone_in
+from local.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, scenarios
+from local.versions import SPARK_4
+
+EDGE = {"input": ["in", "id"], "output": ["out", "id"], "kind": "DIRECT", "masked": False}
+
+
+def _scenario(folder: Path, job: dict[str, Any] | None = None, **truth: Any) -> Scenario:
+    script = folder / "made_up.py"
+    script.with_suffix(".truth.json").write_text(
+        json.dumps({"processes": [], "not_told": [], "told_wrongly": [], **truth})
+    )
+    if job:
+        script.with_suffix(".job.json").write_text(json.dumps(job))
+    return Scenario(name="made_up", script=script)
+
+
+def _places(scenario: Scenario, *versions: Versions, missing: bool = False) -> list[str]:
+    return [each.name for _, each in plan([scenario], versions, missing=missing)]
+
+
+def test_a_spark_job_runs_on_every_version_but_where_its_truth_says_not(tmp_path: Path) -> None:
+    scenario = _scenario(tmp_path, not_run=[{"only": ["*-ol1.12", "spark4*"], "reason": "why"}])
+    assert _places(scenario, *MATRIX) == ["spark35-ol1.25", "spark35-ol1.37", "spark35-ol1.53"]
+
+
+def test_what_is_not_sparks_runs_once(tmp_path: Path) -> None:
+    assert len(_places(_scenario(tmp_path, {"kind": "python", "system": "dbt"}), *MATRIX)) == 1
+
+
+def test_what_is_kept_is_not_missing(tmp_path: Path) -> None:
+    kept = next(iter(GOLDEN.glob("spark35-ol1.53/*/events.jsonl"))).parent.name
+    version = Versions()
+    assert _places(scenarios()[kept], version, missing=True) == []
+    assert _places(scenarios()[kept], version) == [version.name]
+    assert _places(_scenario(tmp_path), *MATRIX, missing=True) == [each.name for each in MATRIX]
+
+
+def test_the_matrix_has_every_listener_and_both_sparks() -> None:
+    assert [each.name for each in MATRIX] == [
+        *("spark35-ol1.12", "spark35-ol1.25", "spark35-ol1.37", "spark35-ol1.53"),
+        Versions(platform=SPARK_4).name,
+    ]
+
+
+def test_two_captures_do_not_share_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "python" / "shop"
+    with _alone_in(folder):
+        (folder / "old").touch()
+        with pytest.raises(CaptureError, match="shop is being captured by another process"), _alone_in(folder):
+            pass
+    with _alone_in(folder):
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (Cell(capture="c", differences=(), missing=0, wrong=0), "full"),
+        (Cell(capture="c", differences=(), missing=2, wrong=0), "gaps: 2 not told"),
+        (Cell(capture="c", differences=(), missing=1, wrong=3), "gaps: 1 not told, 3 wrong"),
+        (Cell(capture="c", differences=("x", "y"), missing=1, wrong=0), "**differs (2)**"),
+    ],
+)
+def test_a_result_in_a_word(cell: Cell, expected: str) -> None:
+    assert str(cell) == expected
+
+
+def test_a_reason_is_given_once_with_what_it_concerns_and_where(tmp_path: Path) -> None:
+    scenario = _scenario(
+        tmp_path,
+        not_told=[
+            {"edge": EDGE, "reason": "a UDF"},
+            {"output": "out", "columns": ["a", None], "reason": "a UDF"},
+            {"output": "out", "inputs": ["in"], "only": ["spark4*"], "reason": "no event"},
+        ],
+        told_wrongly=[{"output": "out", "operations": ["ctas", "insert"], "reason": "two runs"}],
+        not_run=[{"only": ["*-ol1.12"], "reason": "no such class"}],
+    )
+    assert list(gaps(scenario)) == [
+        "### made_up",
+        "",
+        "- *not told* (everywhere): `out.id ← in.id`, `out.a`, `out.*`: a UDF",
+        "- *not told* (`spark4*`): `out ← in`: no event",
+        "- *told wrongly* (everywhere): `out` as ctas, insert: two runs",
+        "- *not run* (`*-ol1.12`): no such class",
+        "",
+    ]

@@ -1,0 +1,64 @@
+"""What scenarios need besides Spark: systems are found by name, servers come up or say why not, names are scrubbed."""
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from local.capture.scrub import Machine, scrub
+from local.capture.systems import SYSTEMS, SystemsError, system
+from local.capture.systems.serving import free_port, serving
+
+SCENARIOS = Path(__file__).parents[2] / "local" / "capture" / "scenarios"
+
+SERVER = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while True:
+        server.accept()[0].close()
+"""
+
+
+def test_an_unknown_system_is_named_with_those_there_are() -> None:
+    with pytest.raises(SystemsError, match=r"no system oracle: there are airflow, .*postgres"):
+        system("oracle")
+
+
+def test_every_scenario_asks_for_a_system_that_there_is() -> None:
+    asked = {json.loads(path.read_text()).get("system") for path in SCENARIOS.glob("*.job.json")}
+    assert asked - {None} == set(SYSTEMS)
+
+
+def test_a_server_listens_within_the_block_and_is_gone_after_it(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", SERVER, str(port)]
+    with serving("A server", command, environment=os.environ, port=port, log=tmp_path / "log.txt"):
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_a_server_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"]
+    with (
+        pytest.raises(SystemsError, match=r"A server did not start on port .*: no room on the disk"),
+        serving("A server", command, environment=os.environ, port=free_port(), log=tmp_path / "log.txt"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("app.map_partitions_state_0_file_home_ann_x_1_data_in", "app.map_partitions_state_0_file_data_shop_in"),
+        ("app.map_partitions_state_0_file_home_ann_x", "app.map_partitions_state_0_file_data_shop"),
+        ("app.map_partitions_state_0_file_h", "app.map_partitions_state_0_file_data_shop"),
+    ],
+    ids=["whole", "cut off", "cut off early"],
+)
+def test_folders_in_the_names_of_rdd_jobs_are_replaced(name: str, clean: str) -> None:
+    machine = Machine(paths={"/home/ann/x-1/data": "/data/shop"}, words=("home_ann",))
+    assert scrub(f'{{"name":"{name}"}}', machine) == f'{{"name":"{clean}"}}'
