@@ -18,8 +18,10 @@ def details(
     as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
     home: Home = HOME,
 ) -> None:
-    """Show what is on record of processes: how each column comes about, what is masked or has no source, the conditions
-    of joins and filters, and what only a statement told. Below it, the data sets that were dropped, renamed or emptied.
+    """Show all that is on record of processes, also what the catalog has no place for.
+
+    How each column comes about, what is masked or has no source, the conditions of joins and filters, and what only a
+    statement told. Below it, the data sets that were dropped, renamed or emptied.
 
     \b
     throughline details customer_master

@@ -1,13 +1,12 @@
 """`throughline explain`: what a data set of the events is called in the catalog, and why."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cli.console import fail, note, out, plain, print_json
-from shared.errors import Misconfigured
-from shared.naming import BUILT_IN, Explanation, Names, Where, explain, parse_names, split_names
+from cli.names import NamesFile, names_in
+from shared.naming import Explanation, Where, explain, split_names
 
 _WRONG_USE = 2
 
@@ -18,8 +17,10 @@ def explain_command(
     *,
     workspace: Annotated[str, typer.Option(help="The Databricks workspace's host", metavar="HOST")] = "",
     mount: Annotated[list[str] | None, typer.Option(help="A mount of the run", metavar="POINT=SOURCE")] = None,
-    symlink: Annotated[list[str] | None, typer.Option(help="A symlink of the data set", metavar="NS=NAME")] = None,
-    names: Annotated[Path | None, typer.Option(help="A file of names, as THROUGHLINE_NAMES", metavar="FILE")] = None,
+    symlink: Annotated[
+        list[str] | None, typer.Option(help="A symlink of the data set", metavar="NAMESPACE=NAME")
+    ] = None,
+    names: NamesFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="The stable, machine-readable form")] = False,
 ) -> None:
     """Show which rule gives a data set its type and qualified name, and why.
@@ -37,8 +38,7 @@ def explain_command(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     where = Where(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
-    rules = _names(names)
-    found = explain(namespace, name, symlinks=links, where=where, names=rules)
+    found = explain(namespace, name, symlinks=links, where=where, names=names_in(names))
     if as_json:
         print_json(as_document(found))
     else:
@@ -58,17 +58,6 @@ def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, 
             fail(f"{option} {each}: write it as {form}", code=_WRONG_USE)
         pairs.append((first, second))
     return tuple(pairs)
-
-
-def _names(path: Path | None) -> Names:
-    if path is None:
-        return BUILT_IN
-    try:
-        return parse_names(path.read_text(), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=_WRONG_USE)
-    except Misconfigured as error:
-        fail(str(error), code=_WRONG_USE)
 
 
 def as_document(found: Explanation) -> dict[str, Any]:

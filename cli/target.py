@@ -19,14 +19,15 @@ Home = Annotated[Path, typer.Option(help="The folder in which the local world ke
 def target(home: Path = HOME) -> Worker:
     """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
 
-    Settings in the environment come first, and are then all that counts: a mistake in them must not lead elsewhere.
+    One that the environment places comes first, and is then all that counts: a mistake in it must not lead elsewhere.
+    Other settings in the environment (times, the file of names) count for the world on this machine too.
     """
     try:
+        world = None if named(place=True) else running_world(home)
+        if world:
+            return assemble(load(catalog=True, over=world.environment))
         if named():
             return assemble(load(catalog=True))
-        world = running_world(home)
-        if world:
-            return assemble(load(catalog=True, environment=world.environment))
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail("no Throughline to talk to: start one with `make up`, or name yours in the environment", code=2)

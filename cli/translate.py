@@ -9,6 +9,7 @@ from rich.table import Table
 
 from cli.console import fail, note, out, print_json
 from cli.files import UnreadableFileError, events_in
+from cli.names import NamesFile, names_in
 from cli.processes import process_document, process_tree
 from shared.errors import Refused
 from shared.openlineage import Event, decode
@@ -18,6 +19,7 @@ from shared.translation import History, translate_history
 def translate(
     files: Annotated[list[Path], typer.Argument(help="JSON, JSON-lines or .gz files of events; - for standard input")],
     *,
+    names: NamesFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="The stable, machine-readable form")] = False,
 ) -> None:
     """Show the lineage that these events give, without any server.
@@ -28,10 +30,12 @@ def translate(
     \b
     throughline translate events.jsonl
     throughline translate day1.jsonl.gz day2.jsonl.gz --json | jq '.processes[].qualified_name'
+    throughline translate events.jsonl --names names.toml
     cat event.json | throughline translate -
     """  # noqa: D301 - \b keeps the lines of the examples apart
+    rules = names_in(names)
     events, broken = _read(files)
-    history = translate_history(events)
+    history = translate_history(events, names=rules)
     if as_json:
         print_json(as_document(history))
     else:
@@ -73,6 +77,7 @@ def _show(history: History) -> None:
     runs = Table("runs", "state", "reason", title_justify="left")
     for key in sorted({(run.state, run.reason or "") for run in history.runs}):
         runs.add_row(str(sum((run.state, run.reason or "") == key for run in history.runs)), *key)
-    out.print(runs)
+    if history.runs:
+        out.print(runs)
     for reason in sorted({each.reason for each in history.ignored}):
         out.print(f"ignored: {reason} ({sum(each.reason == reason for each in history.ignored)} runs)")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.console import err, fail, out
+from cli.names import NamesFile, names_in
 from cli.target import HOME, Home
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
@@ -18,18 +19,25 @@ from local.listening import PortError
 from local.node import NodeError
 from local.spark import listener_configuration
 from local.world import World, running_world
+from shared.bootstrap import assemble
+from shared.errors import Misconfigured
+from shared.settings import load
 
-_PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError)
+_PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
 
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
 
 
 @contextlib.contextmanager
-def started_world(*, home: Path, usual_ports: bool) -> Iterator[World]:
+def started_world(*, home: Path, usual_ports: bool, names: Path | None = None) -> Iterator[World]:
     """A world, or one clear sentence."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    world = World(home=home, usual_ports=usual_ports)
+    names_in(names)
+    settings = (
+        {"THROUGHLINE_NAMES": str(names.absolute())} if names else {}
+    )  # the functions run in a folder of their own
+    world = World(home=home, usual_ports=usual_ports, settings=settings)
     already = running_world(home)
     if already:
         fail(
@@ -40,13 +48,14 @@ def started_world(*, home: Path, usual_ports: bool) -> Iterator[World]:
         with contextlib.ExitStack() as parts:
             with err.status("starting Azurite, the catalog and the functions"):
                 parts.enter_context(world)
+                assemble(load(catalog=True, over=world.environment))  # its functions would say it in their log alone
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)
         fail(f"{problem} (make … ARGS=--free-ports takes others)" if busy else str(problem), code=2)
 
 
-def up(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
+def up(*, free_ports: FreePorts = False, names: NamesFile = None, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and say how any Spark session reports to it.
 
     Data is kept between runs in build/world, or where --home says; delete that folder to start anew.
@@ -54,8 +63,9 @@ def up(*, free_ports: FreePorts = False, home: Home = HOME) -> None:
     \b
     throughline up
     throughline up --free-ports
+    throughline up --names names.toml
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with started_world(home=home, usual_ports=not free_ports) as world:
+    with started_world(home=home, usual_ports=not free_ports, names=names) as world:
         out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")

@@ -16,12 +16,16 @@ from shared.errors import Misconfigured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its name in the environment, its default (None: it has none), and what it is for."""
+    """One setting: its name in the environment, its default (None: it has none), and what it is for.
+
+    `of_receiver`: whether the receiver looks at it. What it does not need must not keep it from taking events.
+    """
 
     name: str
     default: str | None
     meaning: str
     parse: Callable[[str], Any] = str
+    of_receiver: bool = False
 
 
 _LONGEST = timedelta(days=3650)
@@ -118,21 +122,27 @@ SETTINGS: tuple[Setting, ...] = (
         default="",
         meaning="Connection string of the storage account: for local use (Azurite)",
         parse=_connection,
+        of_receiver=True,
     ),
     Setting(
         name=f"{_STORAGE}__blobServiceUri",
         default="",
         meaning="In Azure instead of a connection string: https://ACCOUNT.blob.core.windows.net",
         parse=lambda text: _endpoint(text) if text else "",
+        of_receiver=True,
     ),
     Setting(
         name=f"{_STORAGE}__tableServiceUri",
         default="",
         meaning="In Azure instead of a connection string: https://ACCOUNT.table.core.windows.net",
         parse=lambda text: _endpoint(text) if text else "",
+        of_receiver=True,
     ),
     Setting(
-        name=f"{_STORAGE}__clientId", default="", meaning="Client id of the user-assigned identity, if there is one"
+        name=f"{_STORAGE}__clientId",
+        default="",
+        meaning="Client id of the user-assigned identity, if there is one",
+        of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_ENDPOINT",
@@ -150,6 +160,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=str(64 * 1024 * 1024),
         meaning="The largest event that is taken, in bytes",
         parse=_whole(100 * 1024 * 1024),
+        of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_END_TIMEOUT_MINUTES",
@@ -174,12 +185,14 @@ SETTINGS: tuple[Setting, ...] = (
         default="",
         meaning="Operations whose runs are not wanted: nodes of Spark's job names, with * and ?, with commas between",
         parse=_nodes,
+        of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_KEEP",
         default="",
         meaning="Operations of which every event is kept, whatever would be ignored otherwise: in the same way",
         parse=_nodes,
+        of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_NAMES",
@@ -245,22 +258,30 @@ class Settings:
     batch: int
 
 
-def named(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether the environment names a Throughline: any setting of it at all."""
+_PLACES = (_STORAGE, "THROUGHLINE_CATALOG_")
+
+
+def named(environment: Mapping[str, str] | None = None, *, place: bool = False) -> bool:
+    """Whether the environment names a Throughline: any setting of it at all, or one that says where it is."""
     found = os.environ if environment is None else environment
-    return any(setting.name in found for setting in SETTINGS)
+    return any(setting.name in found for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
 
 
-def load(*, catalog: bool, environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings from the environment. `catalog`: whether the catalog's settings are needed too.
+def load(
+    *, catalog: bool, environment: Mapping[str, str] | None = None, over: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings from the environment, those in `over` instead of the environment's own.
 
-    Raises Misconfigured with every problem in it.
+    `catalog`: whether the catalog is needed too; without it only what the receiver needs is looked at, and all else has
+    its default. Raises Misconfigured with every problem in it.
     """
-    found = os.environ if environment is None else environment
+    found = {**(os.environ if environment is None else environment), **(over or {})}
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:
-        text = found.get(setting.name) or setting.default
+        text = setting.default
+        if catalog or setting.of_receiver:
+            text = found.get(setting.name) or text
         if text is None:
             if catalog:
                 problems.append(f"{setting.name} is missing. {setting.meaning}")

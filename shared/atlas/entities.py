@@ -53,6 +53,8 @@ _REQUIRED: dict[str, str] = {
 """Attributes that a type demands beside its name: attribute by type, filled with the qualified name."""
 
 
+_AT_A_HOST = frozenset({"hive_table", "hive_view"})
+
 PLACED = "Placed here by Throughline: a Spark job used it and no scan had found it."
 """How the description of every placeholder begins."""
 
@@ -62,7 +64,7 @@ def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
     became of it.
     """
     attributes = {
-        "name": asset.qualified_name.rstrip("/").rsplit("/", 1)[-1],
+        "name": _shown(asset),
         "description": f"{PLACED} {state}".rstrip(),
     }
     if asset.type in _REQUIRED:
@@ -72,10 +74,20 @@ def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
     return AssetEntity(type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()))
 
 
+def _shown(asset: Asset) -> str:
+    """The last part of the qualified name; of `database.table@host` the table."""
+    name = asset.qualified_name.rstrip("/").rsplit("/", 1)[-1]
+    if asset.type in _AT_A_HOST:
+        name = name.rpartition("@")[0].rpartition(".")[2]
+    return name or asset.qualified_name
+
+
 def process_entity(process: Process, *, with_indirect: bool = False) -> ProcessEntity:
     """The process with its column mapping. `with_indirect` adds the columns that only decide what is written."""
     mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
     notes = [f"Operations: {', '.join(process.operations)}."]
+    if process.weak:
+        notes.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
         notes.append("The end of its run was not seen.")
     if shown < total:

@@ -7,6 +7,7 @@ from shared.naming.identity import NOWHERE, Identity, Where
 from shared.naming.names import BUILT_IN, RULES, Names, Naming, name_dataset
 from shared.naming.noise import is_noise
 from shared.naming.rules import Named, Rule, bounded, rule
+from shared.naming.secrets import address_without_secrets, without_secrets
 from shared.naming.stores.kafka import split_names
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Naming",
     "Rule",
     "Where",
+    "address_without_secrets",
     "bounded",
     "canonical",
     "explain",
@@ -28,4 +30,5 @@ __all__ = [
     "parse_names",
     "rule",
     "split_names",
+    "without_secrets",
 ]

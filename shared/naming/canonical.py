@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from shared.naming.folding import authority_folded
 from shared.naming.identity import NOWHERE, Identity, Where
+from shared.naming.secrets import address_without_secrets, without_secrets
 from shared.naming.store import Store
 from shared.naming.stores import STORES
 
@@ -57,6 +58,7 @@ def has_paths(namespace: str) -> bool:
 
 
 def _folded(namespace: str, name: str) -> Identity:
+    namespace, name = without_secrets(namespace, name)
     store, rest = store_of(namespace)
     if store is None:
         scheme, separator, authority = namespace.partition("://")
@@ -97,7 +99,7 @@ def followed(namespace: str, name: str, where: Where) -> tuple[str, str] | None:
         held = "/" + point.strip("/")
         if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
             best, source = held, leads_to
-    scheme, separator, behind = source.partition("://")
+    scheme, separator, behind = address_without_secrets(source).partition("://")
     if separator and len(best) > 1:
         authority, _, folder = behind.partition("/")
         return f"{scheme}://{authority}", folder.rstrip("/") + path[len(best) :]

@@ -9,11 +9,12 @@ from shared.naming.names import BUILT_IN, Match, Names, Naming, Rank
 from shared.naming.noise import is_noise
 from shared.naming.rules import UNKNOWN_STORE
 
-_RANKS = {
-    Rank.USERS: "a rule of the file of names comes first",
-    Rank.DECIDES: "a name that a scan is known to give",
-    Rank.HELPS: "no scan is known to give this name: any that is known would come first",
+_TAKEN = {
+    Rank.USERS: "taken, for rules of the file of names come first",
+    Rank.DECIDES: "taken",
+    Rank.HELPS: "taken, for want of a name that a scan is known to give",
 }
+_NOT_TAKEN = "another name of the same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ def explain(
         naming=naming,
         why=(
             *_why_it_is(namespace, name, identity, where),
-            *(_why_so_called(match, identity, where, names) for match in names.matches(identity, links, where.host)),
+            *_why_so_called(names.matches(identity, links, where.host), identity, where, names),
             *([f"{UNKNOWN_STORE}: no rule knows it, so it is a plain data set"] * (naming.best.rule == UNKNOWN_STORE)),
         ),
         noise=is_noise(identity),
@@ -59,8 +60,10 @@ def _why_it_is(namespace: str, name: str, identity: Identity, where: Where) -> I
         yield "it is a writer's own bookkeeping: it is left out of all lineage"
 
 
-def _why_so_called(match: Match, identity: Identity, where: Where, names: Names) -> str:
-    found = match.rule.groups(match.identity, where.host, names.ids) or {}
-    parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)
-    link = "" if match.identity == identity else f" of the symlink {match.identity.namespace} {match.identity.name}"
-    return f"rule {match.rule.name}{link} ({parts}): {match.rule.because}; {_RANKS[match.rank]}"
+def _why_so_called(matches: Iterable[Match], identity: Identity, where: Where, names: Names) -> Iterable[str]:
+    for index, match in enumerate(matches):
+        found = match.rule.groups(match.identity, where.host, names.ids) or {}
+        parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)
+        link = "" if match.identity == identity else f" of the symlink {match.identity.namespace} {match.identity.name}"
+        place = _NOT_TAKEN if index else _TAKEN[match.rank]
+        yield f"rule {match.rule.name}{link} ({parts}): {match.rule.because}; {place}"

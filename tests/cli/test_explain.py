@@ -1,6 +1,7 @@
 """`throughline explain`: a stable document, sentences for people, and clear words for what cannot be read."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,14 +29,15 @@ def _document(*arguments: str, code: int = 0) -> dict[str, Any]:
 
 def test_the_document_has_exactly_these_parts() -> None:
     groups = "server = srv.database.windows.net, database = db, schema = dbo, table = orders"
-    because = "Purview's scan of Azure SQL Database names tables so; a name that a scan is known to give"
+    because = "Purview's scan of Azure SQL Database names tables so"
+    rank = "taken"
     assert _document(AZURE_SQL, "[dbo].[orders]") == {
         "type": "azure_sql_table",
         "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
         "rule": "azure-sql-table",
         "why": [
             "its spelling is folded to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
-            f"rule azure-sql-table ({groups}): {because}",
+            f"rule azure-sql-table ({groups}): {because}; {rank}",
         ],
         "identity": {"namespace": "sqlserver://srv.database.windows.net:1433", "name": "db.dbo.orders"},
         "others": [
@@ -96,6 +98,12 @@ def test_people_get_whole_names_on_one_line() -> None:
     assert "{SparkPartitions}" in output
 
 
+def test_only_the_name_that_is_taken_is_called_so() -> None:
+    why = _document(LAKE, "t", "--symlink", "hive://m:9083=sales.t")["why"]
+    assert [sentence.rpartition("; ")[2] for sentence in why] == ["taken", "another name of the same"]
+    assert _document("s3://b", "t")["why"][-1].endswith("taken, for want of a name that a scan is known to give")
+
+
 def test_what_is_no_data_set_of_a_user_ends_with_1() -> None:
     document = _document("file", "/data/t/_delta_log/0.json", code=1)
     assert document["noise"] is True
@@ -129,6 +137,18 @@ def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
     assert "can't be read" in _explain("file", "/t", "--names", str(names), code=2)
 
 
+@pytest.mark.parametrize("command", [["explain", "file", "/t"], ["translate", "x"], ["up"]], ids=lambda words: words[0])
+def test_the_file_of_names_may_stand_in_the_environment(command: list[str], tmp_path: Path) -> None:
+    """It is read before anything else is done."""
+    names = tmp_path / "names.toml"
+    names.write_text("rules = 1")
+    home = ["--home", str(tmp_path / "world")] if command == ["up"] else []
+    result = CliRunner().invoke(app, [*command, *home], env={"THROUGHLINE_NAMES": str(names)})
+    assert result.exit_code == 2
+    assert "rules must be a list" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["names.toml"]
+
+
 def test_help_teaches_with_examples() -> None:
     output = _explain("--help")
     for word in (
@@ -140,6 +160,13 @@ def test_help_teaches_with_examples() -> None:
         "--json",
     ):
         assert word in output
+
+
+def test_a_terminal_that_lacks_a_letter_shows_a_question_mark() -> None:
+    command = [sys.executable, "-m", "cli", "explain", "file", "/caf\u00e9"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2], env=environment)
+    assert b"file:///caf?" in answer.stdout
 
 
 def test_the_command_works_from_a_shell() -> None:

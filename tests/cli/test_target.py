@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def test_a_mistake_in_the_environment_does_not_lead_elsewhere(tmp_path: Path) ->
     assert result.exit_code == 2
     assert "THROUGHLINE_BATCH" in result.output
     assert "make up" not in result.output
+
+
+def test_other_settings_do_not_hide_the_world_on_this_machine(tmp_path: Path) -> None:
+    environment = {"AzureWebJobsStorage": "AccountName=x", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    with socket.create_server(("127.0.0.1", 0)) as receiver:
+        url = f"http://127.0.0.1:{receiver.getsockname()[1]}"
+        note(tmp_path, json.dumps(WORLD | {"receiver_url": url, "environment": environment}))
+        result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_BATCH": "abc"})
+    assert result.exit_code == 2
+    assert "THROUGHLINE_BATCH" in result.output
+    assert "AzureWebJobsStorage" not in result.output
 
 
 def test_nobody_at_the_address_is_one_sentence_however_many_events(tmp_path: Path) -> None:

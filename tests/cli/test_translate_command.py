@@ -22,6 +22,26 @@ def translated(tmp_path: Path, *bodies: bytes, code: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
+def test_a_file_of_names_counts(tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    rule = "rule = 'mine'\ntype = 'DataSet'\nnamespace = 'file'\nname = '/(?P<p>out)'\nqualified_name = 'my:{p}'\n"
+    names.write_text(f"[[rules]]\n{rule}")
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], application="app"))
+    result = runner.invoke(app, ["translate", str(path), "--json", "--names", str(names)])
+    outputs = json.loads(result.stdout)["processes"][0]["outputs"]
+    assert [(each["type"], each["qualified_name"]) for each in outputs] == [("DataSet", "my:out")]
+
+
+def test_no_secret_of_a_spelling_is_shown(tmp_path: Path) -> None:
+    body = json.loads(event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], application="app"))
+    body["inputs"][0] |= {"namespace": "s3a://KEY:S3cr3t@bucket", "name": "in?sv=1&sig=S3cr3t"}
+    document = translated(tmp_path, json.dumps(body).encode())
+    source = document["processes"][0]["inputs"][0]
+    assert (source["namespace"], source["name"]) == ("s3a://bucket", "in")
+    assert "S3cr3t" not in json.dumps(document)
+
+
 def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
     pair = [("/in", "x")]
     rows: dict[str, Any] = {

@@ -152,6 +152,8 @@ ASSETS = {
         "https://app.fabric.microsoft.com/groups/w/lakehouses/l/tables/t",
         {"name": "t"},
     ),
+    "Hive table": ("hive_table", "sales.orders@metastore", {"name": "orders"}),
+    "nothing but a slash": ("DataSet", "/", {"name": "/"}),
     "unknown": ("DataSet", "kafka://h:9092/orders", {"name": "orders"}),
 }
 

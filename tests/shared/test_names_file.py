@@ -250,13 +250,16 @@ def test_patterns_that_could_take_for_ever_are_refused(pattern: str) -> None:
 
 # --- the setting
 
-SETTINGS = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+SETTINGS = {
+    "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+    "THROUGHLINE_CATALOG_ENDPOINT": "https://contoso.purview.azure.com/datamap/api/atlas/v2",
+}
 
 
 def test_the_setting_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "names.toml"
     path.write_text(TOML)
-    file = load(catalog=False, environment={**SETTINGS, "THROUGHLINE_NAMES": str(path)}).names
+    file = load(catalog=True, environment={**SETTINGS, "THROUGHLINE_NAMES": str(path)}).names
     assert file is not None
     assert _best("s3a://lake", "raw/t", names=parse_names(file.text, file.place)) == (
         "minio",
@@ -265,7 +268,7 @@ def test_the_setting_names_the_file(tmp_path: Path) -> None:
 
 
 def test_without_the_setting_there_is_no_file() -> None:
-    assert load(catalog=False, environment=SETTINGS).names is None
+    assert load(catalog=True, environment=SETTINGS).names is None
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -274,4 +277,4 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     large.write_bytes(b"#" * (1024 * 1024 + 1))
     for path, words in ((tmp_path / "nowhere", "can't be read"), (binary, "no UTF-8"), (large, "larger than")):
         with pytest.raises(Misconfigured, match=f"THROUGHLINE_NAMES is wrong: .*{words}"):
-            load(catalog=False, environment={**SETTINGS, "THROUGHLINE_NAMES": str(path)})
+            load(catalog=True, environment={**SETTINGS, "THROUGHLINE_NAMES": str(path)})

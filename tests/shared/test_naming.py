@@ -590,8 +590,15 @@ CASES: dict[str, Case] = {
         spellings=(
             ("azurekusto://c.westeurope.kusto.windows.net/d", "t"),
             ("azurekusto://c.westeurope.kusto.windows.net", "d/t"),
+            ("azurekusto://c.westeurope.kusto.windows.net/d;Fed=true", "t"),
             ("azurekusto://https://c.westeurope.kusto.windows.net.kusto.windows.net/d", "t"),
         ),
+    ),
+    "Data Explorer, a host of one's own": Case(
+        rule="kusto-table",
+        type="azure_data_explorer_table",
+        to="https://cluster/d/t",
+        spellings=(("azurekusto://cluster/d", "t"), ("azurekusto://Cluster", "d/t")),
     ),
     "Data Explorer in China": Case(
         rule="kusto-table",

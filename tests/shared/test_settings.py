@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import Misconfigured
-from shared.settings import SETTINGS, load
+from shared.settings import SETTINGS, load, named
 
 ROOT = Path(__file__).parents[2]
 LOCAL = {
@@ -25,6 +25,26 @@ def test_everything_missing_is_told_at_once() -> None:
         "THROUGHLINE_BATCH",
     ):
         assert name in str(caught.value)
+
+
+def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -> None:
+    """A sender would lose them: no listener repeats what was answered by a 500."""
+    wrong = {"THROUGHLINE_NAMES": "nowhere.toml", "THROUGHLINE_BATCH": "0", "THROUGHLINE_CATALOG_ENDPOINT": "x"}
+    settings = load(catalog=False, environment={**LOCAL, **wrong})
+    assert (settings.names, settings.batch, settings.catalog) == (None, 50, None)
+    with pytest.raises(Misconfigured, match="THROUGHLINE_MAX_BODY_BYTES"):
+        load(catalog=False, environment={**LOCAL, "THROUGHLINE_MAX_BODY_BYTES": "0"})
+
+
+def test_what_is_given_counts_over_the_environment() -> None:
+    settings = load(catalog=True, environment={**LOCAL, "THROUGHLINE_BATCH": "1"}, over={"THROUGHLINE_BATCH": "2"})
+    assert settings.batch == 2
+
+
+def test_a_place_is_told_apart_from_other_settings() -> None:
+    assert named({"THROUGHLINE_NAMES": "x"})
+    assert not named({"THROUGHLINE_NAMES": "x"}, place=True)
+    assert all(named({name: "x"}, place=True) for name in LOCAL)
 
 
 def test_the_receiver_needs_no_catalog() -> None:

@@ -20,13 +20,15 @@ RULES: tuple[Rule, ...] = (
 )
 
 _DECORATOR = re.compile(r"(?:\$\w+|[/`])+\Z")
+_API = "googleapis.com"
+"""Its address stands in the namespaces of JDBC; it is the same for all."""
 _COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
 
 
 def _fold(rest: str, name: str) -> tuple[str, str]:
     table = _DECORATOR.sub("", name.lstrip("/`"))
     legacy = _COLON.fullmatch(table)
-    return rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
+    return "" if _API in rest else rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
 
 
 STORES: tuple[Store, ...] = (Store(schemes=("bigquery",), fold=_fold, rules=RULES),)

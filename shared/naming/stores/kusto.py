@@ -11,11 +11,7 @@ from shared.naming.folding import QUERY
 from shared.naming.rules import GENERIC, Rule, rule
 from shared.naming.store import Store
 
-_HOST = (
-    r"[^/:]+\.kusto\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|azuresynapse\.net|data\.microsoft\.com"
-    r"|fabric\.microsoft\.com)"
-)
-_PLACE = rf"azurekusto://(?P<host>{_HOST})/(?P<database>[^/]+)"
+_PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
 
 RULES: tuple[Rule, ...] = (
     rule(
@@ -36,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
-_ADDRESS = re.compile(r"(?:https?:/*)?(?P<host>[^/:]*)(?::\d+)?(?:/+(?P<database>.*))?", re.DOTALL)
+_ADDRESS = re.compile(r"(?:https?:/*)?(?P<host>[^/:]*)(?::\d+)?(?:/+(?P<database>[^?;]*))?(?:[?;].*)?", re.DOTALL)
 _TWICE = re.compile(r"(\.kusto\.[a-z.]+?)\.kusto\.windows\.net")
 
 

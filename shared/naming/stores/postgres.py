@@ -5,6 +5,8 @@ database in the namespace. Listeners before 1.13 leave the database out altogeth
 database and its table, and gives that.
 """
 
+import re
+
 from shared.naming.folding import PART, qualified, unquoted
 from shared.naming.rules import Also, Rule, rule
 from shared.naming.store import Store
@@ -40,12 +42,13 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
+_PROPERTIES = re.compile("[?;]")
 _SCHEMAS = frozenset({"public", "pg_catalog", "information_schema"})
 
 
 def host_and_database(rest: str, port: str) -> tuple[str, str]:
-    """`host:port` (of each host, the default one where there is none) and the database of `host[:port][/db][?…]`."""
-    authority, _, database = rest.partition("?")[0].rstrip("/").partition("/")
+    """`host:port` (of each host, the default one where there is none) and the database of `host[:port][/db]`."""
+    authority, _, database = _PROPERTIES.split(rest, 1)[0].rstrip("/").partition("/")
     hosts = [host if ":" in host else f"{host}:{port}" for host in authority.lower().split(",") if host]
     return ",".join(hosts), database
 

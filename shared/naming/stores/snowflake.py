@@ -4,6 +4,8 @@ is, a locator with its region and cloud (OpenLineage's Java client, `SnowflakeUt
 A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a region that Snowflake does not have.
 """
 
+import re
+
 from shared.naming.folding import PART, table_folded, table_parts, unquoted
 from shared.naming.rules import Also, Rule, rule
 from shared.naming.store import Store
@@ -50,11 +52,12 @@ RULES: tuple[Rule, ...] = (
     _of("snowflake-table-of-region", r"(?P<account>[^./]+\.[^./]+\.[^./]+)", _HOST, "{account}"),
 )
 
+_AFTER_HOST = re.compile("[/:?;]")
 _LOCATOR, _WITH_REGION = 1, 2
 
 
 def _fold(rest: str, name: str) -> tuple[str, str]:
-    host = rest.lower().removeprefix("https://").partition("/")[0].partition(":")[0]
+    host = _AFTER_HOST.split(rest.lower().removeprefix("https://"), 1)[0]
     account = host.partition(_DOMAIN)[0]
     parts = account.split(".")
     if len(parts) == _LOCATOR and account and "-" not in account:

@@ -1,0 +1,82 @@
+"""Spellings without what opens a door: passwords, keys and signatures that users wrote into addresses.
+
+Listeners take most of them out of JDBC's addresses, but not out of every driver's; mounts, paths and other clients tell
+them as they are. They must reach neither a qualified name nor a log, and a new password must not make a new data set.
+So they are cut before anything else looks at a spelling:
+
+- what stands before an `@` in an authority, but for `container@account` (`abfss`, `wasbs`);
+- properties whose name says so, behind `?`, `;` or `,`: users, passwords, tokens, keys. The others stay;
+- a whole query that is signed (`?sv=…&sig=…` of Azure, `?X-Amz-Signature=…`): its dates change with the signature.
+"""
+
+import re
+
+_WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_WITH_KEYS = frozenset({"s3", "s3a", "s3n", "oss", "obs", "cosn"})
+"""Stores whose addresses held `KEY:SECRET@bucket` once. A secret may have a slash in it; a bucket never has a colon."""
+
+_SUSPICIOUS = re.compile(r"[@?=]")
+_JDBC = re.compile(r"jdbc:", re.IGNORECASE)
+_DRIVER = re.compile(r"\A(oracle:\w+:).*@", re.DOTALL | re.IGNORECASE)
+_AUTHORITY = re.compile(r"[^/?;]*")
+_KEY = r"[\w.\- ]{0,40}(?:pass|pwd|secret|token|credential|key|sig|user|uid|login|auth|jaas|sasl|cert)[\w.\- ]{0,40}"
+"""Bounded, like what stands in braces: a sender must not choose how long we look."""
+_IS_SECRET = re.compile(rf"\s*{_KEY}=", re.IGNORECASE)
+_IN_BRACES = re.compile(rf"[;?&]{_KEY}=\s*\{{(?:[^}}]|\}}\}}){{0,200}}\}}", re.IGNORECASE)
+_AFTER_COLON = re.compile(rf":{_KEY}=.*", re.IGNORECASE | re.DOTALL)
+_IN_LIST = re.compile(rf"[,(]\s*{_KEY}=[^,)]*", re.IGNORECASE)
+_SIGNED = re.compile(r"\?(?:[^?]*&)?(?:sig|x-amz-\w+|x-goog-\w+)=.*", re.IGNORECASE | re.DOTALL)
+
+
+def without_secrets(namespace: str, name: str) -> tuple[str, str]:
+    """Namespace and name as they were spelled, but for the secrets in them."""
+    if "?" in name:
+        name = _SIGNED.sub("", name)
+    namespace = _JDBC.sub("", namespace, count=1) if namespace[:5].lower() == "jdbc:" else namespace
+    if "@" in name:
+        namespace, name = _whole_key(namespace, name)
+    return (address_without_secrets(namespace) if _SUSPICIOUS.search(namespace) else namespace), name
+
+
+def address_without_secrets(address: str) -> str:
+    """An address of a store, or of a place in it, as it was spelled, but for the secrets in it."""
+    address = _SIGNED.sub("", _DRIVER.sub(r"\1@", address))
+    scheme, separator, rest = address.partition("://")
+    if not separator:
+        return _without_properties(address)
+    if scheme.lower() not in _WITH_CONTAINER:
+        rest = _without_user(scheme.lower(), rest)
+    return f"{scheme}://{_without_properties(rest)}"
+
+
+def _without_user(scheme: str, rest: str) -> str:
+    authority = _AUTHORITY.match(rest)
+    end = authority.end() if authority else 0
+    if scheme in _WITH_KEYS and ":" in rest[:end] and "@" not in rest[:end]:
+        return rest.partition("@")[2] or rest[:end].partition(":")[0]
+    return rest[:end].rpartition("@")[2] + rest[end:]
+
+
+def _whole_key(namespace: str, name: str) -> tuple[str, str]:
+    """A secret with a slash in it, which took a part of the authority into the path."""
+    scheme, _, authority = namespace.partition("://")
+    if scheme.lower() not in _WITH_KEYS or ":" not in authority or "@" in authority:
+        return namespace, name
+    bucket, _, path = name.partition("@")[2].partition("/")
+    return f"{scheme}://{bucket}", path
+
+
+def _without_properties(rest: str) -> str:
+    if "=" not in rest:
+        return rest
+    rest = _IN_BRACES.sub("", rest)
+    base, _, query = rest.partition("?")
+    kept = ";".join(_IN_LIST.sub("", _AFTER_COLON.sub("", part)) for part in _open_ones(base.rstrip(";"), ";"))
+    asked = "&".join(";".join(_open_ones(part, ";")) for part in _open_ones(f"&{query}", "&") if part)
+    return f"{kept}?{asked}" if asked else kept
+
+
+def _open_ones(text: str, separator: str) -> list[str]:
+    """The parts of a list but for its secret ones; the first is what the list belongs to."""
+    first, *others = text.split(separator)
+    return [first, *(part for part in others if not _IS_SECRET.match(part))]
