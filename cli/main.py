@@ -1,8 +1,13 @@
 """The `throughline` command: one small file for each of its parts."""
 
+import inspect
+import io
+import sys
+from collections.abc import Callable
+
 import typer
 
-from cli import demo, details, explain, send, show, status, translate, world
+from cli import deadletter, demo, details, explain, replay, send, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -11,16 +16,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(demo.demo)
-app.command()(world.up)
-app.command()(send.send)
-app.command()(status.status)
-app.command()(show.show)
-app.command()(details.details)
-app.command()(translate.translate)
-app.command("explain")(explain.explain_command)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "up": world.up,
+    "send": send.send,
+    "status": status.status,
+    "show": show.show,
+    "details": details.details,
+    "replay": replay.replay,
+    "translate": translate.translate,
+    "explain": explain.explain_command,
+}
+
+
+def _help(command: Callable[..., None]) -> str:
+    """A command's docstring as its help: paragraphs as wide as the terminal, examples line by line."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
+
+
+for _name, _command in _COMMANDS.items():
+    app.command(_name, help=_help(_command))(_command)
+app.add_typer(deadletter.app, name="deadletter")
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. What a terminal's encoding lacks is shown as a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -1,7 +1,7 @@
 """The state of data sets as wholes: on our record, and on those in the catalog that we placed there ourselves.
 
-A row of `assets` holds when a data set was last created, overwritten, altered, emptied, renamed or dropped: all of them,
-since what made it anew may be heard of before what dropped it.
+A row of `assets` holds when a data set was last created, overwritten, altered, emptied, renamed or dropped: all of
+them, since what made it anew may be heard of before what dropped it.
 """
 
 import logging

@@ -8,11 +8,12 @@ from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
+from shared.pipeline.links import FATED, contributions_of
 from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, process_key, stored_from_row, written_by
 from shared.pipeline.records import ContributionRecord, RunState
-from shared.pipeline.siblings import FATED, contributions_of, fates_of
+from shared.pipeline.siblings import fates_of
 from shared.storage import Row, Storage
-from shared.translation import Patience, Sum, add_up, lasting
+from shared.translation import Lasting, Patience, Sum, add_up, lasting
 
 
 def _utc_now() -> datetime:
@@ -53,8 +54,14 @@ class Plan:
         return self.entry.state == "written" and self.entry.fingerprint == self.entity.fingerprint
 
 
-def current(storage: Storage, process: str, how: Publishing) -> Sum:
-    """A process (by key) as it should be now, added up from all that is on record of it."""
+Meant = dict[str, tuple[Lasting, ...]]
+"""What application runs that have fates said, and what remains of it: read once for many processes."""
+
+
+def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Sum:
+    """A process (by key) as it should be now, added up from all that is on record of it. What was `meant` is taken as
+    it was read before, and added to.
+    """
     rows: list[tuple[Row, ContributionRecord]] = []
     fated: set[str] = set()
     for row in storage.partition(CONTRIBUTIONS, process):
@@ -63,7 +70,7 @@ def current(storage: Storage, process: str, how: Publishing) -> Sum:
             fated.add(application_run)
         else:
             rows.append((row, ContributionRecord.without_content(row)))
-    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process)]
+    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, meant)]
     spans: dict[str, Span] = {}
     for run, seen in (
         *((record.application_run, record.seen) for _, record in rows if record.application_run not in fated),
@@ -83,30 +90,40 @@ def current(storage: Storage, process: str, how: Publishing) -> Sum:
     return add_up(said, facts, now=how.now(), patience=how.patience)
 
 
-def _remaining(storage: Storage, application_run: str, process: str) -> Iterator[Contribution]:
+def _remaining(storage: Storage, application_run: str, process: str, meant: Meant) -> Iterator[Contribution]:
     """What remains of what an application run says of a process (by key), as its data sets are now."""
+    if application_run not in meant:
+        meant[application_run] = what_remains(storage, application_run)
+    for each in meant[application_run]:
+        if each.remains and process_key(each.remains.content.qualified_name) == process:
+            yield each.remains
+
+
+def what_remains(storage: Storage, application_run: str) -> tuple[Lasting, ...]:
+    """All that an application run says, and what remains of it as its data sets are now."""
     said = (
         ContributionRecord.of(row, storage).contribution
         for each in sorted(written_by(storage, application_run))
         for row, _ in contributions_of(storage, each, application_run)
     )
-    for each in lasting([each for each in said if each], fates_of(storage, application_run)):
-        if each.remains and process_key(each.remains.content.qualified_name) == process:
-            yield each.remains
+    return lasting([each for each in said if each], fates_of(storage, application_run))
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
+    meant: Meant = {}
     for row in storage.scan(LEDGER):
-        process = current(storage, row.partition, how).process
+        process = current(storage, row.partition, how, meant).process
         if process:
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
 
-def plan_for(storage: Storage, how: Publishing, dirty: Dirty) -> Plan:
-    """The plan for a dirty process. The ledger is read first: what is planned is never older than what it says."""
+def plan_for(storage: Storage, how: Publishing, dirty: Dirty, meant: Meant | None = None) -> Plan:
+    """The plan for a dirty process. The ledger is read before what is on record of it. `meant` may be older than the
+    ledger, but not than the dirty marks it is used for: what is said later renews the mark, which the plan then misses.
+    """
     entry = ledger_entry(storage, dirty.process)
-    total = current(storage, dirty.process, how)
+    total = current(storage, dirty.process, how, {} if meant is None else meant)
     process = total.process
     return Plan(
         dirty=dirty,

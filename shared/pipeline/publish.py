@@ -16,7 +16,7 @@ from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, dirty_processes, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
-from shared.pipeline.planning import Plan, Publishing, plan_for
+from shared.pipeline.planning import Meant, Plan, Publishing, plan_for
 from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
@@ -129,9 +129,10 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
 def _publish_batch(
     storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
 ) -> None:
-    plans = []
+    plans: list[Plan] = []
+    meant: Meant = {}
     for dirty in _processes(storage, catalog, batch, done):
-        plan = plan_for(storage, how, dirty)
+        plan = plan_for(storage, how, dirty, meant)
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())

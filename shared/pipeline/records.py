@@ -22,15 +22,19 @@ _SUPPORTERS = 64
 ContentKey = tuple[str, str, str]
 """A process's key, the application run that speaks, and the digest of what it says."""
 
+WordKey = tuple[str, str]
+"""An application run, and the key of a row in its partition of `runs`: where a run left word for the others."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """What became of a run.
 
     `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
-    that any settling of this run may have written, so that the next one can withdraw what no longer holds;
-    `merged` the digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting
-    as far as the run alone can tell, and counts only when `settled`.
+    that any settling of this run may have written, and `left` every word for its siblings, so that the next one can
+    withdraw what no longer holds; `merged` the digests of the events that were merged, `seen` their times. `verdict` is
+    published, skipped or waiting as far as the run alone can tell, and counts only when `settled`; `heard` is the digest
+    of what its siblings had told then, empty while another settling is under way.
     """
 
     run_id: str
@@ -40,7 +44,9 @@ class RunState:
     settled: bool = False
     verdict: str = "waiting"
     reason: str = ""
+    heard: str = ""
     attempted: frozenset[ContentKey] = frozenset()
+    left: frozenset[WordKey] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
@@ -58,7 +64,11 @@ class RunState:
     def row(self, storage: Storage) -> Row:
         """As a row of `runs`; long lists become a blob first."""
         lists = _Lists(
-            attempted=sorted(self.attempted), current=sorted(self.current), merged=sorted(self.merged), seen=self.seen
+            attempted=sorted(self.attempted),
+            current=sorted(self.current),
+            merged=sorted(self.merged),
+            seen=self.seen,
+            left=sorted(self.left),
         )
         return Row(
             partition=self.run_id,
@@ -71,6 +81,7 @@ class RunState:
                 "settled": self.settled,
                 "verdict": self.verdict,
                 "reason": self.reason,
+                "heard": self.heard,
                 **packed_cell(storage, "lists", lists),
             },
         )
@@ -87,7 +98,9 @@ class RunState:
             settled=bool(row.values["settled"]),
             verdict=str(row.values["verdict"]),
             reason=str(row.values["reason"]),
+            heard=str(row.values["heard"]),
             attempted=frozenset(lists.attempted),
+            left=frozenset(lists.left),
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
@@ -102,6 +115,7 @@ class _Lists(msgspec.Struct, frozen=True):
     current: list[ContentKey]
     merged: list[str]
     seen: Span | None
+    left: list[WordKey] = []
 
 
 class Supporter(msgspec.Struct, frozen=True, array_like=True):

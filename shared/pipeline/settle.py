@@ -3,9 +3,9 @@
 Safe to do again, at the same time, in any order, and to be cut off between any two calls:
 
 1. The end is on record before the events are read, so an event that arrives later finds it and settles anew.
-2. What will be written is on record (`attempted`, with a new generation) before it is written, so that whoever settles
-   next can take back what no longer holds. A settling that was overtaken writes with its old generation, which
-   a contribution that has heard a newer one refuses.
+2. What will be written is on record (`attempted` and `left`, with a new generation) before it is written, so that
+   whoever settles next can take back what no longer holds: contributions, and words to siblings. A settling that was
+   overtaken writes with its old generation, which a row that has heard a newer one refuses.
 3. Contributions, then what other runs of the application are to know, then dirty marks, then *settled*. Whatever was
    cut off before that is done again by the redelivered message or by the sweeper.
 4. What the run's siblings tell is read before it is translated and again after its contributions are written: what
@@ -14,25 +14,28 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 
 import gzip
 import logging
+import zlib
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+
+import msgspec
 
 from shared.errors import Contended, Refused
 from shared.model import Lineage, Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
 from shared.pipeline.assets import note_states
+from shared.pipeline.dead_letters import note_letter
 from shared.pipeline.dirty import mark_dirty
+from shared.pipeline.links import note_fated, note_link, speakers
 from shared.pipeline.places import (
     CONTRIBUTIONS,
-    DEAD_LETTERS,
     EVENTS,
     LINK,
     RUNS,
     STATE,
     StoredEvent,
+    digest_of,
     process_key,
-    stamp,
     stored_from_row,
     written_by,
 )
@@ -41,20 +44,12 @@ from shared.pipeline.records import (
     ContributionRecord,
     RunState,
     Supporter,
+    WordKey,
     content_digest,
     contribution_key,
 )
-from shared.pipeline.siblings import (
-    Application,
-    around,
-    leave_word,
-    listen,
-    note_fated,
-    note_heard,
-    note_link,
-    speakers,
-)
-from shared.storage import Row, Storage
+from shared.pipeline.siblings import Application, Words, application, around, leave_words, listen, note_heard
+from shared.storage import Storage
 from shared.translation import Around, Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
@@ -145,6 +140,10 @@ class _Gathered:
     def merged(self) -> frozenset[str]:
         return frozenset(place.digest for place in self.places)
 
+    def is_settled_with(self, heard: Around) -> bool:
+        """Whether there is nothing new: somebody else who was told the same has settled it so."""
+        return self.state.settled and self.state.merged == self.merged and self.state.heard == _digest(heard)
+
 
 def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: Names, *, nested: bool) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
@@ -153,13 +152,17 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
     try:
         run = merge(gathered.events) if gathered.events else None
         heard = listen(storage, run, names) if run else heard
+        if nested and gathered.is_settled_with(heard):
+            return True
         contents, outcome = _decide(gathered, run, heard)
+        words = Words.of(run, heard) if run and outcome.verdict != "waiting" else Words()
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
-        run, contents, outcome = None, {}, _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
-    decided = _Decided(run=run, heard=heard, contents=contents, outcome=outcome)
+        run, contents, words = None, {}, Words()
+        outcome = _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
+    decided = _Decided(run=run, heard=heard, contents=contents, words=words, outcome=outcome)
     settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
         _LOG.info(
@@ -195,18 +198,16 @@ def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | No
     """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
     try:
         event = decode(gzip.decompress(packed))
-    except (Refused, OSError, EOFError) as error:
+    except (Refused, OSError, EOFError, zlib.error) as error:
         bury(storage, place.blob, place.digest, error)
         return None
     return event
 
 
 def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
-    """Put a dead letter on record: the blob stays where it is."""
-    now = datetime.now(UTC)
-    values = {"blob": blob, "error": f"{type(error).__name__}: {error}"[:1000], "at": stamp(now)}
-    if storage.insert(DEAD_LETTERS, Row(partition="event", key=digest, values=values)):
-        _LOG.error("dead letter blob=%s error=%s: %s", blob, type(error).__name__, error)
+    """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
+    if note_letter(storage, blob, digest, error):
+        _LOG.error("dead letter blob=%r error=%s: %s", blob, type(error).__name__, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,23 +238,29 @@ def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell."""
+    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, and
+    the `words` that it leaves for them.
+    """
 
     run: MergedRun | None
     heard: Around
     contents: dict[ContentKey, Process]
+    words: Words
     outcome: _Outcome
 
 
 def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: bool) -> bool:
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
-    if current | state.attempted:
+    words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
+    if current or words or state.attempted or state.left:
         # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
         state = replace(
             state,
             generation=state.generation + 1,
             attempted=state.attempted | current,
+            left=state.left | words,
+            heard="",
             settled=state.settled and nested,
         )
         etag = storage.replace(RUNS, state.row(storage))
@@ -265,7 +272,7 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-        if outcome.verdict != "waiting":
+        if outcome.verdict != "waiting" or state.left:
             known = _tell_siblings(storage, run, decided, state, nested=nested)
             if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False
@@ -275,11 +282,16 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
         settled=True,
         verdict=outcome.verdict,
         reason=outcome.reason,
+        heard=_digest(decided.heard),
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,
     )
     return storage.replace(RUNS, final.row(storage)) is not None
+
+
+def _digest(heard: Around) -> str:
+    return digest_of(msgspec.json.encode((heard.told, heard.batches)))
 
 
 def _tell_siblings(
@@ -291,19 +303,36 @@ def _tell_siblings(
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
     note_states(storage, run, decided.heard)
-    contents, names = decided.contents.values(), decided.heard.names
-    wants = any(content.wanted for content in contents)
-    word = leave_word(storage, run, decided.heard, state.seen, wants=wants)
+    contents, names = decided.contents, decided.heard.names
+    wants = any(content.wanted for content in contents.values())
+    word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
     for sibling in word.inside:
         settle_run(storage, sibling, names=names, nested=True)
-    if word.known.told != word.known.heard and not nested:
-        for sibling in sorted(speakers(storage, run.application_run) - {run.run_id}):
+    known = word.known
+    if not nested and (word.inside or known.told != known.heard):
+        known = _have_all_heard(storage, run, names)
+    touched = bool(state.left or state.attempted - contents.keys())
+    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
+    for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
+        if each.fates:
+            spoken = {process for process, by, _ in state.attempted if by == each.run}
+            mark_dirty(storage, note_fated(storage, each.run, spoken, contents.values(), touched=touched))
+    return known
+
+
+def _have_all_heard(storage: Storage, run: MergedRun, names: Names) -> Application:
+    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
+    are settled meanwhile. Returns what is known of the application.
+    """
+    for _ in range(_TRIES):
+        known = application(storage, run.application_run)
+        if known.told == known.heard:
+            return known
+        for sibling in sorted(speakers(storage, known) - {run.run_id}):
             settle_run(storage, sibling, names=names, nested=True)
-        note_heard(storage, word.known)
-    if word.known.fates:
-        spoken = {process for process, _, _ in state.attempted}
-        mark_dirty(storage, note_fated(storage, run, spoken, contents, fate=word.fate))
-    return word.known
+        if note_heard(storage, known):
+            return known
+    raise Contended(f"More and more was told of the application {run.application_run}", after=2)
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:

@@ -2,8 +2,12 @@
 
 A run that tells something writes it down first and then looks for those whom it concerns; a run whom it may concern
 writes its own rows first and then looks for what was told. One of the two always sees the other, in any order.
+
+What is told of the application as a whole only grows. Batches and fates are each run's own word, with the generation of
+the settling that left it: it may be taken back, and a settling that was overtaken cannot bring it back.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -11,11 +15,11 @@ from datetime import timedelta
 import msgspec
 
 from shared.errors import Contended
-from shared.model import Asset, Process, Span
+from shared.model import Span
 from shared.naming import Names
 from shared.openlineage import MergedRun
-from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, digest_of, links_of, process_key, stamp, written_by
-from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_cell
+from shared.pipeline.places import RUNS, digest_of, stamp
+from shared.pipeline.records import WordKey, packed_cell, unpacked_cell
 from shared.storage import Row, Storage, Value
 from shared.translation import (
     AT_ONCE,
@@ -28,13 +32,16 @@ from shared.translation import (
     enclosing,
     fates_in,
     names_no_source,
-    present_name,
     told_by,
 )
 
 _TOLD = "application"
 _BATCH, _ALONE, _FATE = "batch|", "alone|", "fate|"
 _TRIES = 8
+_BATCHES_SETTLED_ANEW = 64
+"""So many of the latest batches of an application are settled anew when its place becomes known; others keep the names
+that they gave to what they read.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,11 @@ def application(storage: Storage, run: str) -> Application:
     )
 
 
+def has_fates(row: Row) -> bool:
+    """Whether a row of `runs` says of an application that what it says counts only together."""
+    return row.key == _TOLD and bool(row.values["fates"])
+
+
 def tell(storage: Storage, run: str, told: Told, *, fates: bool = False, streams: bool = False) -> Application:
     """Add to what is known of an application; writes only what is new. Returns what is known then."""
     for _ in range(_TRIES):
@@ -91,44 +103,117 @@ def tell(storage: Storage, run: str, told: Told, *, fates: bool = False, streams
     raise Contended(f"What is known of the application {run} kept changing", after=2)
 
 
-def note_heard(storage: Storage, known: Application) -> None:
-    """All runs that `known.told` concerns have been settled with it. Unless more was told meanwhile: then whoever told
-    it goes on.
+def note_heard(storage: Storage, handled: Application) -> bool:
+    """All runs that `handled.told` concerns have been settled with it. False when more was told meanwhile."""
+    for _ in range(_TRIES):
+        known = application(storage, handled.run)
+        if known.told != handled.told:
+            return False
+        if storage.replace(RUNS, replace(known, heard=handled.told).row(storage)):
+            return True
+    raise Contended(f"What is known of the application {handled.run} kept changing", after=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What one run leaves for the others of its application: what it `told` of the application as a whole, its `batch`
+    if it is one, and what became of data sets through it.
     """
-    storage.replace(RUNS, replace(known, heard=known.told).row(storage))
+
+    told: Told = field(default_factory=Told)
+    batch: Batch | None = None
+    fates: tuple[Fate, ...] = ()
+
+    @classmethod
+    def of(cls, run: MergedRun, heard: Around) -> "Words":
+        """Of a run that is over, having heard what the others tell. Pure."""
+        return cls(told=told_by(run), batch=batch_of(run, heard), fates=fates_in(run, heard))
+
+    def by_key(self) -> dict[str, Batch | Fate]:
+        """Those that may be taken back, by the keys of their rows. Of one data set and kind the latest."""
+        found: dict[str, Batch | Fate] = {_fate_key(fate): fate for fate in sorted(self.fates, key=Fate.in_order)}
+        return {_batch_key(self.batch): self.batch, **found} if self.batch else found
+
+    def keys(self, application_run: str) -> frozenset[WordKey]:
+        """Where they are left."""
+        return frozenset((application_run, key) for key in self.by_key())
 
 
-def note_batch(storage: Storage, application_run: str, batch: Batch, before: Span | None) -> None:
-    """Leave a stream's batch for what was written inside of it; `before` is when it was thought to have run."""
-    storage.upsert(
-        RUNS,
-        Row(
+def _batch_key(batch: Batch) -> str:
+    return f"{_BATCH}{stamp(batch.seen.last)}|{batch.run_id}"
+
+
+def _fate_key(fate: Fate) -> str:
+    return f"{_FATE}{digest_of(f'{fate.qualified_name}|{fate.table}'.encode())}|{fate.state}"
+
+
+class _Word(msgspec.Struct, frozen=True, array_like=True):
+    """What a run left, in which generation; nothing when it has taken it back. `enclosed` is when what stands inside of
+    the batch ended that it left before: a settling that is cut off must find it again.
+    """
+
+    generation: int
+    batch: Batch | None = None
+    fate: Fate | None = None
+    enclosed: Span | None = None
+
+
+_decode_words = msgspec.json.Decoder(dict[str, _Word]).decode
+_REMEMBERED = 16
+"""Runs whose words on one data set are kept: the latest counts, and these may still take theirs back. So many are kept
+that were taken back, for an overtaken settling may still come.
+"""
+
+
+def _words(storage: Storage, row: Row) -> dict[str, _Word]:
+    return _decode_words(unpacked_cell(storage, "words", row))
+
+
+def _leave(storage: Storage, run_id: str, place: WordKey, word: _Word) -> _Word:
+    """Put a run's word in its row, unless a later generation's is there. Returns the word as it stands there now."""
+    application_run, key = place
+    for _ in range(_TRIES):
+        found = storage.read(RUNS, application_run, key)
+        words = _words(storage, found) if found else {}
+        before = words.get(run_id)
+        if before and before.generation >= word.generation:
+            return before
+        if before:
+            word = msgspec.structs.replace(word, enclosed=before.batch.ends if before.batch else before.enclosed)
+        words = _latest({**words, run_id: word})
+        fresh = Row(
             partition=application_run,
-            key=_batch_key(batch.seen, batch.run_id),
-            values=packed_cell(storage, "batch", batch),
-        ),
-    )
-    if before and before.last != batch.seen.last:
-        storage.delete(RUNS, application_run, _batch_key(before, batch.run_id))
+            key=key,
+            etag=found.etag if found else "",
+            values=packed_cell(storage, "words", words),
+        )
+        if storage.replace(RUNS, fresh) if found else storage.insert(RUNS, fresh):
+            return word
+    raise Contended(f"What the runs of the application {application_run} leave kept changing", after=2)
 
 
-def _batch_key(seen: Span, run_id: str) -> str:
-    return f"{_BATCH}{stamp(seen.last)}|{run_id}"
-
-
-_decode_batch = msgspec.json.Decoder(Batch).decode
-_MOMENT = timedelta(microseconds=1)
+def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
+    """Without the oldest of too many."""
+    if len(words) <= _REMEMBERED:
+        return words
+    fates = {run: word.fate for run, word in words.items() if word.fate}
+    latest = sorted(fates, key=lambda run: (fates[run].in_order(), run))[-_REMEMBERED:]
+    others = [run for run in words if run not in fates][-_REMEMBERED:]
+    return {run: words[run] for run in (*others, *latest)}
 
 
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
-    return (_decode_batch(unpacked_cell(storage, "batch", row)) for row in rows)
+    return (word.batch for row in rows for word in _words(storage, row).values() if word.batch)
 
 
 def note_alone(storage: Storage, run: MergedRun) -> None:
     """Leave word that this run writes and names no source: a batch around it may tell."""
     storage.insert(RUNS, Row(partition=run.application_run, key=f"{_ALONE}{stamp(run.last)}|{run.run_id}"))
+
+
+_MOMENT = timedelta(microseconds=1)
 
 
 def alone_within(storage: Storage, application_run: str, span: Span) -> list[str]:
@@ -142,29 +227,20 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
     return sorted({row.key.rpartition("|")[2] for row in rows})
 
 
-_decode_fate = msgspec.json.Decoder(Fate).decode
-
-
-def note_fate(storage: Storage, application_run: str, fate: Fate) -> None:
-    """Leave word of what became of a data set; of each kind the latest stays."""
-    key = f"{_FATE}{digest_of(fate.qualified_name.encode())}|{fate.state}"
-    fresh = Row(partition=application_run, key=key, values=packed_cell(storage, "fate", fate))
-    for _ in range(_TRIES):
-        if storage.insert(RUNS, fresh):
-            return
-        found = storage.read(RUNS, application_run, key)
-        known = _decode_fate(unpacked_cell(storage, "fate", found)) if found else None
-        if known and (known.at, known.after) >= (fate.at, fate.after):
-            return
-        if found and storage.replace(RUNS, replace(fresh, etag=found.etag)):
-            return
-    raise Contended(f"What became of the data sets of the application {application_run} kept changing", after=2)
-
-
 def fates_of(storage: Storage, application_run: str) -> Fates:
     """What became of the application's data sets."""
     rows = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
-    return Fates.of(_decode_fate(unpacked_cell(storage, "fate", row)) for row in rows)
+    return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
+
+
+def placed_by(storage: Storage, application_run: str) -> set[str]:
+    """The runs whose fates and batches name data sets by the application's place: of each row those it remembers, of
+    batches the latest.
+    """
+    batches = storage.partition(RUNS, application_run, since=_BATCH, before=f"{_BATCH}~")
+    fates = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
+    rows = (*deque(batches, maxlen=_BATCHES_SETTLED_ANEW), *fates)
+    return {run for row in rows for run in _words(storage, row)}
 
 
 def listen(storage: Storage, run: MergedRun, names: Names) -> Around:
@@ -192,136 +268,29 @@ def _first_around(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """What came of telling: what is `known` of the application then; the runs `inside` of this one, if it is a batch,
-    which are to be settled anew; and whether this run brought any data set its `fate`.
+class Left:
+    """What came of leaving word: what is `known` of the application then, and the runs `inside` of this one, as far as
+    it is or was a batch: they are to be settled anew.
     """
 
     known: Application
     inside: tuple[str, ...] = ()
-    fate: bool = False
 
 
-def leave_word(storage: Storage, run: MergedRun, heard: Around, before: Span | None, *, wants: bool = False) -> Word:
-    """Leave what this run tells the others of its application, having heard what they tell; `before` is when it was
-    thought to have run, `wants` whether its statement names tables that others may know.
+def leave_words(
+    storage: Storage, run: MergedRun, words: Words, before: Iterable[WordKey], generation: int, *, wants: bool
+) -> Left:
+    """Leave what this run tells the others of its application, and take back what it left `before` and says no more;
+    `wants`: whether its statement names tables that others may know.
     """
-    batch, fates = batch_of(run, heard), fates_in(run, heard)
-    known = tell(storage, run.application_run, told_by(run), fates=bool(fates) or wants, streams=batch is not None)
-    for fate in fates:
-        note_fate(storage, run.application_run, fate)
-    if batch is None:
-        return Word(known=known, fate=bool(fates))
-    note_batch(storage, run.application_run, batch, before)
-    alone = alone_within(storage, run.application_run, batch.ends)
-    return Word(known=known, inside=tuple(each for each in alone if each != run.run_id), fate=bool(fates))
-
-
-def speakers(storage: Storage, application_run: str) -> set[str]:
-    """The runs behind all contributions of an application."""
-    found: set[str] = set()
-    for process in written_by(storage, application_run):
-        for _, record in contributions_of(storage, process, application_run):
-            found |= {run for run, word in record.supporters.items() if not word.withdrawn}
-    return found
-
-
-def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
-    """What one application run says of a process: the rows, and the records whose contents are not read yet."""
-    rows = storage.partition(CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{FATED}")
-    return ((row, ContributionRecord.without_content(row)) for row in rows)
-
-
-FATED = "~fates"
-"""Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
-renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
-with what it says of others.
-"""
-
-
-class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that an application wrote: its qualified name, its sink, and the last parts of the names of tables that
-    it waits for.
-    """
-
-    name: str
-    sink: Asset
-    wants: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, content: Process) -> "Link":
-        """From what is said of the process."""
-        wants = {each.table.rpartition(".")[2] for each in content.wanted}
-        return cls(name=content.qualified_name, sink=content.outputs[0], wants=tuple(sorted(wants)))
-
-
-def link_row(storage: Storage, application_run: str, link: Link) -> Row:
-    """A link as a row of `runs`."""
-    key = f"{LINK}{process_key(link.name)}"
-    return Row(partition=application_run, key=key, values=packed_cell(storage, "link", link))
-
-
-_decode_link = msgspec.json.Decoder(Link).decode
-
-
-def link_of(row: Row, storage: Storage) -> Link:
-    """From a row of `runs`."""
-    return _decode_link(unpacked_cell(storage, "link", row))
-
-
-def note_link(storage: Storage, application_run: str, content: Process) -> None:
-    """Note that the application run wrote this process. The first word stays, but for the tables that it waits for."""
-    link = Link.of(content)
-    row = link_row(storage, application_run, link)
-    if storage.insert(RUNS, row) or not link.wants:
-        return
-    for _ in range(_TRIES):
-        found = storage.read(RUNS, application_run, row.key)
-        known = link_of(found, storage) if found else link
-        wants = tuple(sorted({*known.wants, *link.wants}))
-        if found is None or wants == known.wants:
-            return
-        fresh = link_row(storage, application_run, msgspec.structs.replace(known, wants=wants))
-        if storage.replace(RUNS, replace(fresh, etag=found.etag)):
-            return
-    raise Contended(f"What the application {application_run} wrote kept changing", after=2)
-
-
-def note_fated(
-    storage: Storage, run: MergedRun, spoken: Iterable[str], contents: Iterable[Process], *, fate: bool
-) -> set[str]:
-    """Have what an application wrote know that what it says counts only together with the rest.
-
-    `spoken` are the processes that this run spoke of, now or before, `contents` what it says now; `fate` tells whether
-    it brought any fate itself. A process whose sink was renamed is linked to the application under its present name.
-    Returns the processes whose meaning may have changed: all of the application's when this run brought a fate or
-    touched what has one, and those that wait for a table that it names.
-    """
-    fates = fates_of(storage, run.application_run)
-    links = _all_links(storage, run.application_run, fates)
-    own = set(spoken)
-    contents = tuple(contents)
-    assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
-    touched = fate or fates.concerns(assets) or any(fates.concerns((links[key].sink,)) for key in own if key in links)
-    called = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
-    concerned = own | {key for key, link in links.items() if touched or called & set(link.wants)}
-    for process in sorted(concerned):
-        storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{run.application_run}|{FATED}"))
-    return concerned
-
-
-def _all_links(storage: Storage, application_run: str, fates: Fates) -> dict[str, Link]:
-    """What the application wrote, by process: also under the names that renamings gave."""
-    links: dict[str, Link] = {}
-    todo = [(row.key.removeprefix(LINK), link_of(row, storage)) for row in links_of(storage, application_run)]
-    while todo:
-        key, link = todo.pop()
-        if key in links:
-            continue
-        links[key] = link
-        move = fates.renamed.get(link.sink.qualified_name)
-        if move and move.asset:
-            after = Link(name=present_name(link.name, move), sink=move.asset, wants=link.wants)
-            storage.insert(RUNS, link_row(storage, application_run, after))
-            todo.append((process_key(after.name), after))
-    return links
+    fates, streams = bool(words.fates) or wants, words.batch is not None
+    known = tell(storage, run.application_run, words.told, fates=fates, streams=streams)
+    now = {(run.application_run, key): word for key, word in words.by_key().items()}
+    spans: list[tuple[str, Span]] = []
+    for place in sorted({*now, *before}):
+        word = now.get(place)
+        batch, fate = (word, None) if isinstance(word, Batch) else (None, word)
+        left = _leave(storage, run.run_id, place, _Word(generation=generation, batch=batch, fate=fate))
+        spans += [(place[0], span) for span in (left.batch and left.batch.ends, left.enclosed) if span]
+    inside = {each for application_run, span in spans for each in alone_within(storage, application_run, span)}
+    return Left(known=known, inside=tuple(sorted(inside - {run.run_id})))

@@ -4,15 +4,17 @@ Counted against the blobs themselves, which are what was promised to be kept.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from shared.errors import Quarantined
+from shared.pipeline.dead_letters import DISCARDED, dead_letters
 from shared.pipeline.dirty import dirty_processes
 from shared.pipeline.ledger import Entry
 from shared.pipeline.places import (
-    DEAD_LETTERS,
     EVENTS,
     IGNORED,
     LEDGER,
@@ -21,10 +23,13 @@ from shared.pipeline.places import (
     STATE,
     StoredEvent,
     digest_of,
+    process_key,
     reason_of_ignored,
     stored_from_blob,
 )
+from shared.pipeline.planning import what_remains
 from shared.pipeline.records import RunState
+from shared.pipeline.siblings import has_fates
 from shared.storage import Storage
 from shared.translation import NO_PROCESS
 
@@ -68,12 +73,22 @@ class Status:
 
 
 def status(storage: Storage) -> Status:
-    """The counts, from one listing of each container and one scan of each table."""
-    states = {row.partition: RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE}
+    """The counts, from one listing of each container, one scan of each table, and all that those applications said
+    whose data sets have fates.
+    """
+    states: dict[str, RunState] = {}
+    fated: list[str] = []
+    for row in storage.scan(RUNS):
+        if row.key == STATE:
+            states[row.partition] = RunState.of(row, storage)
+        elif has_fates(row):
+            fated.append(row.partition)
+    present = _present(storage, fated)
     ledger = {row.partition: Entry.of(row) for row in storage.scan(LEDGER)}
     dirty, paused_until, why = dirty_processes(storage)
     unsettled = {each.process for each in dirty if not each.revisit}
-    buried = {row.key: str(row.values["error"]) for row in storage.scan(DEAD_LETTERS)}
+    letters = {letter.digest: letter for letter in dead_letters(storage)}
+    buried = {digest: letter.error for digest, letter in letters.items() if not letter.discarded}
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
 
     counts: Counter[str] = Counter()
@@ -82,15 +97,16 @@ def status(storage: Storage) -> Status:
     oldest: datetime | None = None
     for fact in storage.blobs(EVENTS):
         counts["received"] += 1
-        try:
-            event = stored_from_blob(fact.name)
-        except Quarantined:
-            counts["dead" if digest_of(fact.name.encode()) in buried else "waiting"] += 1
+        event = _event(fact.name)
+        digest = event.digest if event else digest_of(fact.name.encode())
+        if digest in letters:
+            counts["dead" if digest in buried else "skipped"] += 1
+            skipped[DISCARDED] += digest not in buried
             continue
-        if event.digest in buried:
-            counts["dead"] += 1
+        if event is None:
+            counts["waiting"] += 1
             continue
-        state, reason = _state(event, states.get(event.run_id), ledger, unsettled)
+        state, reason = _state(event, states.get(event.run_id), ledger, unsettled, present)
         counts[state] += 1
         if state == "skipped":
             skipped[reason] += 1
@@ -112,7 +128,7 @@ def status(storage: Storage) -> Status:
         waiting=counts["waiting"],
         dead=counts["dead"],
         refused=len(refusals),
-        skipped_because=dict(sorted(skipped.items())),
+        skipped_because=dict(sorted((+skipped).items())),
         waiting_for=dict(sorted(waiting.items())),
         oldest_waiting=oldest,
         processes=sum(entry.state == "written" for entry in ledger.values()),
@@ -121,7 +137,32 @@ def status(storage: Storage) -> Status:
     )
 
 
-def _state(event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], unsettled: set[str]) -> tuple[str, str]:
+Present = Mapping[tuple[str, str], AbstractSet[str]]
+"""By application run and the key of a process of which it spoke: the processes that this is now, if any."""
+
+
+def _present(storage: Storage, applications: Iterable[str]) -> Present:
+    """Of these application runs, what became of the processes of which they spoke."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for run in applications:
+        for each in what_remains(storage, run):
+            now = found.setdefault((run, process_key(each.said.content.qualified_name)), set())
+            if each.remains:
+                now.add(process_key(each.remains.content.qualified_name))
+    return found
+
+
+def _event(name: str) -> StoredEvent | None:
+    """The event of a blob; None for a name that is none of ours."""
+    try:
+        return stored_from_blob(name)
+    except Quarantined:
+        return None
+
+
+def _state(
+    event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], unsettled: set[str], present: Present
+) -> tuple[str, str]:
     """An event's state and, for skipped and waiting, the reason."""
     if run is None:
         return "waiting", Waiting.PARSER if event.end else Waiting.END
@@ -131,8 +172,9 @@ def _state(event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], u
         return "waiting", Waiting.END
     if run.verdict != "published":
         return run.verdict, run.reason
-    if run.processes & unsettled:
+    now = {each for process, by, _ in run.current for each in present.get((by, process), (process,))}
+    if (now | run.processes) & unsettled:
         return "waiting", Waiting.CATALOG
-    if any(process in ledger and ledger[process].state == "written" for process in run.processes):
+    if any(process in ledger and ledger[process].state == "written" for process in now):
         return "published", ""
     return "skipped", NO_PROCESS

@@ -1,0 +1,154 @@
+"""The runs in `events` between two times, by the names of the blobs alone: a folder (an hour and a run) at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from itertools import groupby
+
+from shared.errors import Quarantined
+from shared.pipeline.places import EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
+from shared.storage import BlobFact, Row, Storage
+
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+"""No event has a time outside of these: the decoder refuses it."""
+
+_HOUR = "%Y/%m/%d/%H/"
+_BEGIN = "0000/01/01/00/"
+"""How a unit of time ends in a name that begins with it: behind a year, `01/01/00/`."""
+
+
+def _years(number: int) -> Callable[[datetime], datetime]:
+    return lambda moment: moment.replace(year=moment.year + number)
+
+
+_UNITS: tuple[tuple[int, Callable[[datetime], datetime]], ...] = (
+    (len("20"), _years(100)),
+    (len("202"), _years(10)),
+    (len("2026/"), _years(1)),
+    (len("2026/11/"), lambda moment: (moment + timedelta(days=31)).replace(day=1)),
+    (len("2026/11/21/"), lambda moment: moment + timedelta(days=1)),
+    (len("2026/11/21/13/"), lambda moment: moment + timedelta(hours=1)),
+)
+"""How much of a blob's name names a unit of time, and where the next one begins; the longest first."""
+
+
+def prefixes(since: datetime | None, before: datetime | None) -> Iterator[str]:
+    """What the names of blobs begin with whose events lie between two times, in order: as few as will do, so that a
+    listing reads little else; whole hours at both ends.
+    """
+    if since is None and before is None:
+        yield ""
+        return
+    end = min(before or _LATEST, _LATEST)
+    moment = max(since or _EARLIEST, _EARLIEST).replace(minute=0, second=0, microsecond=0)
+    while moment < end:
+        name = f"{moment:{_HOUR}}"
+        length, follows = next(
+            (length, follows(moment))
+            for length, follows in _UNITS
+            if length == len(name) or (name[length:] == _BEGIN[length:] and follows(moment) <= end)
+        )
+        yield name[:length]
+        moment = follows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which runs: those with an event at or after `since` and before `before` (both in UTC), of a job whose name
+    matches the glob `job`, or this one run.
+    """
+
+    since: datetime | None = None
+    before: datetime | None = None
+    job: str = ""
+    run_id: str = ""
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether this is between the two times."""
+        return (self.since is None or self.since <= moment) and (self.before is None or moment < self.before)
+
+    def fits(self, job: str) -> bool:
+        """Whether a job of this name is meant. Capitals count, as in the names of jobs themselves."""
+        return not self.job or fnmatchcase(job, self.job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """The events of a run within one hour. `folder` is where they lie: folders come in the order of their names."""
+
+    folder: str
+    run_id: str
+    events: tuple[StoredEvent, ...]
+
+    @property
+    def hour(self) -> datetime:
+        """The hour in which they lie."""
+        return hour_of(self.folder)
+
+
+def hour_of(folder: str) -> datetime:
+    """The hour that a folder is of."""
+    return datetime.strptime(folder[: len("2026/11/21/13")], "%Y/%m/%d/%H").replace(tzinfo=UTC)
+
+
+def stored_runs(storage: Storage, wanted: Wanted, *, after: str = "") -> Iterator[StoredRun]:
+    """The runs that are wanted as far as the names of blobs tell (not the job), from behind the folder `after`.
+
+    A run comes once for each hour in which it has events. What has a foreign name is passed over.
+    """
+    for prefix in _prefixes(storage, wanted, hour_of(after) if after else wanted.since):
+        for folder, facts in groupby(storage.blobs(EVENTS, prefix), key=lambda fact: fact.name.rpartition("/")[0]):
+            if after and folder <= after:
+                continue
+            events = tuple(event for event in _events(facts) if wanted.holds(event.time))
+            if events and wanted.run_id in {"", events[0].run_id}:
+                yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
+
+
+def _prefixes(storage: Storage, wanted: Wanted, since: datetime | None) -> Iterable[str]:
+    """Where to look: in the folders that its rows tell for one run, if there are any."""
+    places = noted(storage, wanted.run_id).events if wanted.run_id else ()
+    return sorted({_folder(place) for place in places}) or prefixes(since, wanted.before)
+
+
+def _folder(place: StoredEvent) -> str:
+    return f"{place.blob.rpartition('/')[0]}/"
+
+
+def _events(facts: Iterator[BlobFact]) -> Iterator[StoredEvent]:
+    for fact in facts:
+        try:
+            yield stored_from_blob(fact.name)
+        except Quarantined:
+            continue  # the sweeper puts it among the dead letters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What the rows of a run tell: the events that were noted, and the names of its jobs."""
+
+    events: tuple[StoredEvent, ...]
+    jobs: frozenset[str]
+
+    def missing(self, events: Iterable[StoredEvent]) -> tuple[StoredEvent, ...]:
+        """Those of these events that no row tells of."""
+        known = set(self.events)
+        return tuple(event for event in events if event not in known)
+
+
+def noted(storage: Storage, run_id: str) -> Noted:
+    """The events of a run by its rows, in the order of their times: one query."""
+    events, jobs = [], set()
+    for row in storage.partition(RUNS, run_id, since="event|", before="event|~"):
+        place = stored_from_row(run_id, row.key)
+        if place:
+            events.append(place)
+            jobs.add(str(row.values.get("job", "")))
+    return Noted(events=tuple(events), jobs=frozenset(jobs - {""}))
+
+
+def note_events(storage: Storage, events: Iterable[StoredEvent]) -> None:
+    """Note events whose blobs were put here by another hand than the receiver's, so that settling finds them."""
+    for event in events:
+        storage.insert(RUNS, Row(partition=event.run_id, key=event.row_key))

@@ -1,0 +1,350 @@
+"""`throughline deadletter` and `throughline replay`: what they say, what they do, and how they end."""
+
+import gzip
+import json
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli import deadletter
+from cli import replay as replay_command
+from cli.letters import pretty, unpacked, visible
+from cli.main import app
+from shared.bootstrap import Worker, assemble
+from shared.catalog import MemoryCatalog
+from shared.errors import StorageUnavailable
+from shared.naming import BUILT_IN
+from shared.pipeline import DeadLetter, Publishing, Sweeping, dead_letters, last_stop, settle_run, sweep
+from shared.settings import load
+from shared.storage import MemoryStorage, Row
+from tests.shared.events import run_id, write
+from tests.shared.test_dead_letters import MISWRITTEN, Stepped, put
+from tests.shared.test_publish import Moody
+from tests.shared.test_settle import post, settle
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """What the commands work with: memory in the place of storage and catalog."""
+    found = Worker(
+        storage=MemoryStorage(), catalog=Moody(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+    )
+    for command in (deadletter, replay_command):
+        monkeypatch.setattr(command, "target", lambda _: found)
+    return found
+
+
+@pytest.fixture
+def storage(parts: Worker) -> MemoryStorage:
+    """One damaged START; a run that could not be translated; a foreign name."""
+    assert isinstance(parts.storage, MemoryStorage)
+    start, end = post(parts.storage, *write("damaged", "app", "10:00", "/a"))
+    put(parts.storage, start, b"hello\x1b[31m")
+    settle(parts.storage, end)
+    post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
+    settle_run(parts.storage, run_id("unusable"), names=MISWRITTEN)
+    parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
+    sweep(parts.storage, Sweeping())
+    return parts.storage
+
+
+def run(*words: str) -> Result:
+    return runner.invoke(app, words)
+
+
+def ids(storage: MemoryStorage, reason: str) -> list[str]:
+    return [letter.digest for letter in dead_letters(storage) if letter.reason == reason]
+
+
+def repair(storage: MemoryStorage) -> None:
+    for letter in dead_letters(storage):
+        if letter.reason == "damaged bytes" and letter.place:
+            put(storage, letter.place, gzip.compress(write("damaged", "app", "10:00", "/repaired")[0]))
+
+
+def test_the_list_tells_all_and_counts_by_reason(storage: MemoryStorage) -> None:
+    result = run("deadletter", "list")
+    assert result.exit_code == 0
+    assert "4 dead letters: 2 unusable run, 1 damaged bytes, 1 foreign name" in result.output
+    assert "\x1b" not in result.output
+    for words in (
+        f"job app.adaptive_spark_plan.out, run {run_id('damaged')}, START of 2026-11-21 10:00:00 UTC",
+        "BadGzipFile: Not a gzipped file",
+        "KeyError: 'host'",
+        r"events/notes\x1b[2J.txt",
+        ids(storage, "damaged bytes")[0][:12],
+    ):
+        assert words in result.output
+
+
+def test_the_list_as_json_can_be_read_and_narrowed(storage: MemoryStorage) -> None:
+    found = json.loads(run("deadletter", "list", "--json", "--reason", "DAMAGED").stdout)
+    (letter,) = found["dead_letters"]
+    assert (found["count"], found["by_reason"]) == (1, {"damaged bytes": 1})
+    assert letter.keys() >= {"id", "reason", "error", "job", "run", "first", "last", "count", "blob", "discarded"}
+    assert (letter["run"], letter["event_type"], letter["count"]) == (run_id("damaged"), "START", 1)
+    assert letter["id"] == ids(storage, "damaged bytes")[0]
+    by_error = json.loads(run("deadletter", "list", "--json", "--reason", "keyerror").stdout)
+    assert by_error["count"] == 2
+    few = json.loads(run("deadletter", "list", "--json", "--most", "1").stdout)
+    assert (len(few["dead_letters"]), few["count"]) == (1, 4)
+    assert "3 not shown" in run("deadletter", "list", "--most", "1").output
+    assert len(json.loads(run("deadletter", "list", "--json", "--most", "0").stdout)["dead_letters"]) == 4
+
+
+@pytest.mark.usefixtures("parts")
+def test_no_dead_letters_is_good_news() -> None:
+    result = run("deadletter", "list")
+    assert (result.exit_code, result.output) == (0, "0 dead letters\n")
+
+
+def test_show_prints_the_event_so_that_no_terminal_obeys_it(storage: MemoryStorage) -> None:
+    damaged, unusable = ids(storage, "damaged bytes")[0], ids(storage, "unusable run")[0]
+    result = run("deadletter", "show", damaged[:6])
+    assert result.exit_code == 0
+    assert damaged in result.output
+    assert "no gzip" in result.output
+    assert r"hello\x1b[31m" in result.output
+    assert "\x1b" not in result.output
+    text = run("deadletter", "show", unusable).stdout
+    event = json.loads(text[text.index("{") :])
+    assert event["run"]["runId"] == run_id("unusable")
+
+
+def test_show_of_a_blob_that_is_gone_still_tells_the_rest(storage: MemoryStorage) -> None:
+    (letter,) = (each for each in dead_letters(storage) if each.reason == "foreign name")
+    del storage._blobs["events"][letter.blob]
+    result = run("deadletter", "show", letter.digest)
+    assert result.exit_code == 0
+    assert "foreign name" in result.output
+    assert "not in the container" in result.output
+
+
+def test_replay_takes_what_was_repaired_and_keeps_the_rest(parts: Worker, storage: MemoryStorage) -> None:
+    repair(storage)
+    result = run("deadletter", "replay", "--all")
+    assert result.exit_code == 1, "the foreign name is left"
+    assert "3 used, 1 failed again" in result.output or "1 failed again, 3 used" in result.output
+    assert "its run is now published" in result.output
+    assert "catalog: 2 written" in result.output
+    assert [(letter.reason, letter.count) for letter in dead_letters(storage)] == [("foreign name", 2)]
+    assert isinstance(parts.catalog, MemoryCatalog)
+    inputs = {key[1] for process in parts.catalog.processes.values() for key in process.inputs}
+    assert inputs == {"file:///a", "file:///repaired", "file:///b"}
+
+
+def test_replay_by_id_and_by_reason(storage: MemoryStorage) -> None:
+    repair(storage)
+    result = run("deadletter", "replay", ids(storage, "damaged bytes")[0][:8])
+    assert (result.exit_code, ids(storage, "damaged bytes")) == (0, [])
+    assert len(ids(storage, "unusable run")) == 2
+    assert run("deadletter", "replay", "--reason", "unusable").exit_code == 0
+    assert ids(storage, "unusable run") == []
+    assert "nothing to replay" in run("deadletter", "replay", "--reason", "unusable").output
+
+
+def test_discard_plans_first(storage: MemoryStorage) -> None:
+    chosen = ids(storage, "unusable run")
+    plan = run("deadletter", "discard", *chosen)
+    assert (plan.exit_code, "2 would be discarded" in plan.output) == (0, True)
+    assert not any(letter.discarded for letter in dead_letters(storage))
+    done = run("deadletter", "discard", *chosen, "--yes")
+    assert (done.exit_code, "2 discarded" in done.output) == (0, True)
+    assert "2 dead letters: 1 damaged bytes, 1 foreign name" in run("deadletter", "list").output
+    assert "2 discarded: 2 unusable run" in run("deadletter", "list", "--discarded").output
+    run("deadletter", "replay", "--all")
+    assert ids(storage, "unusable run") == chosen, "all does not bring back what was given up"
+    assert run("deadletter", "replay", chosen[0]).exit_code == 0
+    assert ids(storage, "unusable run") == [], "its id does"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["deadletter", "show", "zzzz"], "is no id"),
+        (["deadletter", "show", "abc"], "is no id"),
+        (["deadletter", "show", "0" * 32], "no dead letter has an id"),
+        (["deadletter", "discard", "0000", "--yes"], "not unique"),
+        (["deadletter", "replay"], "say which"),
+        (["deadletter", "replay", "0000", "--all"], "say which"),
+        (["replay", "--from", "yesterday"], "--from must be a time"),
+        (["replay", "--to", "2026-13-01"], "--to must be a time"),
+        (["replay", "--run", "mine"], "--run must be the UUID"),
+        (["replay", "--resume", "--job", "x"], "--resume goes on"),
+        (["replay", "--resume"], "nothing to resume"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_is_one_sentence(parts: Worker, words: list[str], sentence: str) -> None:
+    now = datetime.now(UTC)
+    for digest in ("00001".ljust(32, "1"), "00002".ljust(32, "1")):
+        letter = DeadLetter(digest=digest, blob="x", reason="foreign name", error="x", first=now, last=now)
+        parts.storage.insert("deadletters", letter.row())
+    result = run(*words)
+    assert result.exit_code == 2
+    assert sentence in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not any(letter.discarded for letter in dead_letters(parts.storage))
+
+
+def test_a_catalog_that_is_away_costs_nothing_but_time(parts: Worker, storage: MemoryStorage) -> None:
+    assert isinstance(parts.catalog, Moody)
+    parts.catalog.away = True
+    result = run("deadletter", "replay", "--reason", "unusable")
+    assert result.exit_code == 1
+    assert "no answer. Nothing is lost: 2 processes wait" in result.output
+    assert ids(storage, "unusable run") == [], "they were used; what they say is on record"
+    result = run("replay")
+    assert (result.exit_code, "Nothing is lost" in result.output) == (1, True)
+
+
+COMMANDS = [
+    ["deadletter", "list"],
+    ["deadletter", "show", "0000"],
+    ["deadletter", "replay", "--all"],
+    ["deadletter", "discard", "0000", "--yes"],
+    ["replay"],
+    ["replay", "--resume"],
+    ["replay", "--plan"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_storage_that_is_away_is_one_sentence(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real clients, and nobody at the address."""
+    away = load(
+        catalog=True,
+        environment={
+            "AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;"
+            "BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a",
+            "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9",
+            "THROUGHLINE_CATALOG_TOKEN": "x",
+        },
+    )
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the SDK's own waits between its tries
+    for command in (deadletter, replay_command):
+        monkeypatch.setattr(command, "target", lambda _: assemble(away))
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "Storage did not answer" in result.output
+    assert len([line for line in result.output.splitlines() if line.strip()]) == 1, result.output
+
+
+def test_replay_says_what_it_did_and_does_nothing_twice(parts: Worker) -> None:
+    for day in (20, 21):
+        post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
+    plan = run("replay", "--plan")
+    assert (plan.exit_code, "2 runs would be settled anew, with 4 events" in plan.output) == (0, True)
+    assert "catalog: 0 written" in run("replay", "--from", "2026-11-22").output
+    one = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
+    assert (one.exit_code, "1 run settled anew" in one.output, "catalog: 1 written" in one.output) == (0, True, True)
+    both = run("replay")
+    assert ("2 runs settled anew" in both.output, "catalog: 1 written" in both.output) == (True, True)
+    again = run("replay", "--job", "app.*")
+    assert "catalog: 0 written, 0 removed, 2 as they were" in again.output
+    assert "1 run settled anew" in run("replay", "--run", run_id("r20").upper()).output
+
+
+@pytest.fixture
+def before_handler() -> Iterator[Any]:
+    """What Ctrl-C does is the same afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    yield before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.usefixtures("before_handler")
+def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Stepped(MemoryStorage())
+    for number in range(5):
+        post(storage.real, *write(f"r{number}", "app", f"1{number}:00", "/a", sink=f"/o{number}"))
+    parts = Worker(
+        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+    )
+    monkeypatch.setattr(replay_command, "target", lambda _: parts)
+    settled: list[str] = []
+
+    def third(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "insert" and isinstance(row := arguments[1], Row) and row.key == "state":
+            settled.append(row.partition)
+            if len(settled) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+    storage.step_in = third
+    stopped = run("replay", "--from", "2026-11-21")
+    assert stopped.exit_code == 130
+    assert "3 runs settled anew" in stopped.output
+    assert f"after run {run_id('r2')} in the hour 2026-11-21 12:00 UTC" in stopped.output
+    assert "Traceback" not in stopped.output
+    assert settled == [run_id(f"r{number}") for number in range(3)]
+    stop = last_stop(storage.real)
+    assert stop
+    assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
+    rest = run("replay", "--resume")
+    assert (rest.exit_code, "2 runs settled anew" in rest.output, "5 written" in rest.output) == (0, True, True)
+    assert settled == [run_id(f"r{number}") for number in range(5)]
+
+
+def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Stepped(MemoryStorage())
+    post(storage.real, *write("a", "app", "10:00", "/a"))
+    parts = Worker(
+        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+    )
+    monkeypatch.setattr(replay_command, "target", lambda _: parts)
+
+    def away(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("insert", "contributions"):
+            raise StorageUnavailable("Storage answered 503")
+
+    storage.step_in = away
+    result = run("replay")
+    assert (result.exit_code, "Storage answered 503. Nothing is lost" in result.output) == (1, True)
+    assert "--resume" in result.output
+    storage.step_in = lambda *_: None
+    assert "catalog: 1 written" in run("replay", "--resume").output
+
+
+@pytest.mark.parametrize("command", [["deadletter", "list"], ["replay"]], ids=" ".join)
+def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
+    result = run(*command, "--home", str(tmp_path))
+    assert (result.exit_code, "make up" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b'{"a":[1,"\xc3\xbc"]}', '{\n  "a": [\n    1,\n    "ü"\n  ]\n}'),
+        (b'{"a": "x\xe2\x80\xaey"}', '{\n  "a": "x\\u202ey"\n}'),
+        (b"\xff\x1b]0;x\x07\r\n\tno", "\\xff\\x1b]0;x\\x07\\r\n\\tno"),
+        (b"[" * 100_000, "[" * 100_000),
+        (b"", ""),
+    ],
+    ids=["JSON", "a mark that turns the direction", "escapes", "very deep", "nothing"],
+)
+def test_an_event_is_shown_as_it_is_and_safe(data: bytes, text: str) -> None:
+    assert pretty(data) == text
+
+
+def test_a_value_stays_on_one_line() -> None:
+    assert visible("a\nb\u2028c ü \x9b") == r"a\nb\u2028c ü \x9b"
+
+
+def test_what_comes_before_the_damage_is_shown() -> None:
+    data = b"".join(f"line {number}\n".encode() for number in range(2000))
+    packed = gzip.compress(data)
+    assert unpacked(packed) == (data, "")
+    shown, trouble = unpacked(packed[: len(packed) // 2])
+    assert (data.startswith(shown), len(shown) > 100, "cut off" in trouble) == (True, True, True)
+    shown, trouble = unpacked(packed[:1024] + bytes(200) + packed[1224:])
+    assert (data.startswith(shown[:1000]), "before the damage" in trouble) == (True, True)
+    bomb = gzip.compress(bytes(64 * 1024 * 1024))
+    shown, trouble = unpacked(bomb)
+    assert (len(shown), "more than" in trouble) == (16 * 1024 * 1024, True)
