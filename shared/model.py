@@ -73,6 +73,7 @@ class Process:
     what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
     only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
     are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
+    `weak`: the job is known by a name only that many jobs share.
     """
 
     qualified_name: str
@@ -86,6 +87,7 @@ class Process:
     parsed: tuple[str, ...] = ()
     around: tuple[Asset, ...] = ()
     wanted: tuple[Wanted, ...] = ()
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

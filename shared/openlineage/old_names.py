@@ -17,8 +17,8 @@ def renamed(
 ) -> tuple[tuple["MergedDataset", ...], tuple["MergedDataset", ...]] | None:
     """Inputs and outputs with Iceberg's tables at their places; None when there is nothing to put right.
 
-    Listener 1.12 calls the table `db.t` of a warehouse folder `<folder>/db.t` (its symlink has the folder as namespace);
-    it lies in `<folder>/db/t`, as newer ones say.
+    Listener 1.12 calls the table `db.t` of a warehouse `<folder>/db.t` (its symlink has the folder as namespace); it
+    lies in `<folder>/db/t`, as newer ones say.
     """
     places = dict(place for dataset in (*inputs, *outputs) for place in _misplaced(dataset))
     if not places:

@@ -15,7 +15,7 @@ from shared.translation.columns import ALL_ROWS
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import VERSION, VOLATILE, stable_name
-from shared.translation.lasting import lasting
+from shared.translation.lasting import Lasting, lasting
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
 
@@ -34,6 +34,7 @@ __all__ = [
     "Fates",
     "History",
     "Ignored",
+    "Lasting",
     "Patience",
     "RunVerdict",
     "Skip",

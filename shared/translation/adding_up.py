@@ -112,7 +112,7 @@ def union(contents: Sequence[Process]) -> Process:
     """Several contents of one process (at least one, all with the same qualified name) as one."""
     if len(contents) == 1:
         return contents[0]
-    inputs = _assets(asset for content in contents for asset in content.inputs)
+    inputs = assets(asset for content in contents for asset in content.inputs)
     told = {
         asset.qualified_name
         for content in contents
@@ -126,9 +126,10 @@ def union(contents: Sequence[Process]) -> Process:
         name=min(content.name for content in contents),
         operations=tuple(sorted({operation for content in contents for operation in content.operations})),
         inputs=inputs,
-        outputs=_assets(asset for content in contents for asset in content.outputs),
+        outputs=assets(asset for content in contents for asset in content.outputs),
         columns=columns,
         end_not_seen=all(content.end_not_seen for content in contents),
+        weak=any(content.weak for content in contents),
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
         around=_around(contents),
@@ -136,10 +137,10 @@ def union(contents: Sequence[Process]) -> Process:
     )
 
 
-def _assets(assets: Iterable[Asset]) -> tuple[Asset, ...]:
+def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
     """Each asset once, sorted; of several spellings the first."""
     known: dict[tuple[str, str], Asset] = {}
-    for asset in assets:
+    for asset in named:
         key = (asset.qualified_name, asset.type)
         one = known.get(key)
         if one is None:
@@ -149,14 +150,19 @@ def _assets(assets: Iterable[Asset]) -> tuple[Asset, ...]:
     return tuple(sorted(known.values()))
 
 
+def sources(process: Process) -> tuple[Asset, ...]:
+    """All that the process reads: also what a batch around its writes read."""
+    return assets((*process.inputs, *process.around))
+
+
 def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
     """What the batches around these writes read. Streams that run side by side enclose each other's writes by chance,
     so what all of them have in common counts; where that is nothing, all of it.
     """
     known = [content.around for content in contents if content.around]
-    names = [{asset.qualified_name for asset in assets} for assets in known]
+    names = [{asset.qualified_name for asset in read} for read in known]
     common = set.intersection(*names) if names else set()
-    return _assets(asset for assets in known for asset in assets if not common or asset.qualified_name in common)
+    return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
 
 
 def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
@@ -176,7 +182,7 @@ def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
 def _without_noise(process: Process) -> Process | None:
     """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
     sinks = {asset.qualified_name for asset in process.outputs}
-    inputs = tuple(asset for asset in _assets((*process.inputs, *process.around)) if asset.qualified_name not in sinks)
+    inputs = tuple(asset for asset in sources(process) if asset.qualified_name not in sinks)
     if not inputs or not process.outputs:
         return None
     parsed = any(edge.parsed for edge in process.columns)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.model import Asset, Span
-from shared.naming import BUILT_IN, NOWHERE, Names, Where
+from shared.naming import BUILT_IN, NOWHERE, Names, Where, address_without_secrets
 from shared.openlineage import MergedRun
 from shared.translation.databricks import workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
@@ -96,7 +96,7 @@ def _where(host: str, properties: Mapping[str, Any]) -> Where:
     """Where a run was: a Databricks workspace's host, and what is mounted there, whatever stands in the properties."""
     mounts = properties.get(_MOUNTS)
     pairs = {
-        (point, source)
+        (point, address_without_secrets(source))
         for mount in (mounts if isinstance(mounts, list) else ())
         if isinstance(mount, dict)
         for point, source in ((mount.get("mountPoint"), mount.get("source")),)

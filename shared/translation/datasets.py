@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from shared.model import Asset
-from shared.naming import Identity, Names, Where, canonical, is_noise, split_names
+from shared.naming import Identity, Names, Where, canonical, is_noise, split_names, without_secrets
 from shared.openlineage import MergedDataset, MergedRun
 from shared.translation.application import Around
 
@@ -27,13 +27,14 @@ class Place:
         return canonical(namespace, name, self.where)
 
     def asset(self, dataset: MergedDataset) -> Asset:
-        """The asset of a data set."""
+        """The asset of a data set, with the spelling of the events but for the secrets in it."""
+        namespace, name = without_secrets(*dataset.key)
         best = self.names.name(self.identity(*dataset.key), dataset.symlinks, self.where).best
         return Asset(
             type=best.type,
             qualified_name=best.qualified_name,
-            namespace=dataset.namespace,
-            name=dataset.name,
+            namespace=namespace,
+            name=name,
             tables=tables_of(dataset),
         )
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.model import Asset
-from shared.naming import Identity
+from shared.naming import Identity, bounded
+from shared.translation.identity import LONGEST
 
 DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"
 
@@ -30,6 +31,10 @@ class Fate:
     before: str = ""
     after: str = ""
 
+    def in_order(self) -> tuple[datetime, str, str]:
+        """By what fates of one data set are sorted: the last counts."""
+        return (self.at, self.after, str(self.asset))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fates:
@@ -45,7 +50,7 @@ class Fates:
         """Of each data set and kind the latest."""
         latest: dict[str, dict[str, Fate]] = {DROP: {}, RENAME: {}, TRUNCATE: {}}
         by_table: dict[tuple[str, str], Fate] = {}
-        for fate in sorted(fates, key=lambda each: (each.at, each.after)):
+        for fate in sorted(fates, key=Fate.in_order):
             if fate.table:
                 by_table[fate.table, fate.state] = fate
             else:
@@ -137,4 +142,4 @@ def present_name(qualified_name: str, fate: Fate) -> str:
     """A process's qualified name once its sink was renamed; one that was cut stays as it is."""
     if not qualified_name.endswith(f"/{fate.before}"):
         return qualified_name
-    return f"{qualified_name[: -len(fate.before)]}{fate.after}"
+    return bounded(f"{qualified_name[: -len(fate.before)]}{fate.after}", LONGEST)

@@ -26,6 +26,7 @@ __all__ = [
     "Strength",
     "VolatilePart",
     "application_name",
+    "generic_identity",
     "identify",
     "identity_of",
     "inherit",
@@ -38,7 +39,7 @@ __all__ = [
 VERSION = "v1"
 """The version of this naming; it stands in every qualified name."""
 
-_LONGEST = 1000
+LONGEST = 1000
 """Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
 
 _SPARK = frozenset({"", "SPARK"})
@@ -147,12 +148,20 @@ def identity_of(run: MergedRun) -> JobIdentity:
     )
 
 
+def generic_identity(run: MergedRun) -> JobIdentity | None:
+    """The identity of a Spark run without what its platform tells of it, where that is a name which many jobs share."""
+    if run.integration.upper() not in _SPARK:
+        return None
+    bare = identify(run.job.name, run.application.name if run.application else None, {})
+    return bare if bare.strength == Strength.WEAK else None
+
+
 def name_process(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
     """Qualified name and display name of the process by which a job of this namespace writes `sink`."""
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
     qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
     name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
-    return bounded(qualified, _LONGEST), bounded(name, _LONGEST)
+    return bounded(qualified, LONGEST), bounded(name, LONGEST)
 
 
 def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
+from shared.naming import bounded
+from shared.translation.adding_up import assets, sources
 from shared.translation.columns import ALL_ROWS, union_edges
 from shared.translation.fates import Fate, Fates, Tables, present_name
+from shared.translation.identity import LONGEST
 from shared.translation.recovery import parsed_edge
 
 
@@ -35,23 +38,19 @@ def lasting(contributions: Sequence[Contribution], fates: Fates) -> tuple[Lastin
         asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
     )
     fates = fates.located(tables)
-    makers: dict[str, list[Contribution]] = {}
-    kept: list[tuple[Contribution, Contribution]] = []
+    found: list[tuple[Contribution, Contribution | None]] = []
     gone: list[Contribution] = []
     for each in contributions:
-        named = _renamed(_with_wanted(each, tables), fates)
-        if named is None:
-            gone.append(each)
-            for sink in each.content.outputs:
-                makers.setdefault(sink.qualified_name, []).append(each)
-        else:
-            kept.append((each, named))
-    flow = _Flow(makers=makers, fates=fates)
-    found = [
-        Lasting(said=each, remains=replace(named, content=flow.straight(named.content, each, frozenset())))
-        for each, named in kept
-    ]
-    return (*found, *(Lasting(said=each, remains=None) for each in gone))
+        whole = _with_wanted(each, tables)
+        remains = _renamed(whole, fates)
+        found.append((each, remains))
+        if remains is None:
+            gone.append(whole)
+    flow = _Flow.of(gone, fates)
+    return tuple(
+        Lasting(said=said, remains=remains and replace(remains, content=flow.straight(remains.content, remains)))
+        for said, remains in found
+    )
 
 
 def _with_wanted(said: Contribution, tables: Tables) -> Contribution:
@@ -121,7 +120,7 @@ def _moved_process(content: Process, fate: Fate) -> Process:
     if after == content.qualified_name:
         return content
     job = content.name.rpartition(ARROW)[0]
-    return replace(content, qualified_name=after, name=f"{job}{ARROW}{fate.after.rpartition('/')[2]}")
+    return replace(content, qualified_name=after, name=bounded(f"{job}{ARROW}{fate.after.rpartition('/')[2]}", LONGEST))
 
 
 ARROW = " → "
@@ -136,47 +135,105 @@ def _with_output(edge: ColumnEdge, name: str | None) -> ColumnEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Flow:
-    """How data went through temporary data sets: `makers` are what was said of the making of each."""
+    """How data went through temporary data sets: `makers` are what was said of the making of each, and `meant` what
+    that comes to, by its place among `said`, with no temporary data set in between.
+    """
 
-    makers: Mapping[str, Sequence[Contribution]]
     fates: Fates
+    said: Sequence[Contribution]
+    makers: Mapping[str, Sequence[int]]
+    meant: list[Process]
 
-    def straight(self, content: Process, reader: Contribution, passed: frozenset[str]) -> Process:
+    @classmethod
+    def of(cls, gone: Iterable[Contribution], fates: Fates) -> "_Flow":
+        """From all contributions to temporary data sets. One may be made of others, also in circles: what they mean is
+        found by going through them until nothing changes.
+        """
+        said = sorted(gone, key=lambda each: (each.seen.last, each.seen.first, repr(each.content)))
+        makers: dict[str, list[int]] = {}
+        for number, each in enumerate(said):
+            for sink in each.content.outputs:
+                makers.setdefault(sink.qualified_name, []).append(number)
+        nothing = [replace(each.content, inputs=(), columns=(), around=()) for each in said]
+        flow = cls(fates=fates, said=said, makers=makers, meant=nothing)
+        reads = [frozenset(flow._read_by(number)) for number in range(len(said))]
+        todo = list(range(len(said)))
+        while todo:
+            changed = {number for number in todo if flow._changes(number)}
+            todo = [number for number, read in enumerate(reads) if not changed.isdisjoint(read)]
+        return flow
+
+    def _changes(self, number: int) -> bool:
+        """Find anew what one of them means: whether that is something else now."""
+        meant = self.straight(self.said[number].content, self.said[number])
+        changed = meant != self.meant[number]
+        self.meant[number] = meant
+        return changed
+
+    def _read_by(self, number: int) -> Iterator[int]:
+        return (
+            step
+            for asset in sources(self.said[number].content)
+            if asset.qualified_name in self.makers
+            for step in self._made(asset.qualified_name, self.said[number])
+        )
+
+    def straight(self, content: Process, reader: Contribution) -> Process:
         """The content with each temporary input replaced by what it was made of when it was read, and each renamed
-        one by what it is now; `passed` breaks circles.
+        one by what it is now: also what a batch around it read.
         """
         made: dict[str, list[Process]] = {}
         moved: dict[str, Asset] = {}
-        for asset in content.inputs:
+        for asset in (*content.inputs, *content.around):
             name = asset.qualified_name
-            if name in self.makers and self.fates.now(asset, reader.seen.last)[0] is None:
-                steps = [] if name in passed else self._made(name, reader)
-                made[name] = [self.straight(each.content, each, passed | {name}) for each in steps]
-            elif (now := self.fates.now(asset, reader.seen.last)[0]) and now != asset:
+            now = self.fates.now(asset, reader.seen.last)[0]
+            if now is None and name in self.makers:
+                made[name] = [self.meant[step] for step in self._made(name, reader)]
+            elif now and now != asset:
                 moved[name] = now
         if not made and not moved:
             return content
-        inputs: dict[tuple[str, str], Asset] = {}
-        own = [moved.get(each.qualified_name, each) for each in content.inputs if each.qualified_name not in made]
-        for asset in (*own, *(asset for steps in made.values() for step in steps for asset in step.inputs)):
-            inputs.setdefault((asset.qualified_name, asset.type), asset)
+        inputs = assets(_through(content.inputs, made, moved))
+        own = (each for each in content.inputs if each.qualified_name not in {*content.parsed, *made})
+        told = {each.qualified_name for each in _through(own, made, moved)}
+        told |= {each.qualified_name for each in _told(made)}
         columns = union_edges(_edges(content, made, moved))
         lost = _reached(content.columns) - _reached(columns)
         return replace(
             content,
-            inputs=tuple(sorted(inputs.values())),
+            inputs=inputs,
             columns=columns,
             sourceless=tuple(sorted({*content.sourceless, *lost})),
+            parsed=tuple(each.qualified_name for each in inputs if each.qualified_name not in told),
+            around=assets(_through(content.around, made, moved)),
         )
 
-    def _made(self, name: str, reader: Contribution) -> list[Contribution]:
+    def _made(self, name: str, reader: Contribution) -> list[int]:
         """The makers of a temporary data set whose rows this reader found in it."""
+        others = [step for step in self.makers[name] if self.said[step] is not reader]
         until = reader.seen.last
-        before = [each for each in self.makers[name] if each is not reader and each.seen.first <= until]
-        over = [each for each in before if each.seen.last <= until]
+        before = [step for step in others if self.said[step].seen.first <= until]
+        over = [step for step in before if self.said[step].seen.last <= until]
         ends = [at for known in (self.fates.dropped, self.fates.emptied) if (at := known.get(name))]
-        there = [each for each in over if not any(each.seen.last <= end < until for end in ends)]
-        return there or over or before or [each for each in self.makers[name] if each is not reader]
+        there = [step for step in over if not any(self.said[step].seen.last <= end < until for end in ends)]
+        return there or over or before or others
+
+
+def _through(
+    named: Iterable[Asset], made: Mapping[str, Sequence[Process]], moved: Mapping[str, Asset]
+) -> Iterator[Asset]:
+    """What was read of these: what the temporary ones were made of, and others as they are now."""
+    for each in named:
+        if each.qualified_name in made:
+            yield from (asset for step in made[each.qualified_name] for asset in sources(step))
+        else:
+            yield moved.get(each.qualified_name, each)
+
+
+def _told(made: Mapping[str, Sequence[Process]]) -> Iterator[Asset]:
+    """What events, not only statements, named as read in the making of temporary data sets."""
+    for step in (step for steps in made.values() for step in steps):
+        yield from (each for each in sources(step) if each.qualified_name not in step.parsed)
 
 
 def _reached(edges: Iterable[ColumnEdge]) -> set[Column]:

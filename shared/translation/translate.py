@@ -4,13 +4,19 @@ import re
 from dataclasses import dataclass
 
 from shared.model import Asset, Lineage, Process
-from shared.naming import canonical, is_noise
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
 from shared.translation.application import NOTHING_AROUND, Around
 from shared.translation.columns import column_edges, sourceless
 from shared.translation.datasets import STREAMING, Datasets
-from shared.translation.identity import JobIdentity, identity_of, inherit, name_process
+from shared.translation.identity import (
+    JobIdentity,
+    Strength,
+    generic_identity,
+    identity_of,
+    inherit,
+    name_process,
+)
 from shared.translation.recovery import Recovered, recover
 
 
@@ -39,11 +45,13 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
     if not run.ended and not timed_out:
         return Wait(reason="no end seen yet")
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
+    identity = inherit(identity_of(run), around.told.identities)
     work = _Work(
         run=run,
         around=around,
         datasets=Datasets.of(run, around),
-        identity=inherit(identity_of(run), around.told.identities),
+        identity=identity,
+        formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
     )
     processes = tuple(
@@ -99,6 +107,8 @@ class _Work:
     around: Around
     datasets: Datasets
     identity: JobIdentity
+    formerly: JobIdentity | None
+    """The generic name by which the job was known while nothing better was told, if it has one."""
     operation: str
 
     @property
@@ -109,12 +119,34 @@ class _Work:
 
     def processes(self, recovered: Recovered) -> list[Process]:
         """One for each output that is no noise, and one for the target that only the statement names."""
-        found = [
-            self._process(output, recovered) for output in self.run.outputs if not is_noise(canonical(*output.key))
+        outputs = [
+            output for output in self.run.outputs if self.datasets.place.identity(*output.key) in self.datasets.outputs
         ]
         if recovered.target:
-            found.append(self._process(recovered.target, recovered))
+            outputs.append(recovered.target)
+        found = [self._process(output, recovered) for output in outputs]
+        if self.formerly:
+            found += [self._superseded(output, target) for output, target in zip(outputs, found, strict=True)]
         return found
+
+    def _superseded(self, output: MergedDataset, written: Process) -> Process:
+        """An empty word on the process that this job may have been before it was known by more than a generic name:
+        once this application run is over, what older ones said there leaves.
+        """
+        qualified_name, name = self._name(self.formerly or self.identity, output)
+        return Process(
+            qualified_name=qualified_name,
+            name=name,
+            operations=(),
+            inputs=(),
+            outputs=written.outputs,
+            columns=(),
+            weak=True,
+        )
+
+    def _name(self, identity: JobIdentity, output: MergedDataset) -> tuple[str, str]:
+        namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
+        return name_process(namespace, identity, self.datasets.place.identity(*output.key))
 
     def _process(self, output: MergedDataset, recovered: Recovered) -> Process:
         """What this run says about the process that writes `output`: inputs are those it names itself, those that
@@ -136,8 +168,7 @@ class _Work:
         parsed = tuple(asset for asset in recovered.inputs if asset.qualified_name not in named)
         named |= {asset.qualified_name: asset for asset in parsed}
         alone = all(name == target.qualified_name for name in named)
-        namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        qualified_name, name = name_process(namespace, self.identity, identity)
+        qualified_name, name = self._name(self.identity, output)
         return Process(
             qualified_name=qualified_name,
             name=name,
@@ -149,6 +180,7 @@ class _Work:
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(asset.qualified_name for asset in parsed)),
             wanted=recovered.wanted,
+            weak=self.identity.strength == Strength.WEAK,
             around=tuple(sorted({each for batch in self.around.batches for each in batch.inputs})) if alone else (),
         )
 

@@ -225,11 +225,11 @@ class _Life:
         self._draw.shuffle(self._todo)
 
     def due(self) -> int:
-        """How many processes are due and were left lying: not those that wait for a write that may still land, or for a
-        catalog that is left alone.
+        """How many processes are due and were left lying: not those that wait for a write that may still land, for a
+        catalog that is left alone, or for another try after it did not answer.
         """
         found, paused_until, _ = dirty_processes(self.storage)
-        left = [each for each in found if each.due <= self.how.now()]
+        left = [each for each in found if each.due <= self.how.now() and not each.attempts]
         return 0 if paused_until else sum(each.due != ledger_entry(self.storage, each.process).until for each in left)
 
     def work(self) -> None:

@@ -272,3 +272,36 @@ def test_a_statement_that_writes_something_else_is_not_believed() -> None:
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY.replace("INTO out", "INTO elsewhere")),
     ]
     assert shown(said)["/out"] == ["/b"]
+
+
+SHELL = "adb-123.12.azuredatabricks.net.execute_insert_into_hadoop_fs_relation_command.out"
+
+
+def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_known() -> None:
+    """Yesterday no event told the notebook; today one does, and today's application run is over."""
+    nameless = [
+        event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
+        event("monday", "COMPLETE", "09:30:00"),
+    ]
+    known = [
+        event("new", "RUNNING", "10:00:00", application="tuesday", job=SHELL, properties={PATH: "/Users/ada/load"}),
+        event("new", "COMPLETE", "10:01:00", inputs=["/b"], outputs=["/out"], application="tuesday", job=SHELL),
+    ]
+    rename = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in (*nameless, *known)]
+    over = event("tuesday", "COMPLETE", "10:30:00")
+    assert [(each.name, each.weak) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
+    assert {each.name for each in processes(rename)} == {"databricks_shell → out", "notebook /Users/ada/load → out"}
+    assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
+
+
+@pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])
+def test_a_long_chain_of_staging_tables_costs_no_more_than_its_length(reads: int) -> None:
+    length = 400
+    names = ["/first", *(f"/s{number}" for number in range(length)), "/last"]
+    said = [
+        wrote(name, f"{number // 60:02}:{number % 60:02}", " ".join(names[max(0, number - reads) : number]), name)
+        for number, name in enumerate(names)
+        if number
+    ]
+    said += [fate("DROP", f"59:{number % 60:02}", name) for number, name in enumerate(names[1:-1])]
+    assert shown(said) == {"/last": ["/first"]}

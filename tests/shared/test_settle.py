@@ -23,10 +23,10 @@ class Watched:
         self.step_in: Callable[[str, tuple[Any, ...]], None] = lambda _name, _arguments: None
 
     def __getattr__(self, name: str) -> Any:
-        def called(*arguments: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
             self.calls[name] += 1
             self.step_in(name, arguments)
-            return getattr(self.real, name)(*arguments)
+            return getattr(self.real, name)(*arguments, **named)
 
         return called
 
