@@ -33,8 +33,8 @@ class RunState:
     `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
     that any settling of this run may have written, and `left` every word for its siblings, so that the next one can
     withdraw what no longer holds; `merged` the digests of the events that were merged, `seen` their times. `verdict` is
-    published, skipped or waiting as far as the run alone can tell, and counts only when `settled`; `heard` is the digest
-    of what its siblings had told then, empty while another settling is under way.
+    published, skipped or waiting as far as the run alone can tell, and counts only when `settled`; `heard` is the
+    digest of what its siblings had told then, empty while another settling is under way.
     """
 
     run_id: str

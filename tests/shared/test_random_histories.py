@@ -7,7 +7,7 @@ import logging
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice, permutations
 from typing import Any
@@ -91,10 +91,11 @@ LIVES: dict[str, dict[str, Any]] = {
 }
 
 
-SEEDS = {"calm": range(80), "crowded": range(100, 180), "deadly": range(200, 260)}
+SEEDS = {"calm": range(80), "crowded": [*range(100, 180), 30017], "deadly": range(200, 260)}
+"""30017: four workers settle the runs of one application for its sake, and must not hold up one another for ever."""
 
 
-def wrong_in(seeds: range, life: str, longest: int) -> Iterator[str]:
+def wrong_in(seeds: Iterable[int], life: str, longest: int) -> Iterator[str]:
     """The seeds whose histories end wrong, with what is wrong."""
     for seed in seeds:
         bodies = history(seed, longest=longest)
