@@ -96,20 +96,20 @@ def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing()
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), {"r20", "r21", "r22"}),
-        (Wanted(since=utc("2026-11-21T00:00")), {"r21", "r22"}),
-        (Wanted(before=utc("2026-11-21T00:00")), {"r20"}),
-        (Wanted(since=utc("2026-11-21T00:00"), before=utc("2026-11-22T10:00")), {"r21"}),
-        (Wanted(since=utc("2026-11-21T10:00:15"), before=utc("2026-11-21T10:01")), {"r21"}),
-        (Wanted(since=utc("2026-11-21T10:00:31"), before=utc("2026-11-22T10:00")), set()),
-        (Wanted(run_id=run_id("r21")), {"r21"}),
-        (Wanted(run_id=run_id("nobody")), set()),
-        (Wanted(run_id=run_id("r21"), before=utc("2026-11-21T00:00")), set()),
-        (Wanted(job="app.*"), {"r20", "r21", "r22"}),
+        (Wanted(), ["r20", "r21", "r22"]),
+        (Wanted(since=utc("2026-11-21T00:00")), ["r21", "r22"]),
+        (Wanted(before=utc("2026-11-21T00:00")), ["r20"]),
+        (Wanted(since=utc("2026-11-21T00:00"), before=utc("2026-11-22T10:00")), ["r21"]),
+        (Wanted(since=utc("2026-11-21T10:00:15"), before=utc("2026-11-21T10:01")), ["r21"]),
+        (Wanted(since=utc("2026-11-21T10:00:31"), before=utc("2026-11-22T10:00")), []),
+        (Wanted(run_id=run_id("r21")), ["r21"]),
+        (Wanted(run_id=run_id("nobody")), []),
+        (Wanted(run_id=run_id("r21"), before=utc("2026-11-21T00:00")), []),
+        (Wanted(job="app.*"), ["r20", "r21", "r22"]),
     ],
     ids=str,
 )
-def test_what_is_wanted_is_replayed_and_nothing_else(wanted: Wanted, expected: set[str]) -> None:
+def test_what_is_wanted_is_replayed_and_nothing_else(wanted: Wanted, expected: list[str]) -> None:
     storage = MemoryStorage()
     three_days(storage)
     assert runs_of(storage, wanted) == {run_id(name): [Fate.SETTLED] for name in expected}
