@@ -4,6 +4,7 @@ Imports are made where they are needed: the receiver must be warm before Spark's
 the catalog's client nor azure-identity has anything to do with it.
 """
 
+import gc
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -65,7 +66,19 @@ def receiver_storage(settings: Settings) -> Storage:
 @cache
 def worker() -> Worker:
     """The parts of parser and sweeper. Raises Misconfigured."""
-    return assemble(load(catalog=True))
+    parts = assemble(load(catalog=True))
+    calm_collector()
+    return parts
+
+
+def calm_collector() -> None:
+    """Have the garbage collector look seldom, and not at what was there from the start.
+
+    What events become has no cycles and goes without it: a sixth of the time of translating went to looking.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def assemble(settings: Settings) -> Worker:

@@ -1,12 +1,15 @@
 """What we mean by lineage: frozen values without behaviour that needs the outside world.
 
 Every tuple here is sorted and free of duplicates where it stands for a set, so that equal lineage is
-equal Python and serialises to equal bytes.
+equal Python and serialises to equal bytes. What a wide table has thousands of is a msgspec struct: the same frozen,
+slotted value, made several times faster than a data class.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 
 class EdgeKind(StrEnum):
@@ -31,16 +34,14 @@ class Asset:
     tables: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A column of the asset with `qualified_name`; an empty `column` means all rows of it."""
 
     qualified_name: str
     column: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class ColumnEdge:
+class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """One input column and the output column it reaches.
 
     `masked` when only a mask of the value does; `how` names the steps in OpenLineage's words (IDENTITY,

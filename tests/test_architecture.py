@@ -32,11 +32,11 @@ EVERYTHING = "model errors openlineage naming translation atlas catalog storage 
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
     "shared": _room(),
-    "shared.model": _room(),
+    "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.naming": _room("errors"),
-    "shared.translation": _room("model naming openlineage", "sqlglot"),
+    "shared.translation": _room("model naming openlineage", "msgspec sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),

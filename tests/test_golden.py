@@ -89,7 +89,7 @@ def _spoiled(process: Process) -> Iterable[Process]:
     if process.columns:
         first = process.columns[0]
         yield replace(process, columns=process.columns[1:])
-        yield replace(process, columns=(replace(first, masked=not first.masked), *process.columns[1:]))
+        yield replace(process, columns=(msgspec.structs.replace(first, masked=not first.masked), *process.columns[1:]))
 
 
 def _document(history: History) -> dict[str, Any]:

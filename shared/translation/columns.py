@@ -8,9 +8,10 @@ listener changes no lineage. Conditions and windows concern the field in which t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
-from shared.openlineage import InputField, MergedDataset, OutputField, Transformation
+from shared.openlineage import InputField, MergedDataset, OutputField
 
 ALL_ROWS = ""
 """The output column of an edge that concerns every row."""
@@ -74,18 +75,17 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Sche
             continue
         for field in fields:
             for source in field.input_fields or ():
-                yield from _field_edges(ends, column, field, source)
+                for kind, by_rows, masked, how in _ways(field, source):
+                    edge = ends.edge(source, ALL_ROWS if by_rows else column, kind, how, masked=masked)
+                    if edge:
+                        yield edge
     for source in output.rows:
         steps = source.transformations or ()
         masked = bool(steps) and all(step.masking is True for step in steps)
         ways = sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT})
-        yield from ends.edges(source, ALL_ROWS, EdgeKind.INDIRECT, ways, masked=masked)
-
-
-def _field_edges(ends: "_Ends", column: str, field: OutputField, source: InputField) -> Iterator[ColumnEdge]:
-    """The edges by which one source reaches one output field, or all rows."""
-    for kind, by_rows, masked, how in _ways(field, source):
-        yield from ends.edges(source, ALL_ROWS if by_rows else column, kind, (how,) if how else (), masked=masked)
+        edge = ends.edge(source, ALL_ROWS, EdgeKind.INDIRECT, tuple(ways), masked=masked)
+        if edge:
+            yield edge
 
 
 class _Ends:
@@ -101,16 +101,17 @@ class _Ends:
         self._inputs: dict[tuple[str, str, str], Column | None] = {}
         self._outputs: dict[str, Column] = {}
 
-    def edges(
-        self, source: InputField, column: str, kind: EdgeKind, how: Sequence[str], *, masked: bool
-    ) -> Iterator[ColumnEdge]:
-        """The edge from a source to a column of the output; none from what is no data set or column of a user."""
-        place = _place(source)
+    def edge(
+        self, source: InputField, column: str, kind: EdgeKind, how: tuple[str, ...], *, masked: bool
+    ) -> ColumnEdge | None:
+        """The edge from a source to a column of the output; None from what is no data set or column of a user."""
+        place = (source.namespace, source.name, source.field)
         if place not in self._inputs:
             self._inputs[place] = self._input(source)
         start = self._inputs[place]
-        if start:
-            yield ColumnEdge(input=start, output=self._output(column), kind=kind, masked=masked, how=tuple(how))
+        if start is None:
+            return None
+        return ColumnEdge(input=start, output=self._output(column), kind=kind, masked=masked, how=how)
 
     def _input(self, source: InputField) -> Column | None:
         key = (source.namespace, source.name)
@@ -159,21 +160,30 @@ METADATA = frozenset(
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 
-def _place(source: InputField) -> tuple[str, str, str]:
-    return (source.namespace, source.name, source.field)
+_Way = tuple[EdgeKind, bool, bool, tuple[str, ...]]
+"""Kind, whether by deciding about rows, masked, and the step's own word."""
 
 
-def _decides_about_rows(step: Transformation) -> bool:
-    return step.type.upper() == EdgeKind.INDIRECT and step.subtype.upper() in _DECIDES_ABOUT_ROWS
+def _ways(field: OutputField, source: InputField) -> Sequence[_Way]:
+    """The ways in which one input field reaches one output field."""
+    if source.transformations:
+        return [
+            (_way if len(step.subtype) <= _LONGEST_WORD else _way.__wrapped__)(
+                step.type, step.subtype, step.masking is True
+            )
+            for step in source.transformations
+        ]
+    word = (field.transformation_type or "").upper()
+    return ((EdgeKind.DIRECT, False, word == "MASKED", (word,) if word else ()),)
 
 
-def _ways(field: OutputField, source: InputField) -> Iterator[tuple[EdgeKind, bool, bool, str]]:
-    """The ways in which one input field reaches one output field: kind, whether by deciding about rows, masked, and
-    the step's own word.
-    """
-    if not source.transformations:
-        masked = field.transformation_type == "MASKED"
-        yield EdgeKind.DIRECT, False, masked, (field.transformation_type or "").upper()
-    for step in source.transformations or ():
-        kind = EdgeKind.INDIRECT if step.type.upper() == EdgeKind.INDIRECT else EdgeKind.DIRECT
-        yield kind, _decides_about_rows(step), step.masking is True, step.subtype.upper()
+_LONGEST_WORD = 64
+"""Characters: what is longer is no step's word, and is not remembered."""
+
+
+@lru_cache(maxsize=256)
+def _way(kind: str, word: str, masked: bool) -> _Way:
+    """How a step acts; there are a dozen different ones."""
+    indirect, how = kind.upper() == EdgeKind.INDIRECT, word.upper()
+    by_rows = indirect and how in _DECIDES_ABOUT_ROWS
+    return EdgeKind.INDIRECT if indirect else EdgeKind.DIRECT, by_rows, masked, (how,) if how else ()

@@ -9,6 +9,8 @@ again hands on only what was in it.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
 from shared.naming import bounded
 from shared.translation.adding_up import assets, sources
@@ -130,7 +132,7 @@ ARROW = " → "
 def _with_output(edge: ColumnEdge, name: str | None) -> ColumnEdge:
     if name is None:
         return edge
-    return replace(edge, output=Column(qualified_name=name, column=edge.output.column))
+    return structs.replace(edge, output=Column(qualified_name=name, column=edge.output.column))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +252,9 @@ def _edges(content: Process, made: Mapping[str, Sequence[Process]], moved: Mappi
         if name in made:
             yield from (_joined(earlier, edge) for earlier in before.get(edge.input, ()))
         elif name in moved:
-            yield replace(edge, input=Column(qualified_name=moved[name].qualified_name, column=edge.input.column))
+            yield structs.replace(
+                edge, input=Column(qualified_name=moved[name].qualified_name, column=edge.input.column)
+            )
         else:
             yield edge
     for name in sorted(made):
@@ -260,7 +264,7 @@ def _edges(content: Process, made: Mapping[str, Sequence[Process]], moved: Mappi
 
 def _for_all_rows(earlier: ColumnEdge, sink: Asset) -> ColumnEdge:
     output = Column(qualified_name=sink.qualified_name, column=ALL_ROWS)
-    return replace(earlier, output=output, kind=EdgeKind.INDIRECT)
+    return structs.replace(earlier, output=output, kind=EdgeKind.INDIRECT)
 
 
 def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:

@@ -45,6 +45,8 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
     if not run.ended and not timed_out:
         return Wait(reason="no end seen yet")
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
+    if not run.outputs and not (run.statement and operation.moves_data):
+        return Skip(reason=_why_nothing(run, written=False))
     identity = inherit(identity_of(run), around.told.identities)
     work = _Work(
         run=run,
@@ -60,7 +62,7 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
         if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
     )
     if not processes:
-        return Skip(reason=_why_nothing(run, work.datasets))
+        return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return Lineage(application_run=run.application_run, processes=_one_each(processes))
@@ -87,10 +89,11 @@ def _only_itself(process: Process) -> bool:
     }
 
 
-def _why_nothing(run: MergedRun, datasets: Datasets) -> str:
+def _why_nothing(run: MergedRun, *, written: bool) -> str:
+    """`written`: whether it names an output that is no bookkeeping."""
     if not run.ended:
         return "no end was seen, and no lineage"
-    if datasets.outputs:
+    if written:
         return "reads only what it writes"
     if run.outputs:
         return "writes only a writer's own bookkeeping"
