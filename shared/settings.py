@@ -4,14 +4,13 @@ The table `SETTINGS` is the whole list; docs and templates are checked against i
 """
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from shared.errors import Misconfigured
+from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, span, whole, yes_or_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,92 +27,6 @@ class Setting:
     of_receiver: bool = False
 
 
-_LONGEST = timedelta(days=3650)
-
-
-def _span(unit: timedelta) -> Callable[[str], timedelta]:
-    """A parser of a number of units, up to ten years."""
-
-    def parse(text: str) -> timedelta:
-        number = float(text)
-        if not 0 < number <= _LONGEST / unit:
-            raise ValueError(f"must be above 0 and at most {_LONGEST / unit:.0f}")
-        return number * unit
-
-    return parse
-
-
-def _whole(most: int) -> Callable[[str], int]:
-    """A parser of a whole number from 1."""
-
-    def parse(text: str) -> int:
-        number = int(text)
-        if not 0 < number <= most:
-            raise ValueError(f"must be from 1 to {most}")
-        return number
-
-    return parse
-
-
-def _connection(text: str) -> str:
-    if text and text != "UseDevelopmentStorage=true" and "AccountName=" not in text and "Endpoint=" not in text:
-        raise ValueError("must be a connection string (AccountName=…;…)")
-    return text
-
-
-def _yes_or_no(text: str) -> bool:
-    if text.lower() not in {"true", "false"}:
-        raise ValueError("must be true or false")
-    return text.lower() == "true"
-
-
-_NODES = re.compile(r"[a-z0-9_*?]*[a-z][a-z0-9_*?]*")
-
-
-def _nodes(text: str) -> tuple[str, ...]:
-    """A parser of nodes of Spark's job names, or patterns of them, with commas between."""
-    found = tuple(node for part in text.split(",") if (node := part.strip()))
-    wrong = [node for node in found if not _NODES.fullmatch(node)]
-    if wrong:
-        raise ValueError(
-            f"{', '.join(map(repr, wrong))}: an operation is a node of Spark's job names, such as append_data or"
-            " execute_*_command: small letters, digits, _ and the wildcards * and ?, with commas between"
-        )
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamesFile:
-    """The file of names, unread in meaning: where it was, and its text."""
-
-    place: str
-    text: str
-
-
-_LARGEST_FILE = 1024 * 1024
-
-
-def _file(text: str) -> NamesFile | None:
-    """A parser of a file's path, absolute or from where the program runs; nothing is no file."""
-    if not text:
-        return None
-    try:
-        content = Path(text).read_bytes()
-        if len(content) > _LARGEST_FILE:
-            raise ValueError(f"{text} is larger than {_LARGEST_FILE} bytes")
-        return NamesFile(place=text, text=content.decode())
-    except OSError as error:
-        raise ValueError(f"{text} can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{text} is no UTF-8 text") from error
-
-
-def _endpoint(text: str) -> str:
-    if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
-        raise ValueError("must start with https:// (http:// only for this machine)")
-    return text.rstrip("/")
-
-
 _STORAGE = "AzureWebJobsStorage"
 
 SETTINGS: tuple[Setting, ...] = (
@@ -121,21 +34,21 @@ SETTINGS: tuple[Setting, ...] = (
         name=_STORAGE,
         default="",
         meaning="Connection string of the storage account: for local use (Azurite)",
-        parse=_connection,
+        parse=connection,
         of_receiver=True,
     ),
     Setting(
         name=f"{_STORAGE}__blobServiceUri",
         default="",
         meaning="In Azure instead of a connection string: https://ACCOUNT.blob.core.windows.net",
-        parse=lambda text: _endpoint(text) if text else "",
+        parse=lambda text: endpoint(text) if text else "",
         of_receiver=True,
     ),
     Setting(
         name=f"{_STORAGE}__tableServiceUri",
         default="",
         meaning="In Azure instead of a connection string: https://ACCOUNT.table.core.windows.net",
-        parse=lambda text: _endpoint(text) if text else "",
+        parse=lambda text: endpoint(text) if text else "",
         of_receiver=True,
     ),
     Setting(
@@ -148,7 +61,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_CATALOG_ENDPOINT",
         default=None,
         meaning="Atlas v2 end point: https://ACCOUNT.purview.azure.com/datamap/api/atlas/v2",
-        parse=_endpoint,
+        parse=endpoint,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_TOKEN",
@@ -159,58 +72,58 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_MAX_BODY_BYTES",
         default=str(64 * 1024 * 1024),
         meaning="The largest event that is taken, in bytes",
-        parse=_whole(100 * 1024 * 1024),
+        parse=whole(100 * 1024 * 1024),
         of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_END_TIMEOUT_MINUTES",
         default="360",
         meaning="How long after its last event a run's end is waited for",
-        parse=_span(timedelta(minutes=1)),
+        parse=span(timedelta(minutes=1)),
     ),
     Setting(
         name="THROUGHLINE_QUIET_MINUTES",
         default="60",
         meaning="How long an application that has not ended must be quiet before it replaces older runs",
-        parse=_span(timedelta(minutes=1)),
+        parse=span(timedelta(minutes=1)),
     ),
     Setting(
         name="THROUGHLINE_UNSEEN_DAYS",
         default="7",
         meaning="How long an edge stays that an endless application does not repeat",
-        parse=_span(timedelta(days=1)),
+        parse=span(timedelta(days=1)),
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_IGNORE",
         default="",
         meaning="Operations whose runs are not wanted: nodes of Spark's job names, with * and ?, with commas between",
-        parse=_nodes,
+        parse=nodes,
         of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_KEEP",
         default="",
         meaning="Operations of which every event is kept, whatever would be ignored otherwise: in the same way",
-        parse=_nodes,
+        parse=nodes,
         of_receiver=True,
     ),
     Setting(
         name="THROUGHLINE_NAMES",
         default="",
         meaning="The file of names, TOML or JSON: rules of one's own, and ids of Fabric and Unity Catalog",
-        parse=_file,
+        parse=file,
     ),
     Setting(
         name="THROUGHLINE_INDIRECT_COLUMNS",
         default="false",
         meaning="Whether filter, join and sort columns are shown in the catalog too",
-        parse=_yes_or_no,
+        parse=yes_or_no,
     ),
     Setting(
         name="THROUGHLINE_BATCH",
         default="50",
         meaning="How many entities one call to the catalog holds",
-        parse=_whole(200),
+        parse=whole(200),
     ),
 )
 

@@ -28,7 +28,9 @@ def _room(rooms: str = "", packages: str = "") -> Room:
     return Room(rooms=frozenset(rooms.split()), packages=frozenset(packages.split()))
 
 
-EVERYTHING = "model errors openlineage naming translation atlas catalog storage pipeline settings bootstrap"
+EVERYTHING = (
+    "model errors openlineage naming translation atlas catalog storage pipeline setting_kinds settings bootstrap"
+)
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
     "shared": _room(),
@@ -46,7 +48,8 @@ ROOMS: dict[str, Room] = {
         "model errors openlineage naming translation atlas catalog storage",
         "msgspec",
     ),
-    "shared.settings": _room("errors"),
+    "shared.setting_kinds": _room(),
+    "shared.settings": _room("errors setting_kinds"),
     "shared.bootstrap": _room(
         "catalog naming openlineage storage pipeline settings translation", "azure requests pyapacheatlas"
     ),
