@@ -5,7 +5,6 @@ equal Python and serialises to equal bytes. What a wide table has thousands of i
 slotted value, made several times faster than a data class.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -19,8 +18,7 @@ class EdgeKind(StrEnum):
     INDIRECT = "INDIRECT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Asset:
+class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A data set in the catalog, by `type` and `qualified_name`.
 
     `namespace` and `name` are the spelling of the events, kept because people search by it; `tables` are the names that
@@ -56,8 +54,7 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     parsed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A table that only a statement names, by a name that no event of its run gives a place; `columns` are pairs of
     source and output columns, with their kind.
     """
@@ -66,8 +63,7 @@ class Wanted:
     columns: tuple[tuple[str, str, EdgeKind], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The catalog's node between assets: one per job and sink, the same for ever.
 
     `sourceless` are the columns of the outputs that no column's value reaches, as far as events tell: constants, and
@@ -91,8 +87,7 @@ class Process:
     weak: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """First and last event time."""
 
     first: datetime
@@ -102,8 +97,7 @@ class Span:
         return Span(first=min(self.first, other.first), last=max(self.last, other.last))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
+class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one application run says about one process, and when: one value per distinct content."""
 
     application_run: str
@@ -111,16 +105,14 @@ class Contribution:
     seen: Span
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class Lineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one run says: a process for each sink, as far as this run alone can tell."""
 
     application_run: str
     processes: tuple[Process, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplicationFacts:
+class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of an application run beside its contributions.
 
     `first` and `last` are the times of its own events, `ended` its own end: COMPLETE, FAIL, ABORT or nothing yet.

@@ -37,7 +37,7 @@ ROOMS: dict[str, Room] = {
     "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
-    "shared.naming": _room("errors"),
+    "shared.naming": _room("errors", "msgspec"),
     "shared.translation": _room("model naming openlineage", "msgspec sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters

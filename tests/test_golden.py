@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from local.capture.scenario import scenarios
 from local.truth import Listener, Truth
@@ -89,7 +89,7 @@ def _spoiled(process: Process) -> Iterable[Process]:
     if process.columns:
         first = process.columns[0]
         yield replace(process, columns=process.columns[1:])
-        yield replace(process, columns=(msgspec.structs.replace(first, masked=not first.masked), *process.columns[1:]))
+        yield replace(process, columns=(replace(first, masked=not first.masked), *process.columns[1:]))
 
 
 def _document(history: History) -> dict[str, Any]:

@@ -1,18 +1,16 @@
 """Who a data set is, whatever it is called: its canonical identity, and what a run tells of the place it ran in."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A data set's canonical OpenLineage identity: its folded physical location."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run tells of its place, which its data sets' names leave out.
 
     `workspace` is the host of a Databricks workspace (`adb-….azuredatabricks.net`), `mounts` are pairs of a mount point

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 
+import msgspec
+
 from shared.naming.canonical import canonical, store_of
 from shared.naming.identity import NOWHERE, Identity, Where
 from shared.naming.rules import Named, Rule, unknown_store
@@ -20,8 +22,7 @@ _REMEMBERED = 16_384
 _SHORT = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
+class Naming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one data set is called: the best name, and the other names a scan may have given it (best first)."""
 
     best: Named

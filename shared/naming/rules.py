@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import msgspec
+
 from shared.naming.identity import Identity
 
 _LONGEST = 2000
 """Characters. Locations that a store allows are shorter; an Atlas slows down with the square of a name's length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A data set's place in the catalog, and the rule that gave it."""
 
     type: str

@@ -1,11 +1,12 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import Any
+
+import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.old_names import renamed
@@ -24,8 +25,7 @@ DatasetKey = tuple[str, str]
 """A data set's namespace and name, as spelled."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedDataset:
+class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All that a run's events say of one data set.
 
     `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` holds
@@ -52,8 +52,7 @@ class MergedDataset:
         return tuple(name for name, _ in self.schema)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedRun:
+class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
 
     `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),

@@ -1,10 +1,9 @@
 """Names that older listeners give data sets, put right by what the same event says elsewhere. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from shared.openlineage.wire import InputField, OutputField
 
@@ -37,7 +36,7 @@ def _placed(
 ) -> tuple["MergedDataset", ...]:
     def name(source: InputField) -> InputField:
         place = places.get((source.namespace, source.name))
-        return msgspec.structs.replace(source, name=place[1]) if place else source
+        return replace(source, name=place[1]) if place else source
 
     return tuple(
         replace(
@@ -51,4 +50,4 @@ def _placed(
 
 
 def _field(field: OutputField, name: Callable[[InputField], InputField]) -> OutputField:
-    return msgspec.structs.replace(field, input_fields=tuple(map(name, field.input_fields or ())))
+    return replace(field, input_fields=tuple(map(name, field.input_fields or ())))

@@ -1,8 +1,10 @@
 """Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
 
 from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
@@ -158,7 +160,7 @@ def _facts(storage: Storage, spans: Mapping[str, Span], how: Publishing) -> dict
             last = max(own.last, known.last or own.last)
             if last + how.patience.quiet <= how.now():
                 last = _last_activity(storage, run, last)
-            known = replace(known, first=known.first or own.first, last=last)
+            known = structs.replace(known, first=known.first or own.first, last=last)
         facts[run] = known
     return facts
 

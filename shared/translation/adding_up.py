@@ -8,8 +8,11 @@ left behind, once a newer one that never ends has been writing for as long witho
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
 
 from shared.model import ApplicationFacts, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.translation.columns import ALL_ROWS, union_edges
@@ -23,16 +26,14 @@ class Patience:
     unseen: timedelta = timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
+class Sum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The process (None when it has no input or no output), and when the passing of time alone may change it."""
 
     process: Process | None
     revisit: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Application:
+class _Application(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run: str
     first: datetime
     last: datetime

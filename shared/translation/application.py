@@ -5,9 +5,10 @@ only, and a write inside a stream's `foreachBatch` names only its target while t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+import msgspec
 
 from shared.model import Asset, Span
 from shared.naming import BUILT_IN, NOWHERE, Names, Where, address_without_secrets
@@ -16,8 +17,7 @@ from shared.translation.databricks import workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of an application as a whole: who it is (as much as tells none, one or several apart), and where
     it ran, by which some of its data sets are named.
     """
@@ -40,8 +40,7 @@ class Told:
 NOTHING_TOLD = Told()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A stream's batch that writes nothing itself: when it ran, and what it read. Quick ones often have no START: where
     it `began` is then not known.
     """
@@ -67,8 +66,7 @@ _SOON_AFTER = timedelta(seconds=1)
 """How long after the last write inside of it a batch ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run is to know beyond its own events: what the runs of its application told, the batch that encloses it
     (or may do so), and by which rules data sets are named.
     """

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from shared.model import Asset
 from shared.naming import Identity, Names, Where, canonical, is_noise, split_names, without_secrets
@@ -10,8 +12,7 @@ from shared.openlineage import MergedDataset, MergedRun
 from shared.translation.application import Around
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a run's data sets are named: by what rules, and where the run was."""
 
     names: Names
@@ -52,8 +53,7 @@ def table_name(name: str) -> str:
     return name.lower().removeprefix(_SESSION_CATALOG)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Datasets:
+class Datasets(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
 
     place: Place

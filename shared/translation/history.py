@@ -5,7 +5,10 @@ any order, must end where this ends.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
 
 from shared.model import ApplicationFacts, Contribution, Lineage, Process, Span
 from shared.naming import BUILT_IN, Names
@@ -21,8 +24,7 @@ NO_PROCESS = "no process that it wrote has both an input and an output"
 """Why a run that wrote something is skipped all the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class RunVerdict:
+class RunVerdict(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """What became of a run: `state` is published, skipped or waiting, with a reason for the last two."""
 
     run_id: str
@@ -30,8 +32,7 @@ class RunVerdict:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Ignored:
+class Ignored(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """An event that was not kept, by its run (empty for job and data set events), and why."""
 
     run_id: str

@@ -9,10 +9,11 @@ The names that platforms give are described where they are taken apart, in `vola
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from shared.naming import Identity, bounded
 from shared.openlineage import UNKNOWN, MergedRun, split_job_name
@@ -64,8 +65,7 @@ class Strength(IntEnum):
         return self >= Strength.JOB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class JobIdentity:
+class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """What a job is called for ever, and how well that tells it from others."""
 
     strength: Strength

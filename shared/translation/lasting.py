@@ -7,9 +7,10 @@ again hands on only what was in it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from msgspec import structs
+import msgspec
+from msgspec.structs import replace
 
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
 from shared.naming import bounded
@@ -20,8 +21,7 @@ from shared.translation.identity import LONGEST
 from shared.translation.recovery import parsed_edge
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A contribution, and what remains of it: None when all that it wrote was dropped again."""
 
     said: Contribution
@@ -132,7 +132,7 @@ ARROW = " → "
 def _with_output(edge: ColumnEdge, name: str | None) -> ColumnEdge:
     if name is None:
         return edge
-    return structs.replace(edge, output=Column(qualified_name=name, column=edge.output.column))
+    return replace(edge, output=Column(qualified_name=name, column=edge.output.column))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +252,7 @@ def _edges(content: Process, made: Mapping[str, Sequence[Process]], moved: Mappi
         if name in made:
             yield from (_joined(earlier, edge) for earlier in before.get(edge.input, ()))
         elif name in moved:
-            yield structs.replace(
-                edge, input=Column(qualified_name=moved[name].qualified_name, column=edge.input.column)
-            )
+            yield replace(edge, input=Column(qualified_name=moved[name].qualified_name, column=edge.input.column))
         else:
             yield edge
     for name in sorted(made):
@@ -264,7 +262,7 @@ def _edges(content: Process, made: Mapping[str, Sequence[Process]], moved: Mappi
 
 def _for_all_rows(earlier: ColumnEdge, sink: Asset) -> ColumnEdge:
     output = Column(qualified_name=sink.qualified_name, column=ALL_ROWS)
-    return structs.replace(earlier, output=output, kind=EdgeKind.INDIRECT)
+    return replace(earlier, output=output, kind=EdgeKind.INDIRECT)
 
 
 def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Wanted
 from shared.naming import is_noise
 from shared.openlineage import MergedDataset, MergedRun, Operation
@@ -21,8 +23,7 @@ from shared.translation.datasets import Datasets, Place, table_name
 from shared.translation.statement import Statement, TableRef, read_statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
     (source, its column, the output column, and the kind); and tables that are `wanted` by their names.
     """

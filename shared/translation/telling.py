@@ -1,8 +1,10 @@
 """What one run tells beside its lineage: batches of streams, fates and states of data sets. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from shared.model import Asset, Span
 from shared.naming import canonical, is_noise

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+import msgspec
+
 from shared.model import Asset, Lineage, Process
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
@@ -102,8 +104,7 @@ def _why_nothing(run: MergedRun, *, written: bool) -> str:
     return "an application's own event" if run.is_application else "names no data set"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run did, as far as all its processes share it."""
 
     run: MergedRun

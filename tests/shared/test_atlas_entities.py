@@ -1,10 +1,10 @@
 """Entities: a process and its assets as Purview wants them, the same bytes for the same lineage."""
 
 import json
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from shared.atlas import PROCESS_TYPE, asset_entity, column_mapping, process_entity
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
