@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 
 import msgspec
 
@@ -17,9 +16,6 @@ RULES: tuple[Rule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule 
 
 LONGEST_FOR_USERS = 1_000
 """Characters of a name that is matched with patterns of a user, who may not think of what a sender can send."""
-
-_REMEMBERED = 16_384
-_SHORT = 2_000
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -67,13 +63,12 @@ class Names:
         one; HDFS, S3, Google's storage and DBFS, where no scan is known to name paths, by their table where one is
         known. What no rule knows is a plain `DataSet`: never a lost process.
         """
-        links = tuple(symlinks)
-        length = len(identity.namespace) + len(identity.name)
-        for namespace, name in links:
-            length += len(namespace) + len(name)
-        if length <= _SHORT:
-            return _remembered(self, identity, links, where.host)
-        return _named(self, identity, links, where.host)
+        matches = self.matches(identity, tuple(symlinks), where.host)
+        if not matches:
+            return Naming(best=unknown_store(identity))
+        first = [match.names[0] for match in matches]
+        best, *others = dict.fromkeys(first + [name for match in matches for name in match.names[1:]])
+        return Naming(best=best, others=tuple(others))
 
     def matches(self, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> list[Match]:
         """What the rules say of the data set and of each symlink, in the order in which they count."""
@@ -95,16 +90,6 @@ class Names:
                 return Match(rank=rank, rule=rule, identity=identity, names=names)
         return None
 
-
-def _named(names: Names, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> Naming:
-    matches = names.matches(identity, symlinks, workspace)
-    if not matches:
-        return Naming(best=unknown_store(identity))
-    best, *others = dict.fromkeys([match.names[0] for match in matches] + [n for m in matches for n in m.names[1:]])
-    return Naming(best=best, others=tuple(others))
-
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_named)
 
 BUILT_IN = Names()
 """Our rules alone."""

@@ -1,8 +1,8 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
-from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,11 +14,12 @@ from shared.openlineage.wire import (
     ColumnLineage,
     Dataset,
     DatasetFacets,
+    EnvironmentProperties,
     InputField,
     JobName,
+    LifecycleStateChange,
     OutputField,
-    RunEvent,
-    Symlink,
+    SchemaField,
 )
 
 DatasetKey = tuple[str, str]
@@ -94,14 +95,17 @@ def merge(events: Iterable[Event]) -> MergedRun:
     """All events of one run (at least one, all with the same run id and a body) as one value."""
     ordered = _ordered(events)
     bodies = [event.body for event in ordered if event.body]
-    parents = [body.run.facets.parent for body in bodies if body.run.facets and body.run.facets.parent]
-    types = [body.job.facets.job_type for body in bodies if body.job.facets and body.job.facets.job_type]
+    runs = [body.run.facets for body in bodies if body.run.facets]
+    jobs = [body.job.facets for body in bodies if body.job.facets]
+    parents = [facets.parent for facets in runs if facets.parent]
+    types = [facets.job_type for facets in jobs if facets.job_type]
     run_id = ordered[0].run_id
     ended = None
     for event in ordered:
-        ended = stronger_end(ended, event.type if event.type in ENDS else None)
-    inputs = _datasets(dataset for body in bodies for dataset in body.inputs or ())
-    outputs = _datasets(dataset for body in bodies for dataset in body.outputs or ())
+        if event.type in ENDS:
+            ended = stronger_end(ended, event.type)
+    inputs = _datasets([dataset for body in bodies for dataset in body.inputs or ()])
+    outputs = _datasets([dataset for body in bodies for dataset in body.outputs or ()])
     inputs, outputs = renamed(inputs, outputs) or (inputs, outputs)
     return MergedRun(
         run_id=run_id,
@@ -111,11 +115,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
         first=ordered[0].time,
         last=ordered[-1].time,
         ended=ended,
-        integration=next((kind.integration for kind in types if kind.integration), ""),
-        job_type=next((kind.job_type for kind in types if kind.job_type), ""),
-        processing_type=next((kind.processing_type for kind in types if kind.processing_type), ""),
-        statement=_statement(bodies),
-        properties=_properties(bodies),
+        integration=_first([kind.integration for kind in types]),
+        job_type=_first([kind.job_type for kind in types]),
+        processing_type=_first([kind.processing_type for kind in types]),
+        statement=_statement({facets.sql.query for facets in jobs if facets.sql}),
+        properties=_properties([facets.environment_properties for facets in runs if facets.environment_properties]),
         inputs=inputs,
         outputs=outputs,
         omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
@@ -125,51 +129,63 @@ def merge(events: Iterable[Event]) -> MergedRun:
 def _ordered(events: Iterable[Event]) -> list[Event]:
     """By time; ties are broken by content, so that no arrival order shows through."""
     ordered = sorted(events, key=attrgetter("time"))
-    if any(one.time == other.time for one, other in pairwise(ordered)):
+    if len({event.time for event in ordered}) < len(ordered):
         ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
     return ordered
 
 
-def _properties(bodies: Iterable[RunEvent]) -> dict[str, Any]:
+def _first(words: Iterable[str | None]) -> str:
+    return next(filter(None, words), "")
+
+
+def _properties(spoken: Iterable[EnvironmentProperties]) -> dict[str, Any]:
     """The environment properties of all events; the latest word wins."""
     merged: dict[str, Any] = {}
-    for body in bodies:
-        found = body.run.facets.environment_properties if body.run.facets else None
-        merged.update((found.values or {}) if found else {})
+    for each in spoken:
+        merged.update(each.values or {})
     return merged
 
 
-def _statement(bodies: Iterable[RunEvent]) -> str:
+def _statement(told: AbstractSet[str]) -> str:
     """The longest statement that an event tells; of equally long ones the first in order."""
-    told = {body.job.facets.sql.query for body in bodies if body.job.facets and body.job.facets.sql}
     return min(told, key=lambda text: (-len(text), text), default="")
 
 
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
     """One value for each namespace and name, sorted."""
-    grouped: dict[DatasetKey, list[Dataset]] = {}
+    grouped: dict[DatasetKey, list[DatasetFacets]] = {}
     for dataset in datasets:
-        grouped.setdefault((dataset.namespace, dataset.name), []).append(dataset)
+        facets = grouped.setdefault((dataset.namespace, dataset.name), [])
+        if dataset.facets:
+            facets.append(dataset.facets)
+    if len(grouped) < 2:  # noqa: PLR2004 - the most frequent case, told without sorting
+        return tuple(_dataset(key, facets) for key, facets in grouped.items())
     return tuple(_dataset(key, grouped[key]) for key in sorted(grouped))
 
 
-def _dataset(key: DatasetKey, spoken: list[Dataset]) -> MergedDataset:
-    facets = [dataset.facets for dataset in spoken if dataset.facets]
-    symlinks: set[Symlink] = {
-        symlink for facet in facets if facet.symlinks for symlink in facet.symlinks.identifiers or ()
-    }
+def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:
+    """In one pass: most runs are small, and what is done once a data set is what they cost."""
+    links: set[tuple[str, str]] = set()
     lineages: list[ColumnLineage] = []
-    for facet in facets:
-        if facet.column_lineage and facet.column_lineage not in lineages:
-            lineages.append(facet.column_lineage)
+    columns: Sequence[SchemaField] = ()
+    states: set[tuple[str, DatasetKey | None]] = set()
+    for facets in spoken:
+        if facets.symlinks:
+            links.update([(link.namespace, link.name) for link in facets.symlinks.identifiers or ()])
+        if facets.column_lineage and facets.column_lineage not in lineages:
+            lineages.append(facets.column_lineage)
+        if facets.dataset_schema and facets.dataset_schema.fields:
+            columns = facets.dataset_schema.fields
+        if facets.lifecycle_state_change:
+            states.update(_states(facets.lifecycle_state_change))
     return MergedDataset(
         namespace=key[0],
         name=key[1],
-        symlinks=tuple(sorted({(link.namespace, link.name) for link in symlinks})),
-        fields=_fields(lineages),
-        rows=tuple(dict.fromkeys(row for lineage in lineages for row in lineage.dataset or ())),
-        schema=_schema(facets),
-        states=_states(facets),
+        symlinks=tuple(sorted(links)) if links else (),
+        fields=_fields(lineages) if lineages else (),
+        rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
+        schema=tuple([(field.name, field.type or "") for field in columns]),
+        states=tuple(sorted(states, key=str)) if states else (),
     )
 
 
@@ -187,20 +203,7 @@ def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField
 _FIRST = itemgetter(0)
 
 
-def _schema(facets: Sequence[DatasetFacets]) -> tuple[tuple[str, str], ...]:
-    """The columns as the last event that has any tells them."""
-    for facet in reversed(facets):
-        if facet.dataset_schema and facet.dataset_schema.fields:
-            return tuple((field.name, field.type or "") for field in facet.dataset_schema.fields)
-    return ()
-
-
-def _states(facets: Iterable[DatasetFacets]) -> tuple[tuple[str, DatasetKey | None], ...]:
-    """Each state change once, sorted."""
-    found: set[tuple[str, DatasetKey | None]] = set()
-    for facet in facets:
-        change = facet.lifecycle_state_change
-        if change and change.lifecycle_state_change:
-            before = change.previous_identifier
-            found.add((change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None))
-    return tuple(sorted(found, key=str))
+def _states(change: LifecycleStateChange) -> Iterator[tuple[str, DatasetKey | None]]:
+    if change.lifecycle_state_change:
+        before = change.previous_identifier
+        yield change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None

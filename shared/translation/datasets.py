@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -29,20 +30,26 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def asset(self, dataset: MergedDataset) -> Asset:
         """The asset of a data set, with the spelling of the events but for the secrets in it."""
-        namespace, name = without_secrets(*dataset.key)
-        best = self.names.name(self.identity(*dataset.key), dataset.symlinks, self.where).best
-        return Asset(
-            type=best.type,
-            qualified_name=best.qualified_name,
-            namespace=namespace,
-            name=name,
-            tables=tables_of(dataset),
-        )
+        length = len(dataset.namespace) + len(dataset.name)
+        for namespace, name in dataset.symlinks:
+            length += len(namespace) + len(name)
+        named = _remembered if length <= _SHORT else _named
+        return named(self, dataset.namespace, dataset.name, dataset.symlinks)
 
 
-def tables_of(dataset: MergedDataset) -> tuple[str, ...]:
-    """The data set's names in catalogs of tables, sorted."""
-    return tuple(sorted({table_name(name) for _, name in dataset.symlinks}))
+_REMEMBERED = 16_384
+_SHORT = 2_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+
+def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
+    best = place.names.name(place.identity(namespace, name), symlinks, place.where).best
+    namespace, name = without_secrets(namespace, name)
+    tables = tuple(sorted({table_name(table) for _, table in symlinks}))
+    return Asset(type=best.type, qualified_name=best.qualified_name, namespace=namespace, name=name, tables=tables)
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_named)
 
 
 _SESSION_CATALOG = "spark_catalog."

@@ -86,12 +86,13 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
 
 def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, Around]:
     """What each run is to know of the others of its application."""
+    own = {run_id: told_by(run) for run_id, run in runs.items()}
     told: dict[str, Told] = {}
     for run in runs.values():
         if run.ended:
-            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | told_by(run)
+            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | own[run.run_id]
     arounds = {
-        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | told_by(run), names=names)
+        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | own[run_id], names=names)
         for run_id, run in runs.items()
     }
     batches: dict[str, list[Batch]] = {}

@@ -10,6 +10,7 @@ The names that platforms give are described where they are taken apart, in `vola
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -81,15 +82,25 @@ def identify(
     Anything may stand in them: what is not understood is passed over.
     """
     if integration.upper() not in _SPARK:
-        return _own_name(job_name, integration.upper())
-    path = notebook(properties)
-    if path:
+        short = len(job_name) + len(integration) <= _SHORT
+        return (_remembered_own if short else _own_name)(job_name, integration.upper())
+    if properties and (path := notebook(properties)):
         return JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {path}")
-    told = job(properties)
-    if told:
+    if properties and (told := job(properties)):
         return JobIdentity(strength=Strength.JOB, name=f"job {told}")
-    name = stable_name(without_host(_application(job_name, application_name)))
+    application = _application(job_name, application_name)
+    return (_remembered_name if len(application) <= _SHORT else _by_name)(application)
+
+
+def _by_name(application: str) -> JobIdentity:
+    name = stable_name(without_host(application))
     return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.APPLICATION, name=name)
+
+
+_SHORT = 1000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_remembered_name = lru_cache(maxsize=4096)(_by_name)
 
 
 _NOT_YET = "unknown"
@@ -112,6 +123,9 @@ def _own_name(job_name: str, integration: str) -> JobIdentity:
             name = before if kind == "run" else f"{before}.{kind}"
     name = stable_name(name)
     return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.JOB, name=name)
+
+
+_remembered_own = lru_cache(maxsize=4096)(_own_name)
 
 
 def strongest(identities: Iterable[JobIdentity]) -> tuple[JobIdentity, ...]:
@@ -158,10 +172,18 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
 
 def name_process(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
     """Qualified name and display name of the process by which a job of this namespace writes `sink`."""
+    short = len(namespace) + len(identity.name) + len(sink.namespace) + len(sink.name) <= _SHORT
+    return (_remembered_process if short else _named)(namespace, identity, sink)
+
+
+def _named(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
     qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
     name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, LONGEST), bounded(name, LONGEST)
+
+
+_remembered_process = lru_cache(maxsize=4096)(_named)
 
 
 def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:

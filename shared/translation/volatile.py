@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 _EDGE = r"(?:^|(?<=[^0-9A-Za-z]))"
 _END = r"(?=[^0-9A-Za-z]|$)"
@@ -59,16 +58,8 @@ _GLUE = re.compile(r"^nativespark[-_](?=.*[-_]jr_[0-9a-f]{32})", re.IGNORECASE)
 """AWS Glue calls an application `nativespark-<job>-jr_<run>`; newer listeners say `<job>` (OpenLineage issue 4339)."""
 
 
-_LONGEST_REMEMBERED = 1000
-"""Characters: a sender must not choose how much memory we keep."""
-
-
 def stable_name(name: str) -> str:
     """The application's name without its volatile parts; `unnamed` where nothing remains."""
-    return _remembered(name) if len(name) <= _LONGEST_REMEMBERED else _stable(name)
-
-
-def _stable(name: str) -> str:
     marked = _GLUE.sub("", name)
     for part in VOLATILE:
         marked = part.pattern.sub("\0", marked)
@@ -76,9 +67,6 @@ def _stable(name: str) -> str:
         return name
     kept = (part.strip(_SEPARATORS) for part in marked.split("\0"))
     return "_".join(part for part in kept if part) or _UNNAMED
-
-
-_remembered = lru_cache(maxsize=4096)(_stable)
 
 
 _GENERIC = frozenset(
