@@ -8,6 +8,7 @@ targets hold dots of their own. Listeners before 1.1 wrote underscores for all d
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +106,20 @@ def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
     for a node, as in an application that is called `project` itself. The whole name and UNKNOWN when no known
     node stands in it.
     """
+    return (_remembered if len(name) + len(application) <= _SHORT else _split)(name, application)
+
+
+def _split(name: str, application: str) -> tuple[str, Operation]:
     found = _node(name, application)
     if found is None:
         return name, UNKNOWN
     return name[: found.start()], _ROWS[found.lastgroup or ""]
+
+
+_SHORT = 1000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_remembered = lru_cache(maxsize=4096)(_split)
 
 
 def node_of(name: str, application: str = "") -> str:
