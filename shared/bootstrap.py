@@ -19,12 +19,23 @@ from shared.pipeline import Publishing, Sweeping
 from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
+from shared.storage.transport import transport
 from shared.translation import Patience
 
-_QUICK = {"retry_total": 0, "connection_timeout": 1, "read_timeout": 1.5}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Effort:
+    """How often a call to storage is tried again, and the seconds to connect and to wait for an answer."""
+
+    tries: int
+    connect: float
+    read: float
+
+
+_QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
-_PATIENT = {"retry_total": 4, "connection_timeout": 5, "read_timeout": 30}
+_PATIENT = _Effort(tries=4, connect=5, read=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,16 +112,25 @@ def assemble(settings: Settings) -> Worker:
     )
 
 
-def _storage(settings: StorageSettings, patience: dict[str, Any]) -> AzureStorage:
+def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
+    how: dict[str, Any] = {
+        "retry_total": effort.tries,
+        "transport": transport(
+            connection_timeout=effort.connect,
+            read_timeout=effort.read,
+            proxies=settings.network.proxies,
+            authorities=settings.network.authorities,
+        ),
+    }
     if settings.connection_string:
         return AzureStorage(
-            BlobServiceClient.from_connection_string(settings.connection_string, **patience),
-            TableServiceClient.from_connection_string(settings.connection_string, **patience),
+            BlobServiceClient.from_connection_string(settings.connection_string, **how),
+            TableServiceClient.from_connection_string(settings.connection_string, **how),
         )
     credential = _credential(settings.client_id)
     return AzureStorage(
-        BlobServiceClient(settings.blob_endpoint, credential=credential, **patience),
-        TableServiceClient(settings.table_endpoint, credential=credential, **patience),
+        BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
+        TableServiceClient(settings.table_endpoint, credential=credential, **how),
     )
 
 

@@ -129,8 +129,20 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The way out: proxies by scheme, kept out of any print for they may hold a password (`no`: the hosts that need
+    none), and the file of the authorities to trust.
+    """
+
+    proxies: Mapping[str, str] = field(repr=False)
+    authorities: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """Either a connection string (kept out of any print), or the end points and an identity."""
+
+    network: Network
 
     connection_string: str = field(repr=False)
     blob_endpoint: str
@@ -211,6 +223,7 @@ def load(
     client_id = values[f"{_STORAGE}__clientId"]
     return Settings(
         storage=StorageSettings(
+            network=_network(found),
             connection_string=values[_STORAGE],
             blob_endpoint=values[identity[0]],
             table_endpoint=values[identity[1]],
@@ -234,4 +247,13 @@ def load(
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         batch=values["THROUGHLINE_BATCH"],
+    )
+
+
+def _network(environment: Mapping[str, str]) -> Network:
+    """As the usual variables say, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`."""
+    folded = {name.lower(): value for name, value in sorted(environment.items()) if value}
+    return Network(
+        proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
+        authorities=folded.get("requests_ca_bundle", folded.get("curl_ca_bundle", "")),
     )

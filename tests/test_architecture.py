@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LONGEST_SHELL = 60
-ADAPTERS = frozenset({"shared.storage.azure", "shared.catalog.atlas", "shared.catalog.transport"})
+ADAPTERS = frozenset(
+    {"shared.storage.azure", "shared.storage.transport", "shared.catalog.atlas", "shared.catalog.transport"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ ROOMS: dict[str, Room] = {
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),
-    "shared.storage": _room("errors", "azure tenacity"),
+    "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     # what puts them together
     "shared.pipeline": _room(
         "model errors openlineage naming translation atlas catalog storage",

@@ -69,6 +69,7 @@ class AzureStorage:
     def __init__(self, blobs: BlobServiceClient, tables: TableServiceClient) -> None:
         self._blobs = blobs
         self._tables = tables
+        self._by_name: dict[str, TableClient] = {}
 
     def put_new(self, container: str, name: str, data: bytes) -> bool:
         """As the port says."""
@@ -188,7 +189,10 @@ class AzureStorage:
         return self._blobs.get_blob_client(container, name)
 
     def _table(self, table: str) -> TableClient:
-        return self._tables.get_table_client(table)
+        found = self._by_name.get(table)
+        if found is None:
+            found = self._by_name[table] = self._tables.get_table_client(table)
+        return found
 
     def _with_container(self, container: str, act: Callable[[], T]) -> T:
         with _translated_errors():

@@ -7,24 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
 
-from shared.bootstrap import receiver_storage
+from shared.bootstrap import assemble, receiver_storage
 from shared.errors import StorageUnavailable
 from shared.settings import load
 from shared.storage import MemoryStorage, Row, Storage, Value
-from shared.storage.azure import AzureStorage
 
 
 def on_azurite(connection: str) -> Storage:
-    return AzureStorage(
-        BlobServiceClient.from_connection_string(connection), TableServiceClient.from_connection_string(connection)
-    )
+    places = {"AzureWebJobsStorage": connection, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    return assemble(load(catalog=True, environment=places)).storage
 
 
 @pytest.fixture(params=["memory", "azurite"])
@@ -203,16 +198,12 @@ def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> Non
 
 def test_storage_that_is_away_says_so() -> None:
     nowhere = "http://127.0.0.1:9/devstoreaccount1"
-    patience: dict[str, Any] = {"retry_total": 0, "connection_timeout": 1}
     key = "a2V5"
     connection = (
         f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"
         f"BlobEndpoint={nowhere};TableEndpoint={nowhere};"
     )
-    away = AzureStorage(
-        BlobServiceClient.from_connection_string(connection, **patience),
-        TableServiceClient.from_connection_string(connection, **patience),
-    )
+    away = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": connection}))
     attempts: list[Callable[[], object]] = [
         lambda: away.put_new("c", "b", b""),
         lambda: away.get("c", "b"),
@@ -316,3 +307,19 @@ def test_a_conflict_of_another_kind_is_no_proof_that_something_is_stored(
         storage.put_new("c", "b", b"")
     with pytest.raises(StorageUnavailable):
         storage.insert("t", Row(partition="p", key="k"))
+
+
+def test_requests_go_by_the_proxy_but_to_those_that_need_none(refusing: tuple[type[Refusing], str]) -> None:
+    handler, connection = refusing
+    proxy = connection.partition("BlobEndpoint=")[2].partition("/devstore")[0]
+    far = connection.replace(proxy, "http://storage.invalid")
+    for variables, heard in (
+        ({"HTTP_PROXY": proxy}, 1),
+        ({"http_proxy": proxy, "NO_PROXY": "other.invalid"}, 1),
+        ({"HTTP_PROXY": proxy, "no_proxy": ".invalid"}, 0),
+    ):
+        handler.calls = 0
+        storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": far, **variables}))
+        with pytest.raises(StorageUnavailable) as caught:
+            storage.put_new("c", "b", b"")
+        assert handler.calls == heard, (variables, str(caught.value))
