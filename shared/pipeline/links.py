@@ -49,12 +49,13 @@ with what it says of others.
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
     """A process that an application wrote: its qualified name, its sink, and the last parts of the names of tables that
-    it waits for.
+    it waits for. `fated`: it was told that what is said of it counts only together with the rest.
     """
 
     name: str
     sink: Asset
     wants: tuple[str, ...] = ()
+    fated: bool = False
 
     @classmethod
     def of(cls, content: Process) -> "Link":
@@ -101,40 +102,66 @@ def note_fated(
     """Have what an application wrote know that what it says counts only together with the rest.
 
     `spoken` are the processes of which one run spoke, now or before, `contents` what it says now; `touched`: it brought
-    a fate or took something back. A process whose sink was renamed is linked to the application under its present name.
-    Returns the processes whose meaning may have changed: all of the application's when it was touched or this run
-    speaks of what has a fate; else this run's own, and those that wait for a table that it names.
+    a fate or took something back. Returns what is to be marked dirty: this run's own processes, and those that wait for
+    a table that it names; where all of the application's may mean something else now, because it was touched or this
+    run speaks of what has a fate, they are left to `spread_fates` (the application's own mark).
     """
     fates = fates_of(storage, application_run)
-    links = _all_links(storage, application_run, fates)
+    links = {row.key.removeprefix(LINK): link_of(row, storage) for row in links_of(storage, application_run)}
     own = set(spoken)
     assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
     called = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
     waiting = {key for key, link in links.items() if called & set(link.wants)}
-    everything = (
+    if (
         touched
         or (waiting and fates)
         or fates.concerns(assets)
         or any(fates.concerns((links[key].sink,)) for key in own if key in links)
-    )
-    concerned = own | (set(links) if everything else waiting)
-    for process in sorted(concerned):
-        storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
-    return concerned
+    ):
+        return own | {f"{APPLICATION}{application_run}"}
+    for process in sorted(own | waiting):
+        if process not in links or not links[process].fated:
+            _note_fated(storage, application_run, process)
+    return own | waiting
 
 
-def _all_links(storage: Storage, application_run: str, fates: Fates) -> dict[str, Link]:
+APPLICATION = "!application|"
+"""How the keys of those rows in `dirty` begin that stand for all that an application wrote: they sort first."""
+
+
+def spread_fates(storage: Storage, application_run: str) -> set[str]:
+    """Have all that an application wrote know that it counts only together. A process whose sink was renamed is linked
+    to the application under its present name. Returns the keys of all processes.
+    """
+    links = _all_links(storage, application_run, fates_of(storage, application_run))
+    for process, (row, link) in sorted(links.items()):
+        if not link.fated:
+            _note_fated(storage, application_run, process)
+            marked = link_row(storage, application_run, msgspec.structs.replace(link, fated=True))
+            if row.etag:  # where somebody else changes it meanwhile, the next spreading tells it once more
+                storage.replace(RUNS, replace(marked, etag=row.etag))
+    return set(links)
+
+
+def _note_fated(storage: Storage, application_run: str, process: str) -> None:
+    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
+
+
+def _all_links(storage: Storage, application_run: str, fates: Fates) -> dict[str, tuple[Row, Link]]:
     """What the application wrote, by process: also under the names that renamings gave."""
-    links: dict[str, Link] = {}
-    todo = [(row.key.removeprefix(LINK), link_of(row, storage)) for row in links_of(storage, application_run)]
+    links: dict[str, tuple[Row, Link]] = {}
+    for row in links_of(storage, application_run):
+        links[row.key.removeprefix(LINK)] = row, link_of(row, storage)
+    todo = [link for _, link in links.values()]
     while todo:
-        key, link = todo.pop()
-        if key in links:
-            continue
-        links[key] = link
+        link = todo.pop()
         move = fates.renamed.get(link.sink.qualified_name)
-        if move and move.asset:
-            after = Link(name=present_name(link.name, move), sink=move.asset, wants=link.wants)
-            storage.insert(RUNS, link_row(storage, application_run, after))
-            todo.append((process_key(after.name), after))
+        if move is None or move.asset is None:
+            continue
+        after = Link(name=present_name(link.name, move), sink=move.asset, wants=link.wants)
+        row = link_row(storage, application_run, after)
+        key = row.key.removeprefix(LINK)
+        if key not in links:
+            links[key] = replace(row, etag=storage.insert(RUNS, row) or ""), after
+            todo.append(after)
     return links

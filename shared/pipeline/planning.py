@@ -56,23 +56,39 @@ class Plan:
         return self.entry.state == "written" and self.entry.fingerprint == self.entity.fingerprint
 
 
-Meant = dict[str, tuple[Lasting, ...]]
-"""What application runs that have fates said, and what remains of it: read once for many processes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read for one batch, once for many processes: the rows of contributions by process, what remains of what
+    application runs with fates said, and what is stored of application runs themselves.
+
+    It may be older than the ledger, but not than the dirty marks that it is used for: what is said later renews the
+    mark, which a plan then misses.
+    """
+
+    rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    remains: dict[str, tuple[Lasting, ...]] = field(default_factory=dict)
+    known: dict[str, ApplicationFacts] = field(default_factory=dict)
+
+    def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
+        """All rows of a process."""
+        if process not in self.rows:
+            self.rows[process] = tuple(storage.partition(CONTRIBUTIONS, process))
+        return self.rows[process]
 
 
-def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Sum:
-    """A process (by key) as it should be now, added up from all that is on record of it. What was `meant` is taken as
-    it was read before, and added to.
+def current(storage: Storage, process: str, how: Publishing, reading: Reading) -> Sum:
+    """A process (by key) as it should be now, added up from all that is on record of it, as far as it was not read
+    before.
     """
     rows: list[tuple[Row, ContributionRecord]] = []
     fated: set[str] = set()
-    for row in storage.partition(CONTRIBUTIONS, process):
+    for row in reading.contributions(storage, process):
         application_run, _, digest = row.key.partition("|")
         if digest == FATED:
             fated.add(application_run)
         else:
             rows.append((row, ContributionRecord.without_content(row)))
-    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, meant)]
+    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, reading)]
     spans: dict[str, Span] = {}
     for run, seen in (
         *((record.application_run, record.seen) for _, record in rows if record.application_run not in fated),
@@ -80,7 +96,7 @@ def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Su
     ):
         if seen:
             spans[run] = spans[run] | seen if run in spans else seen
-    facts = _facts(storage, spans, how)
+    facts = _facts(storage, spans, how, reading)
     said = [each for run, each in spoken if run in facts]
     said += [
         each
@@ -92,40 +108,46 @@ def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Su
     return add_up(said, facts, now=how.now(), patience=how.patience)
 
 
-def _remaining(storage: Storage, application_run: str, process: str, meant: Meant) -> Iterator[Contribution]:
+def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
     """What remains of what an application run says of a process (by key), as its data sets are now."""
-    if application_run not in meant:
-        meant[application_run] = what_remains(storage, application_run)
-    for each in meant[application_run]:
+    if application_run not in reading.remains:
+        reading.remains[application_run] = what_remains(storage, application_run, reading)
+    for each in reading.remains[application_run]:
         if each.remains and process_key(each.remains.content.qualified_name) == process:
             yield each.remains
 
 
-def what_remains(storage: Storage, application_run: str) -> tuple[Lasting, ...]:
+def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[Lasting, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
     said = (
         ContributionRecord.of(row, storage).contribution
-        for each in sorted(written_by(storage, application_run))
-        for row, _ in contributions_of(storage, each, application_run)
+        for process in sorted(written_by(storage, application_run))
+        for row in _said_of(storage, process, application_run, reading)
     )
     return lasting([each for each in said if each], fates_of(storage, application_run))
 
 
+def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
+    """What an application run says of a process."""
+    if reading is None or process not in reading.rows:
+        return (row for row, _ in contributions_of(storage, process, application_run))
+    mine = f"{application_run}|"
+    return (row for row in reading.rows[process] if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
+
+
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
-    meant: Meant = {}
+    reading = Reading()
     for row in storage.scan(LEDGER):
-        process = current(storage, row.partition, how, meant).process
+        process = current(storage, row.partition, how, reading).process
         if process:
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
 
-def plan_for(storage: Storage, how: Publishing, dirty: Dirty, meant: Meant | None = None) -> Plan:
-    """The plan for a dirty process. The ledger is read before what is on record of it. `meant` may be older than the
-    ledger, but not than the dirty marks it is used for: what is said later renews the mark, which the plan then misses.
-    """
+def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading | None = None) -> Plan:
+    """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
     entry = ledger_entry(storage, dirty.process)
-    total = current(storage, dirty.process, how, {} if meant is None else meant)
+    total = current(storage, dirty.process, how, reading or Reading())
     process = total.process
     return Plan(
         dirty=dirty,
@@ -136,7 +158,9 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, meant: Meant | Non
     )
 
 
-def _facts(storage: Storage, spans: Mapping[str, Span], how: Publishing) -> dict[str, ApplicationFacts]:
+def _facts(
+    storage: Storage, spans: Mapping[str, Span], how: Publishing, reading: Reading
+) -> dict[str, ApplicationFacts]:
     """What is stored of the application runs that may count, by run; `spans` tells when each spoke.
 
     They are looked at latest first. One that ended by COMPLETE and began after another had last spoken supersedes that
@@ -151,7 +175,9 @@ def _facts(storage: Storage, spans: Mapping[str, Span], how: Publishing) -> dict
     for run in sorted(spans, key=lambda each: (spans[each].last, each), reverse=True):
         if superseded_before and spans[run].last < superseded_before:
             break
-        known = _known(storage, run)
+        if run not in reading.known:
+            reading.known[run] = _known(storage, run)
+        known = reading.known[run]
         if known.ended == "COMPLETE":
             began = min(known.first or spans[run].first, spans[run].first)
             superseded_before = max(superseded_before or began, began)

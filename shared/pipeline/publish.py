@@ -5,7 +5,7 @@ the lease go, so that a mark made while it was leaving is not left lying.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -13,10 +13,11 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.assets import is_asset, publish_state
-from shared.pipeline.dirty import Dirty, dirty_processes, pause, resume
+from shared.pipeline.dirty import Dirty, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
+from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
-from shared.pipeline.planning import Meant, Plan, Publishing, plan_for
+from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
@@ -83,6 +84,9 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
         due, was_paused = _due(storage, how.now())
         if not due:
             return True
+        if spread := [each for each in due if each.process.startswith(APPLICATION)]:
+            _spread(storage, spread)
+            continue
         for batch in _batches(due, how.batch):
             if not shift.goes_on():
                 return False
@@ -94,6 +98,13 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                 return False
         if was_paused:
             resume(storage)
+
+
+def _spread(storage: Storage, applications: Iterable[Dirty]) -> None:
+    """Mark all that these applications wrote, once however many of their runs asked for it."""
+    for dirty in applications:
+        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)))
+        storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
 
 
 def _leave_alone(
@@ -130,9 +141,9 @@ def _publish_batch(
     storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
 ) -> None:
     plans: list[Plan] = []
-    meant: Meant = {}
+    reading = Reading()
     for dirty in _processes(storage, catalog, batch, done):
-        plan = plan_for(storage, how, dirty, meant)
+        plan = plan_for(storage, how, dirty, reading)
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())

@@ -101,12 +101,12 @@ def settle_run(
     `known` holds blobs that need not be read again, by digest; `names` are the rules by
     which data sets are named; `nested`: it is settled because of a sibling.
     """
-    for _ in range(_TRIES):
+    for tried in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
             continue
-        if trigger and state.done_with(trigger.digest, trigger.end):
-            return
+        if trigger and not tried and state.done_with(trigger.digest, trigger.end):
+            return  # later not: who settled it meanwhile may have heard less than we said that all have heard
         if _settle_once(storage, run_id, known or {}, names, nested=nested):
             return
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
