@@ -13,10 +13,10 @@ import tree_sitter_bicep
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bicep.language()))
 _NAMESPACES = "az sys"
 _CALLS = (
-    "any array base64 bool cidrSubnet coalesce concat contains deployment empty endsWith environment filter first flatten "
-    "format guid indexOf int intersection items join json last length listKeys loadJsonContent loadTextContent map max min "
-    "range reduce replace resourceGroup resourceId skip sort split startsWith string subscription "
-    "subscriptionResourceId substring take tenant toLower toObject toUpper trim union uniqueString uri"
+    "any array base64 bool cidrSubnet coalesce concat contains deployment empty endsWith environment filter first "
+    "flatten format guid indexOf int intersection items join json last length listKeys loadJsonContent "
+    "loadTextContent map max min range reduce replace resourceGroup resourceId skip sort split startsWith string "
+    "subscription subscriptionResourceId substring take tenant toLower toObject toUpper trim union uniqueString uri"
 )
 _DECORATORS = "allowed description export maxLength maxValue metadata minLength minValue secure"
 _BUILT_IN = frozenset(f"{_NAMESPACES} {_CALLS} {_DECORATORS}".split())
