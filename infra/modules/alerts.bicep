@@ -89,6 +89,7 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for 
     severity: rule.severity
     enabled: true
     autoMitigate: true
+    skipQueryValidation: true // a new workspace has no tables yet
     evaluationFrequency: 'PT5M'
     windowSize: 'PT15M'
     scopes: [

@@ -17,7 +17,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' existing = {
 }
 
 resource onStorage 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for grant in filter(grants, each => each.on == 'storage'): {
-  name: guid(account.id, grant.to, grant.role)
+  name: guid(account.id, principalIds[grant.to], grant.role)
   scope: account
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
@@ -28,7 +28,7 @@ resource onStorage 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for g
 }]
 
 resource onInsights 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for grant in filter(grants, each => each.on == 'insights'): {
-  name: guid(component.id, grant.to, grant.role)
+  name: guid(component.id, principalIds[grant.to], grant.role)
   scope: component
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
