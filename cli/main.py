@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from cli import deadletter, demo, details, explain, replay, send, show, status, translate, world
+from cli import config, deadletter, demo, details, doctor, explain, replay, send, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -19,6 +19,8 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "up": world.up,
+    "config": config.config,
+    "doctor": doctor.doctor,
     "send": send.send,
     "status": status.status,
     "show": show.show,

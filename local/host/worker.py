@@ -20,6 +20,8 @@ from local.host.index import Function
 from local.host.logs import logger, mark_records
 from local.host.settings import AppError
 
+_PACKAGES = ".python_packages/lib/site-packages"  # where the real worker looks first
+
 
 class _StatusResult(SimpleNamespace):
     Success, Failure = 1, 0
@@ -60,6 +62,9 @@ class Worker:
         os.environ.setdefault("PYTHON_THREADPOOL_THREAD_COUNT", str(threads))
         os.chdir(root)
         sys.path.insert(0, str(root))  # `from shared.x import y` works in Azure as the worker does this
+        packages = root / _PACKAGES
+        if packages.is_dir():  # a built archive brings its own
+            sys.path.insert(0, str(packages))
         runtime.put_on_path()
         import azure_functions_runtime_v1 as v1  # noqa: PLC0415 -- only importable now
         from azure_functions_runtime_v1.bindings.datumdef import Datum  # noqa: PLC0415 -- the same

@@ -1,0 +1,36 @@
+// The topic that tells of new blobs. The subscription follows in subscription.bicep, once the parser is there to answer.
+param location string
+param tags object
+param name string
+param storageAccountName string
+param workspaceId string
+
+resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+  name: storageAccountName
+}
+
+resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    source: account.id
+    topicType: 'Microsoft.Storage.StorageAccounts'
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'throughline'
+  scope: topic
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output name string = topic.name

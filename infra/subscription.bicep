@@ -1,0 +1,48 @@
+// Second step where events are delivered by Event Grid: it asks the parser to answer, which must be deployed by then.
+// The webhook's key is made by the platform and read here; it is in no file, parameter or output.
+targetScope = 'resourceGroup'
+
+param topicName string
+param workerName string
+
+@description('The function that is told of new blobs.')
+param functionName string = 'parser_function'
+
+@description('The container whose blobs it is told of.')
+param containerName string = 'events'
+
+resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
+  name: topicName
+}
+
+resource app 'Microsoft.Web/sites@2024-04-01' existing = {
+  name: workerName
+}
+
+var hook = 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${functionName}'
+var hookKey = listKeys('${app.id}/host/default', '2024-04-01').systemKeys.blobs_extension
+
+resource blobCreated 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
+  parent: topic
+  name: 'events'
+  properties: {
+    destination: {
+      endpointType: 'WebHook'
+      properties: {
+        endpointUrl: '${hook}&code=${hookKey}'
+        maxEventsPerBatch: 1
+      }
+    }
+    eventDeliverySchema: 'EventGridSchema'
+    filter: {
+      includedEventTypes: [
+        'Microsoft.Storage.BlobCreated'
+      ]
+      subjectBeginsWith: '/blobServices/default/containers/${containerName}/'
+    }
+    retryPolicy: {
+      maxDeliveryAttempts: 30
+      eventTimeToLiveInMinutes: 1440
+    }
+  }
+}

@@ -1,0 +1,61 @@
+"""`throughline doctor` on a real world: all is well, and what is not gets a sentence that says what to do."""
+
+import json
+
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from local.listening import listen
+from local.world import World
+from tests.e2e.test_world import throughline
+
+
+def test_both_events_are_followed_to_the_catalog(world: World) -> None:
+    done = throughline(world, "doctor", "--listener", "--url", world.functions.url)
+    assert done.exit_code == 0, done.output
+    for words in ("START  201 after", "COMPLETE  201 after", "the process holds the new column"):
+        assert words in done.output
+    assert "bad" not in done.output
+
+
+def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> None:
+    done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["good"] is True
+    assert [step["name"] for step in told["steps"]][-3:] == ["START", "COMPLETE", "catalog"]
+    assert json.loads(throughline(world, "status", "--json").stdout)["processes"] == 1
+
+
+def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None:
+    with listen(0, "nothing", "") as silent:
+        port = silent.getsockname()[1]
+    nobody = throughline(world, "doctor", "--listener", "--url", f"http://127.0.0.1:{port}")
+    assert nobody.exit_code == 1
+    assert "no answer (ConnectionError)" in nobody.output
+    assert "can this machine reach it?" in nobody.output
+    other = throughline(world, "doctor", "--listener", "--url", f"{world.functions.url}/elsewhere")
+    assert other.exit_code == 1
+    assert "no receiver is there" in other.output
+
+
+def test_what_never_arrives_is_told_with_where_to_look(world: World) -> None:
+    done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
+    assert done.exit_code == 1
+    assert "not there after 0 s" in done.output
+    assert "throughline status says what it waits for" in done.output
+
+
+def test_a_catalog_and_a_storage_that_are_away_are_told_apart(world: World) -> None:
+    with listen(0, "nothing", "") as silent:
+        away = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    environment = world.environment
+    settings = {**environment, "THROUGHLINE_CATALOG_ENDPOINT": f"{away}/datamap/api/atlas/v2"}
+    done = throughline_with(settings)
+    assert done.exit_code == 1
+    assert "good  storage" in done.output
+    assert "bad   catalog" in done.output
+
+
+def throughline_with(settings: dict[str, str]) -> Result:
+    return CliRunner().invoke(app, ["doctor"], env=settings)

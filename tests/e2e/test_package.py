@@ -1,0 +1,43 @@
+"""The archive that Azure runs, unpacked and run by the local host: captured events become lineage in the catalog."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.package import Package
+from local.truth import Truth
+from local.world import World
+from shared import pipeline
+from tests.e2e.test_world import GOLDEN, calm, parts_of, throughline
+
+
+@pytest.fixture(scope="module")
+def packaged_world(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    home: Path = tmp_path_factory.mktemp("packaged")
+    with World(home=home, usual_ports=False, app=package.unpacked) as running:
+        yield running
+
+
+def test_events_become_lineage(packaged_world: World) -> None:
+    events = GOLDEN / "customer_merge" / "events.jsonl"
+    sent = throughline(packaged_world, "send", str(events), "--url", packaged_world.functions.url)
+    assert sent.exit_code == 0, sent.output
+    assert calm(packaged_world).reconciles
+    parts = parts_of(packaged_world)
+    recorded = list(pipeline.recorded(parts.storage, parts.publishing))
+    truth = Truth.read(GOLDEN / "customer_merge" / "truth.json", capture=GOLDEN.name)
+    assert truth.differences(process for process, _ in recorded) == []
+    for _, entity in recorded:
+        assert parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+
+
+def test_what_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
+    """The host's process has files of the package mapped: its compiled parts, and none of those installed beside it."""
+    maps = Path(f"/proc/{packaged_world.functions.pid}/maps")
+    mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}
+    assert any(path.startswith(str(package.unpacked)) and "msgspec" in path for path in mapped), json.dumps(
+        sorted(mapped)
+    )
+    assert not any("msgspec" in path and not path.startswith(str(package.unpacked)) for path in mapped)

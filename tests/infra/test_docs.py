@@ -1,0 +1,77 @@
+"""What the pages about Azure tell a reader to type: our commands with their options, targets, files and names exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+from cli.main import app
+from cli.platforms import PLATFORMS
+from tests.infra.bicep import read
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    ROOT / "docs" / f"{name}.md" for name in ("azure", "synapse", "databricks", "fabric", "unproven", "releasing")
+)
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def blocks(page: Path) -> list[str]:
+    """The commands of a page's blocks, one string each, with continued lines put together."""
+    found = re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line.strip() for block in found for line in block.replace("\\\n", " ").splitlines()]
+
+
+def commands(page: Path) -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in blocks(page) if line.startswith(".venv/bin/throughline ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_our_commands_exist_with_these_options(page: Path) -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    for name, *arguments in commands(page):
+        command = root.commands[name]
+        command.make_context(name, list(arguments))  # parses, and raises for what it does not know
+
+
+def test_each_platform_has_its_command_on_a_page() -> None:
+    told = {arguments[1] for page in PAGES for arguments in commands(page) if arguments[0] == "config"}
+    assert told == set(PLATFORMS) - {"local"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_targets_and_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text()
+    assert set(re.findall(r"`make (\w+)", text)) <= TARGETS
+    assert {line.split()[1] for line in blocks(page) if line.startswith("make ")} <= TARGETS
+    links = [link for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    named = re.findall(r"\b((?:infra|tests|local|build/package)/[\w./-]+\.\w+)", text)
+    assert [name for name in named if not name.startswith("build/") and not (ROOT / name).exists()] == []
+
+
+def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
+    table = (ROOT / "docs/azure.md").read_text().partition("| parameter |")[2].partition("\n\n")[0]
+    described = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
+    described |= {"catalogEndpoint"}  # beside the account that it is made of
+    assert "`catalogEndpoint`" in table
+    assert described == set(read(ROOT / "infra/main.bicep").params)
+
+
+def test_commands_of_azure_give_parameters_that_the_template_has() -> None:
+    given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/azure.md").read_text())
+    names = {pair.partition("=")[0] for each in given for pair in each.split()}
+    params = read(ROOT / "infra/main.bicep").params
+    assert names <= set(params)
+    assert {name for name, needed in params.items() if needed} <= names
+
+
+def test_the_workflow_runs_targets_that_exist() -> None:
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert set(re.findall(r"\bmake (\w+)", workflow)) == {"setup", "test", "package"}
+    assert set(re.findall(r"\bmake (\w+)", workflow)) <= TARGETS
+    assert "permissions:\n  contents: read" in workflow

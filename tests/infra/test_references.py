@@ -1,0 +1,109 @@
+"""Every Bicep file parses, and every name in it means something; the checker is held to planted violations."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.infra.bicep import problems, read
+
+ROOT = Path(__file__).parents[2]
+INFRA = ROOT / "infra"
+FILES = sorted(INFRA.rglob("*.bicep"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_parses_and_its_references_resolve(path: Path) -> None:
+    assert problems(read(path)) == []
+
+
+def test_there_are_the_files_that_the_issue_names() -> None:
+    names = {path.relative_to(INFRA).as_posix() for path in FILES}
+    modules = {
+        f"modules/{each}.bicep" for each in ("storage", "functions", "identity", "roles", "monitoring", "events")
+    }
+    assert {"main.bicep", "subscription.bicep", "modules/network.bicep"} | modules <= names
+
+
+def test_every_module_is_used() -> None:
+    used = {(path.parent / module.path).resolve() for path in FILES for module in read(path).modules.values()}
+    assert used == {path for path in FILES if path.parent.name == "modules"}
+
+
+if shutil.which("bicep"):  # it can't be installed everywhere; where it is, it has the last word
+
+    @pytest.mark.parametrize("path", [INFRA / "main.bicep", INFRA / "subscription.bicep"], ids=lambda path: path.name)
+    def test_the_compiler_agrees(path: Path, tmp_path: Path) -> None:
+        command = ["bicep", "build", str(path), "--outfile", str(tmp_path / "out.json")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+PLANTED: dict[str, tuple[str, str, str]] = {
+    "a symbol that is not declared": ("= storage.outputs.name", "= stroage.outputs.name", "called stroage"),
+    "an output that is not there": (
+        "storage.outputs.packagesUrl",
+        "storage.outputs.packageUrl",
+        "no output packageUrl",
+    ),
+    "a conditional module's output": ("topic.?outputs.?name", "topic.?outputs.?title", "no output title"),
+    "a parameter that the module lacks": ("redundancy: storage", "sku: storage", "no parameter sku"),
+    "a parameter that is not given": ("    planSize: planSize\n", "", "is not given planSize"),
+    "a module's file": ("'modules/alerts.bicep'", "'modules/alarms.bicep'", "no file modules/alarms.bicep"),
+    "a loaded file": ("'abbreviations.json'", "'abbreviation.json'", "no file abbreviation.json"),
+    "a name inside a text": ("${abbreviations.webServerFarms}", "${shorts.webServerFarms}", "called shorts"),
+    "a name inside a call": ("uniqueString(resourceGroup().id", "uniqueString(group().id", "called group"),
+    "a parameter that nobody uses": ("param alertEmail", "param alertPhone", "alertPhone is declared and not used"),
+    "a brace that is missing": ("    email: alertEmail\n  }\n", "    email: alertEmail\n", "syntax error"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
+def test_the_checker_finds_what_is_planted(old: str, new: str, words: str) -> None:
+    source = (INFRA / "main.bicep").read_text()
+    assert old in source
+    found = problems(read(INFRA / "main.bicep", source.replace(old, new, 1)))
+    assert any(words in sentence for sentence in found), found
+
+
+def test_a_parameter_with_a_default_need_not_be_given() -> None:
+    source = (INFRA / "main.bicep").read_text()
+    module = (INFRA / "modules/alerts.bicep").resolve()
+    with_default = module.read_text().replace("param email string", "param email string = ''")
+    without = source.replace("    email: alertEmail\n", "    tags: union(allTags, { mail: alertEmail })\n", 1)
+    assert "is not given email" in str(problems(read(INFRA / "main.bicep", without)))
+    assert problems(read(INFRA / "main.bicep", without), {module: with_default}) == []
+
+
+def test_the_parameters_file_gives_what_the_template_asks_for() -> None:
+    given = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
+    wanted = read(INFRA / "main.bicep").params
+    assert set(given) <= set(wanted)
+    assert {name for name, needed in wanted.items() if needed} <= set(given)
+
+
+def test_abbreviations_are_used_and_there() -> None:
+    abbreviations = json.loads((INFRA / "abbreviations.json").read_text())
+    source = (INFRA / "main.bicep").read_text()
+    used = {part.partition("}")[0] for part in source.split("${abbreviations.")[1:]}
+    assert used == set(abbreviations)
+
+
+def test_the_deployment_script_reads_outputs_that_exist() -> None:
+    script = (INFRA / "deploy.sh").read_text()
+    read_by_script = {part.partition(")")[0] for part in script.split("$(output ")[1:]}
+    assert read_by_script <= read(INFRA / "main.bicep").outputs
+    assert {"RECEIVER_NAME", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_script
+    given = {part.partition("=")[0] for part in script.partition("--template-file infra/subscription.bicep")[2].split()}
+    subscription = read(INFRA / "subscription.bicep").params
+    assert {name for name, needed in subscription.items() if needed} <= given
+    subprocess.run(["sh", "-n", str(INFRA / "deploy.sh")], check=True)
+
+
+def test_azd_runs_the_same_template_and_script() -> None:
+    text = (ROOT / "azure.yaml").read_text()
+    assert "path: infra" in text
+    assert "module: main" in text
+    assert "run: infra/deploy.sh" in text

@@ -1,0 +1,303 @@
+"""The rules that matter: no keys, no role that the code does not need, no setting that nobody reads."""
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.data.tables import TableClient, TableServiceClient
+from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
+
+from shared.settings import SETTINGS, load
+from tests.infra.bicep import read
+
+ROOT = Path(__file__).parents[2]
+INFRA = ROOT / "infra"
+FILES = {path.relative_to(INFRA).as_posix(): path.read_text() for path in sorted(INFRA.rglob("*.bicep"))}
+FUNCTIONS = {path.parent.name: json.loads(path.read_text()) for path in ROOT.glob("*/function.json")}
+APP_SETTINGS = FILES["modules/functions.bicep"]
+
+
+def resource_bodies(kind: str) -> list[str]:
+    """The texts of all resources of this type that are made, not just referred to."""
+    return [
+        found
+        for text in FILES.values()
+        for found in re.findall(
+            rf"^resource \w+ '{re.escape(kind)}@[\d-]+(?:-preview)?' = (?!existing).*?^\}}",
+            text,
+            re.DOTALL | re.MULTILINE,
+        )
+    ]
+
+
+# ---- keys
+
+
+SECRETS = (
+    r"AccountKey=|SharedAccessKey|DefaultEndpointsProtocol|BEGIN .*PRIVATE KEY|sig=[A-Za-z0-9%]{20}|@secure\("
+    r"|InstrumentationKey"
+)
+
+
+@pytest.mark.parametrize("path", [*INFRA.rglob("*.*"), ROOT / "azure.yaml"], ids=lambda path: path.name)
+def test_no_file_holds_a_key_or_a_connection_string(path: Path) -> None:
+    assert not re.search(SECRETS, path.read_text())
+
+
+def test_keys_are_read_in_one_place_where_the_platform_leaves_no_other_way() -> None:
+    """Event Grid calls the blob trigger's webhook with a key that the platform has made."""
+    assert [name for name, text in FILES.items() if "listKeys" in text] == ["subscription.bicep"]
+    assert read(INFRA / "subscription.bicep").outputs == set()
+
+
+def test_no_output_passes_on_what_opens_something() -> None:
+    words = re.compile(r"key|secret|password|sas", re.IGNORECASE)
+    assert not [name for path in INFRA.rglob("*.bicep") for name in read(path).outputs if words.search(name)]
+
+
+def test_storage_takes_identities_only_over_tls_and_shows_nothing_to_the_public() -> None:
+    (account,) = resource_bodies("Microsoft.Storage/storageAccounts")
+    for line in (
+        "allowSharedKeyAccess: false",
+        "allowBlobPublicAccess: false",
+        "minimumTlsVersion: 'TLS1_2'",
+        "supportsHttpsTrafficOnly: true",
+        "publicNetworkAccess: privateNetwork ? 'Disabled' : 'Enabled'",
+    ):
+        assert line in account
+    (containers,) = resource_bodies("Microsoft.Storage/storageAccounts/blobServices/containers")
+    assert "publicAccess: 'None'" in containers
+
+
+def test_apps_use_an_identity_over_https_and_take_no_passwords() -> None:
+    (sites,) = resource_bodies("Microsoft.Web/sites")
+    for line in ("type: 'UserAssigned'", "httpsOnly: true", "minTlsVersion: '1.2'", "ftpsState: 'Disabled'"):
+        assert line in sites
+    policies = resource_bodies("Microsoft.Web/sites/basicPublishingCredentialsPolicies")
+    assert len(policies) == 2
+    assert all("allow: false" in policy for policy in policies)
+
+
+def test_telemetry_needs_a_role() -> None:
+    (component,) = resource_bodies("Microsoft.Insights/components")
+    assert "DisableLocalAuth: true" in component
+    assert "Authorization=AAD" in APP_SETTINGS
+
+
+def test_the_receiver_is_never_cold() -> None:
+    """Always On where machines are rented, an instance that is always ready where they are not."""
+    (sites,) = resource_bodies("Microsoft.Web/sites")
+    assert "alwaysOn: flex ? null : true" in sites
+    receiver = APP_SETTINGS.partition("name: 'receiver'")[2].partition("name: 'worker'")[0]
+    assert re.search(r"alwaysReady: \[\s+\{\s+name: 'http'\s+instanceCount: 1", receiver)
+
+
+# ---- settings
+
+HOST_SETTINGS = {
+    "AzureWebJobsStorage__queueServiceUri": "the host's blob trigger",
+    "AzureWebJobsStorage__credential": "says that the others mean a managed identity",
+    "APPLICATIONINSIGHTS_CONNECTION_STRING": "where the host sends telemetry",
+    "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "with which identity",
+    "FUNCTIONS_EXTENSION_VERSION": "the host's version",
+    "FUNCTIONS_WORKER_RUNTIME": "Python, on a dedicated plan",
+    "PYTHON_THREADPOOL_THREAD_COUNT": "how many functions run at once",
+    "SCM_DO_BUILD_DURING_DEPLOYMENT": "off: the package is complete",
+    "WEBSITE_RUN_FROM_PACKAGE": "the package is mounted, on a dedicated plan",
+}
+"""Settings that the platform reads, and what for."""
+
+LOCAL_ONLY = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN"}
+"""A connection string and a fixed token: in Azure identities take their place."""
+
+_NAME = re.compile(
+    r"^\s+((?:AzureWebJobsStorage|APPLICATIONINSIGHTS|FUNCTIONS|PYTHON|SCM|THROUGHLINE|WEBSITE)_\w+):", re.MULTILINE
+)
+SET = set(_NAME.findall(APP_SETTINGS))
+
+
+def test_settings_that_are_set_are_those_that_are_read() -> None:
+    read_by_code = {setting.name for setting in SETTINGS}
+    assert SET - read_by_code == set(HOST_SETTINGS)
+    assert not SET & LOCAL_ONLY
+    needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
+    assert needed <= SET
+
+
+@pytest.mark.parametrize("catalog", [False, True])
+def test_the_code_is_content_with_what_is_set(catalog: bool) -> None:
+    values = {
+        "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
+        "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
+        "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
+    }
+    environment = {name: values.get(name, "x") for name in SET if catalog or not name.startswith("THROUGHLINE_CATALOG")}
+    settings = load(catalog=catalog, environment=environment)
+    assert settings.storage.client_id == "x"
+    assert settings.storage.connection_string == ""
+    assert (settings.catalog is not None) == catalog
+
+
+def test_only_the_worker_knows_the_catalog() -> None:
+    worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
+    assert APP_SETTINGS.count("THROUGHLINE_CATALOG_ENDPOINT") == worker.count("THROUGHLINE_CATALOG_ENDPOINT") == 1
+
+
+def switched_off(app: str) -> set[str]:
+    """The functions that an app does not run."""
+    others = APP_SETTINGS.partition(f"name: '{app}'")[2].partition("others: [")[2].partition("]")[0]
+    return set(re.findall(r"'(\w+)'", others))
+
+
+def running_in(app: str) -> set[str]:
+    """The functions that an app runs."""
+    return set(FUNCTIONS) - switched_off(app)
+
+
+def test_each_function_runs_in_one_app() -> None:
+    assert running_in("receiver") | running_in("worker") == set(FUNCTIONS)
+    assert not running_in("receiver") & running_in("worker")
+    assert running_in("receiver") == {name for name in FUNCTIONS if trigger(name)["type"] == "httpTrigger"}
+
+
+def trigger(name: str) -> dict[str, Any]:
+    """The binding that starts a function."""
+    found: dict[str, Any]
+    (found,) = [each for each in FUNCTIONS[name]["bindings"] if each["type"].endswith("Trigger")]
+    return found
+
+
+def test_every_binding_s_connection_is_set() -> None:
+    connections = {
+        each["connection"] for config in FUNCTIONS.values() for each in config["bindings"] if "connection" in each
+    }
+    assert connections
+    for connection in connections:
+        assert {
+            f"{connection}__{part}" for part in ("blobServiceUri", "queueServiceUri", "credential", "clientId")
+        } <= SET
+
+
+def test_the_topic_s_subscription_tells_the_blob_trigger_s_function_of_its_container() -> None:
+    subscription = FILES["subscription.bicep"]
+    (name,) = [each for each in FUNCTIONS if trigger(each)["type"] == "blobTrigger"]
+    container = trigger(name)["path"].partition("/")[0]
+    assert f"param functionName string = '{name}'" in subscription
+    assert f"param containerName string = '{container}'" in subscription
+    assert f"'{container}'" in FILES["modules/storage.bicep"]
+
+
+# ---- roles
+
+BLOB, TABLE, QUEUE = "Storage Blob Data Owner", "Storage Table Data Contributor", "Storage Queue Data Contributor"
+CALLS = {
+    **dict.fromkeys(
+        ("upload_blob", "download_blob", "list_blobs", "create_container", "acquire", "renew", "release"), BLOB
+    ),
+    **dict.fromkeys(
+        ("create_table_if_not_exists", "create_entity", "upsert_entity", "update_entity", "delete_entity"), TABLE
+    ),
+    **dict.fromkeys(("get_entity", "query_entities", "list_entities"), TABLE),
+}
+"""The SDK's calls that shared/storage makes, and the role that allows them. The host asks for Owner where Contributor
+would do for these: https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity
+"""
+NO_CALL = {"get_blob_client", "get_container_client", "get_table_client", "from_connection_string"}
+"""They make an object and ask nothing."""
+CLIENTS = (BlobServiceClient, BlobClient, ContainerClient, BlobLeaseClient, TableServiceClient, TableClient)
+HOST_NEEDS = {"httpTrigger": {BLOB}, "timerTrigger": {BLOB}, "blobTrigger": {BLOB, QUEUE}}
+"""What the host does for a trigger: keys and leases in blobs, receipts in blobs, a queue of what it found."""
+TELEMETRY = "Monitoring Metrics Publisher"
+ROLES = json.loads((INFRA / "roles.json").read_text())
+
+
+def sdk_calls() -> set[str]:
+    """Methods of the SDK's clients that the adapter calls."""
+    tree = ast.parse((ROOT / "shared/storage/azure.py").read_text())
+    named = {
+        node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return {name for name in named - own | named & set(CALLS) if any(hasattr(client, name) for client in CLIENTS)}
+
+
+def test_every_call_of_the_storage_adapter_has_its_role() -> None:
+    assert sdk_calls() - NO_CALL == set(CALLS)
+
+
+@pytest.mark.parametrize("app", ["receiver", "worker"])
+def test_roles_granted_are_roles_needed(app: str) -> None:
+    granted = {each["name"] for each in ROLES if each["to"] == app}
+    by_code = {CALLS[call] for call in sdk_calls() & set(CALLS)}
+    by_host = {role for name in running_in(app) for role in HOST_NEEDS[trigger(name)["type"]]}
+    assert granted == by_code | by_host | {TELEMETRY}
+
+
+def test_roles_are_the_ones_that_their_ids_mean() -> None:
+    """https://learn.microsoft.com/azure/role-based-access-control/built-in-roles."""
+    ids = {
+        BLOB: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+        QUEUE: "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
+        TABLE: "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
+        TELEMETRY: "3913510d-42f4-4e42-8a64-420c390055eb",
+    }
+    assert {each["name"]: each["role"] for each in ROLES} == ids
+    assert {each["on"] for each in ROLES if each["name"] == TELEMETRY} == {"insights"}
+    assert {each["on"] for each in ROLES if each["name"] != TELEMETRY} == {"storage"}
+
+
+def test_roles_are_granted_nowhere_else() -> None:
+    places = [name for name, text in FILES.items() if "Microsoft.Authorization/roleAssignments" in text]
+    assert places == ["modules/roles.bicep"]
+    kinds = set(re.findall(r"each\.on == '(\w+)'", FILES["modules/roles.bicep"]))
+    assert kinds == {each["on"] for each in ROLES}
+
+
+# ---- versions, logs and queries
+
+
+def test_api_versions_are_well_formed_and_one_for_each_type() -> None:
+    versions: dict[str, set[str]] = {}
+    for path in INFRA.rglob("*.bicep"):
+        for kind in read(path).resources.values():
+            assert re.fullmatch(r"Microsoft\.[A-Za-z]+(/[A-Za-z]+)+@20\d\d-\d\d-\d\d(-preview)?", kind), kind
+            name, _, version = kind.partition("@")
+            versions.setdefault(name, set()).add(version)
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+    previews = {name for name, found in versions.items() if any("preview" in version for version in found)}
+    assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which has never had another
+
+
+def test_modules_come_from_here_and_from_no_registry() -> None:
+    assert not [name for name, text in FILES.items() if re.search(r"'(br|ts)[:/]", text)]
+
+
+@pytest.mark.parametrize("scope", ["sites[index]", "account", "blobs", "topic"])
+def test_what_matters_has_diagnostic_settings(scope: str) -> None:
+    bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")
+    assert sum(f"scope: {scope}\n" in body for body in bodies) == 1
+
+
+QUERIES = {path.name: path.read_text() for path in (INFRA / "queries").glob("*.kql")}
+
+
+def test_every_query_is_on_the_workbook_and_alerts_use_no_other() -> None:
+    def loaded(file: str) -> set[str]:
+        return set(re.findall(r"loadTextContent\('\.\./queries/([\w-]+\.kql)'\)", FILES[file]))
+
+    assert loaded("modules/workbook.bicep") == set(QUERIES)
+    assert loaded("modules/alerts.bicep") <= set(QUERIES)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_looks_for_what_the_code_says(name: str) -> None:
+    folders = ("shared", *FUNCTIONS)
+    code = "\n".join(path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    begins = re.findall(r'startswith "([^"]+)"', QUERIES[name])
+    assert [words for words in begins if f'"{words}' not in code] == []
+    named = re.findall(r'"(\w+_function)"', QUERIES[name])
+    assert set(named) <= set(FUNCTIONS)
+    assert begins or named

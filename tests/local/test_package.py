@@ -1,0 +1,129 @@
+"""The archive that Azure runs: what is in it, that it is complete, and that it is the same whenever it is built."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from local.package import PACKAGES, Package, build
+
+ROOT = Path(__file__).parents[2]
+LARGEST_ARCHIVE = 20_000_000
+LONGEST_IMPORT = 4.0  # times azure.functions alone, above it: 400 ms where that takes 100
+
+IDENTITY = {
+    "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
+    "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
+    "AzureWebJobsStorage__clientId": "00000000-0000-0000-0000-000000000000",
+    "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
+}
+
+
+def names(package: Package) -> set[str]:
+    with zipfile.ZipFile(package.archive) as archive:
+        return set(archive.namelist())
+
+
+def run(package: Package, statements: str) -> str:
+    """What statements print in a Python that has the package and nothing else: -S leaves all that is installed out."""
+    app = package.unpacked
+    paths = f"import sys; sys.path[:0] = [{str(app / PACKAGES)!r}, {str(app)!r}]\n"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", paths + statements],
+        cwd=app,
+        env=IDENTITY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_is_the_same_bytes_whenever_it_is_built(package: Package, tmp_path: Path) -> None:
+    again = build(folder=tmp_path / "again", cache=tmp_path / "cache")  # nothing of the first one is used again
+    assert again.archive.read_bytes() == package.archive.read_bytes()
+
+
+def test_it_is_small(package: Package) -> None:
+    assert package.archive_size < LARGEST_ARCHIVE
+
+
+def test_it_holds_what_azure_runs_and_nothing_else(package: Package) -> None:
+    own = {name for name in names(package) if not name.startswith(f"{PACKAGES}/")}
+    sources = {name for name in own if "__pycache__" not in name}
+    expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
+    expected |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*_function/*") if path.is_file()}
+    assert sources == expected | {"host.json"}
+    installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
+    assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
+    assert not {"pyspark", "pytest", "typer", "rich", "bin"} & installed
+    assert not [name for name in names(package) if "/tests/" in name or ".dist-info/" in name]
+
+
+def test_every_module_is_compiled_for_the_python_of_azure(package: Package) -> None:
+    inside = names(package)
+    for name in inside:
+        if name.endswith(".py"):
+            folder, _, file = name.rpartition("/")
+            assert f"{folder}/__pycache__/{file.removesuffix('.py')}.cpython-311.pyc" in inside
+    template = (ROOT / "infra/main.bicep").read_text()
+    assert "param pythonVersion string = '3.11'" in template
+
+
+def test_compiled_files_are_taken_whatever_time_their_sources_have(package: Package) -> None:
+    """Azure mounts the archive with times of its own: files that were checked by time would be compiled again."""
+    module = package.unpacked / "shared/model.py"
+    compiled = Path(importlib.util.cache_from_source(str(module))).read_bytes()
+    assert int.from_bytes(compiled[4:8], "little") == 1  # by hash, and unchecked (PEP 552)
+    os.utime(module, (2_000_000_000, 2_000_000_000))
+    said = run(package, "sys.dont_write_bytecode = False\nimport shared.model\nprint(shared.model.__cached__)")
+    assert said.strip().endswith("model.cpython-311.pyc")
+    assert Path(importlib.util.cache_from_source(str(module))).read_bytes() == compiled
+
+
+def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Package) -> None:
+    modules = sorted(
+        path.relative_to(ROOT).as_posix().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for folder in ("shared", *(path.parent.name for path in ROOT.glob("*/function.json")))
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    said = run(
+        package,
+        f"import importlib\nfor name in {modules!r}: importlib.import_module(name)\n"
+        "from shared.bootstrap import receiver, worker\nprint(type(receiver().storage).__name__)\n"
+        "print(type(worker().catalog).__name__)",
+    )
+    assert said.split() == ["AzureStorage", "AtlasCatalog"]
+
+
+def test_the_receiver_s_cold_import_costs_little_beside_the_platform_s(package: Package) -> None:
+    """With an identity, as in Azure, and up to the parts that the first event needs. CPU time, the best of a few; as a
+    multiple of `azure.functions` alone, which any machine needs as well, however slow or busy it is.
+    """
+    measured = "import time; began = time.process_time()\n{}\nprint(time.process_time() - began)"
+    alone = measured.format("import azure.functions")
+    whole = measured.format("import receiver_function\nfrom shared.bootstrap import receiver\nreceiver()")
+    times = [(float(run(package, alone)), float(run(package, whole))) for _ in range(5)]
+    least_alone, least_whole = map(min, zip(*times, strict=True))
+    assert least_whole - least_alone < LONGEST_IMPORT * least_alone
+
+
+def test_the_parser_is_told_by_event_grid_where_that_is_asked_for(package: Package, tmp_path: Path) -> None:
+    def trigger(of: Package) -> dict[str, str]:
+        found: dict[str, str] = json.loads((of.unpacked / "parser_function/function.json").read_text())["bindings"][0]
+        return found
+
+    assert "source" not in trigger(package)
+    assert trigger(build(delivery="eventGrid", folder=tmp_path)) == trigger(package) | {"source": "EventGrid"}
+
+
+def test_tracebacks_name_the_places_that_files_have_in_azure(package: Package) -> None:
+    compiled = next(package.unpacked.glob("shared/__pycache__/errors.*.pyc")).read_bytes()
+    assert b"/home/site/wwwroot/shared/errors.py" in compiled
+    assert not re.search(rb"/(home|Users)/(?!site/)", compiled)
+    assert str(ROOT).encode() not in compiled

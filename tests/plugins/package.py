@@ -1,0 +1,11 @@
+"""The archive that Azure runs, built once for all tests of a worker."""
+
+import pytest
+
+from local.package import Package, build
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """The package as `make package` builds it."""
+    return build(folder=tmp_path_factory.mktemp("package"))
