@@ -8,6 +8,7 @@ from msgspec import structs
 
 from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
+from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
@@ -15,7 +16,7 @@ from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, process_k
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_of
 from shared.storage import Row, Storage
-from shared.translation import Lasting, Patience, Sum, add_up, lasting
+from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown
 
 
 def _utc_now() -> datetime:
@@ -27,12 +28,15 @@ class Publishing:
     """How to publish.
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
-    columns that only decide are shown; `pause`: how long a catalog that is away is left alone; `now`: the clock.
+    columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
+    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock.
     """
 
     batch: int = 50
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
+    paths: Choice = ANYTHING
+    shadow: bool = False
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
     now: Callable[[], datetime] = _utc_now
@@ -89,7 +93,8 @@ def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Su
         for each in (ContributionRecord.of(row, storage).contribution,)
         if each
     ]
-    return add_up(said, facts, now=how.now(), patience=how.patience)
+    total = add_up(said, facts, now=how.now(), patience=how.patience)
+    return replace(total, process=shown(total.process, how.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, meant: Meant) -> Iterator[Contribution]:

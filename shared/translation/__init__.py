@@ -16,6 +16,7 @@ from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import VERSION, VOLATILE, stable_name
 from shared.translation.lasting import Lasting, lasting
+from shared.translation.shown import asset_names, shown
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
 
@@ -42,6 +43,7 @@ __all__ = [
     "Told",
     "Wait",
     "add_up",
+    "asset_names",
     "batch_of",
     "changes_in",
     "enclosing",
@@ -49,6 +51,7 @@ __all__ = [
     "lasting",
     "names_no_source",
     "present_name",
+    "shown",
     "stable_name",
     "told_by",
     "translate",
