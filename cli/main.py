@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from cli import deadletter, demo, details, explain, replay, send, show, status, translate, world
+from cli import deadletter, demo, details, explain, replay, send, shadow, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -24,6 +24,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": show.show,
     "details": details.details,
     "replay": replay.replay,
+    "shadow": shadow.shadow,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

@@ -43,6 +43,12 @@ def as_document(found: pipeline.Status) -> dict[str, Any]:
     return {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
 
 
+def in_words(shadow: pipeline.Shadow) -> str:
+    """What shadow mode keeps from the catalog, in one line."""
+    words = f"would write {shadow.writes:,} processes, {shadow.creates:,} assets, remove {shadow.removes:,}"
+    return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
+
+
 def show(found: pipeline.Status) -> None:
     """Print the counts as a table."""
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -57,6 +63,8 @@ def show(found: pipeline.Status) -> None:
     table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
     out.print(table)
     out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published")
+    if any(asdict(found.shadow).values()):
+        out.print(f"[yellow]shadow mode:[/] {in_words(found.shadow)}; `throughline shadow` lists it")
     if found.refused:
         out.print(f"{found.refused:,} bodies were refused at the door")
     if found.oldest_waiting:

@@ -19,6 +19,7 @@ from shared.pipeline.replay import (
     replay_letters,
 )
 from shared.pipeline.settle import bury, settle_event, settle_run
+from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
@@ -26,16 +27,19 @@ from shared.pipeline.sweep import Sweeping, Swept, sweep
 __all__ = [
     "DISCARDED",
     "EVENTS",
+    "Action",
     "AssetState",
     "BatchReceipt",
     "DeadLetter",
     "Fate",
+    "Held",
     "Outcome",
     "Published",
     "Publishing",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
+    "Shadow",
     "Status",
     "Stop",
     "StoredEvent",
@@ -48,6 +52,7 @@ __all__ = [
     "dead_letters",
     "digest_of",
     "discard",
+    "held_back",
     "last_stop",
     "note_refusal",
     "plan",
@@ -62,6 +67,7 @@ __all__ = [
     "settle_run",
     "states",
     "status",
+    "step_out",
     "stored_from_blob",
     "stored_runs",
     "sweep",

@@ -13,7 +13,8 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 class Entry:
     """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
 
-    `fingerprint` and `qualified_name` are those of the last write that was begun.
+    `fingerprint` and `qualified_name` are those of the last write that was begun. `retired`: what was said up to then
+    is not shown any more. `because` says why the catalog holds nothing, where somebody wanted that.
     """
 
     process: str
@@ -22,6 +23,8 @@ class Entry:
     fingerprint: str = ""
     guid: str = ""
     until: datetime = _NEVER
+    retired: datetime | None = None
+    because: str = ""
     etag: str = ""
 
     def may_still_land(self, now: datetime) -> bool:
@@ -40,12 +43,15 @@ class Entry:
                 "fingerprint": self.fingerprint,
                 "guid": self.guid,
                 "until": self.until.isoformat(),
+                "retired": self.retired.isoformat() if self.retired else "",
+                "because": self.because,
             },
         )
 
     @classmethod
     def of(cls, row: Row) -> "Entry":
-        """From a row of `ledger`."""
+        """From a row of `ledger`; the oldest ones know of no retiring."""
+        retired = str(row.values.get("retired", ""))
         return cls(
             process=row.partition,
             state=str(row.values["state"]),
@@ -53,6 +59,8 @@ class Entry:
             fingerprint=str(row.values["fingerprint"]),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
+            retired=datetime.fromisoformat(retired) if retired else None,
+            because=str(row.values.get("because", "")),
             etag=row.etag,
         )
 

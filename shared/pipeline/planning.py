@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import structs
 
 from shared.atlas import ProcessEntity, process_entity
@@ -12,7 +13,18 @@ from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
-from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, process_key, stored_from_row, written_by
+from shared.pipeline.places import (
+    ASSET,
+    CONTRIBUTIONS,
+    DIRTY_PARTITION,
+    LEDGER,
+    RUNS,
+    SHADOW,
+    STATE,
+    process_key,
+    stored_from_row,
+    written_by,
+)
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_of
 from shared.storage import Row, Storage
@@ -64,10 +76,25 @@ Meant = dict[str, tuple[Lasting, ...]]
 """What application runs that have fates said, and what remains of it: read once for many processes."""
 
 
-def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Sum:
-    """A process (by key) as it should be now, added up from all that is on record of it. What was `meant` is taken as
-    it was read before, and added to.
+class _Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on record of a process: rows whose contents are not read yet, and what remains of what counts only with
+    the rest of what its application run says.
     """
+
+    rows: tuple[tuple[Row, ContributionRecord], ...]
+    spoken: tuple[tuple[str, Contribution], ...]
+
+    def times(self) -> Iterator[tuple[str, Span]]:
+        """When each application run spoke."""
+        for _, record in self.rows:
+            if record.seen:
+                yield record.application_run, record.seen
+        for run, each in self.spoken:
+            yield run, each.seen
+
+
+def _said(storage: Storage, process: str, meant: Meant, after: datetime | None) -> _Said:
+    """What was said of a process (by key), and last of all `after` a time, where one is given."""
     rows: list[tuple[Row, ContributionRecord]] = []
     fated: set[str] = set()
     for row in storage.partition(CONTRIBUTIONS, process):
@@ -77,24 +104,40 @@ def current(storage: Storage, process: str, how: Publishing, meant: Meant) -> Su
         else:
             rows.append((row, ContributionRecord.without_content(row)))
     spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, meant)]
+    return _Said(
+        rows=tuple(
+            (row, record)
+            for row, record in rows
+            if record.application_run not in fated and (after is None or (record.seen and record.seen.last > after))
+        ),
+        spoken=tuple((run, each) for run, each in spoken if after is None or each.seen.last > after),
+    )
+
+
+def last_said(storage: Storage, process: str, meant: Meant) -> datetime | None:
+    """When the newest word was said that stands of a process (by key); None when none does."""
+    return max((span.last for _, span in _said(storage, process, meant, None).times()), default=None)
+
+
+def current(storage: Storage, process: str, how: Publishing, meant: Meant, *, after: datetime | None = None) -> Sum:
+    """A process (by key) as it should be now, added up from all that is on record of it; from what was said `after` it
+    was retired, if it was. What was `meant` is taken as it was read before, and added to.
+    """
+    known = _said(storage, process, meant, after)
     spans: dict[str, Span] = {}
-    for run, seen in (
-        *((record.application_run, record.seen) for _, record in rows if record.application_run not in fated),
-        *((run, each.seen) for run, each in spoken),
-    ):
-        if seen:
-            spans[run] = spans[run] | seen if run in spans else seen
+    for run, seen in known.times():
+        spans[run] = spans[run] | seen if run in spans else seen
     facts = _facts(storage, spans, how)
-    said = [each for run, each in spoken if run in facts]
+    said = [each for run, each in known.spoken if run in facts]
     said += [
         each
-        for row, record in rows
-        if record.application_run in facts and record.application_run not in fated
+        for row, record in known.rows
+        if record.application_run in facts
         for each in (ContributionRecord.of(row, storage).contribution,)
         if each
     ]
     total = add_up(said, facts, now=how.now(), patience=how.patience)
-    return replace(total, process=shown(total.process, how.paths))
+    return structs.replace(total, process=shown(total.process, how.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, meant: Meant) -> Iterator[Contribution]:
@@ -119,8 +162,10 @@ def what_remains(storage: Storage, application_run: str) -> tuple[Lasting, ...]:
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
     meant: Meant = {}
-    for row in storage.scan(LEDGER):
-        process = current(storage, row.partition, how, meant).process
+    retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
+    for key in (*retired, *(each for each in shadowed if each not in retired)):
+        process = current(storage, key, how, meant, after=retired.get(key)).process
         if process:
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
@@ -130,7 +175,7 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, meant: Meant | Non
     ledger, but not than the dirty marks it is used for: what is said later renews the mark, which the plan then misses.
     """
     entry = ledger_entry(storage, dirty.process)
-    total = current(storage, dirty.process, how, {} if meant is None else meant)
+    total = current(storage, dirty.process, how, {} if meant is None else meant, after=entry.retired)
     process = total.process
     return Plan(
         dirty=dirty,

@@ -13,10 +13,11 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.assets import is_asset, publish_state
-from shared.pipeline.dirty import Dirty, dirty_processes, pause, resume
+from shared.pipeline.dirty import Dirty, clean, dirty_processes, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Meant, Plan, Publishing, plan_for
+from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
@@ -38,6 +39,7 @@ class Published:
     removed: int = 0
     refused: int = 0
     postponed: int = 0
+    held: int = 0
     error: str = ""
 
 
@@ -87,7 +89,10 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             if not shift.goes_on():
                 return False
             try:
-                _publish_batch(storage, catalog, how, batch, done)
+                if how.shadow:
+                    done.held += rehearse(storage, catalog, how, batch)
+                else:
+                    _publish_batch(storage, catalog, how, batch, done)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = str(error)
                 _leave_alone(storage, how, batch, error)
@@ -130,6 +135,7 @@ def _publish_batch(
     storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
 ) -> None:
     plans: list[Plan] = []
+    leaving: list[Plan] = []
     meant: Meant = {}
     for dirty in _processes(storage, catalog, batch, done):
         plan = plan_for(storage, how, dirty, meant)
@@ -138,15 +144,20 @@ def _publish_batch(
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
-            _clean(storage, plan)
+            clean(storage, plan.dirty, plan.revisit)
         elif plan.entity is None:
-            _alone(storage, catalog, how, plan, done)
+            leaving.append(plan)
         else:
             plans.append(plan)
-    if not plans:
-        return
+    _write_all(storage, catalog, how, plans, done)
+    for plan in leaving:  # last: where a process goes by another name now, that is there first
+        _alone(storage, catalog, how, plan, done)
+
+
+def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published) -> None:
+    """Together, or each by itself where that is refused."""
     try:
-        done.written += _write(storage, catalog, how, plans)
+        done.written += _write(storage, catalog, how, plans) if plans else 0
     except CatalogRefused as error:
         if error.status in _NO_ACCESS:
             raise
@@ -176,7 +187,7 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
         raise
     for plan, entity, entry in begun:
         if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
-            _clean(storage, plan)
+            clean(storage, plan.dirty, plan.revisit)
         _LOG.info(
             "process published process=%r inputs=%d outputs=%d",
             entity.qualified_name,
@@ -199,6 +210,7 @@ def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     return replace(
         entry,
         state="writing",
+        because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
         until=until,
@@ -224,7 +236,7 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> 
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
-        _clean(storage, claimed)
+        clean(storage, claimed.dirty, claimed.revisit)
     _LOG.info("process removed process=%r", entry.qualified_name)
     return 1
 
@@ -245,11 +257,3 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
             minute = timedelta(minutes=1)
             storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
         _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
-
-
-def _clean(storage: Storage, plan: Plan) -> None:
-    """No longer dirty, unless it was marked again meanwhile; or dirty later, when time alone may change it."""
-    if plan.revisit:
-        storage.replace(DIRTY, replace(plan.dirty, due=plan.revisit, revisit=True, attempts=0, error="").row())
-    else:
-        storage.delete(DIRTY, DIRTY_PARTITION, plan.dirty.process, plan.dirty.etag)

@@ -4,7 +4,7 @@ It is judged last, on what the catalog would show: an excluded table that a job 
 sources on, all stays on our own record, and a changed setting needs no event again.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from shared.model import Asset, Process
 from shared.openlineage import ANYTHING, Choice, dataset_names
