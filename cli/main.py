@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from cli import deadletter, demo, details, explain, replay, send, shadow, show, status, translate, world
+from cli import deadletter, demo, details, explain, purge, replay, retire, send, shadow, show, status, translate, world
 
 app = typer.Typer(
     name="throughline",
@@ -25,6 +25,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "details": details.details,
     "replay": replay.replay,
     "shadow": shadow.shadow,
+    "retire": retire.retire,
+    "purge": purge.purge,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

@@ -2,9 +2,11 @@
 
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
+from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.replay import (
     Fate,
@@ -18,6 +20,7 @@ from shared.pipeline.replay import (
     replay,
     replay_letters,
 )
+from shared.pipeline.retire import Unseen, lonely, retire, unseen
 from shared.pipeline.settle import bury, settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import Status, Waiting, status
@@ -36,6 +39,7 @@ __all__ = [
     "Outcome",
     "Published",
     "Publishing",
+    "Purged",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
@@ -46,23 +50,31 @@ __all__ = [
     "StoredRun",
     "Sweeping",
     "Swept",
+    "Unseen",
     "Waiting",
     "Wanted",
+    "batches",
     "bury",
     "dead_letters",
     "digest_of",
     "discard",
     "held_back",
     "last_stop",
+    "lonely",
     "note_refusal",
+    "our_placeholders",
+    "ours",
     "plan",
     "publish",
     "publish_all",
+    "purge",
     "receive",
     "receive_batch",
     "recorded",
+    "remove_placeholders",
     "replay",
     "replay_letters",
+    "retire",
     "settle_event",
     "settle_run",
     "states",
@@ -71,4 +83,5 @@ __all__ = [
     "stored_from_blob",
     "stored_runs",
     "sweep",
+    "unseen",
 ]

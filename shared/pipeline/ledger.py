@@ -6,6 +6,10 @@ from datetime import UTC, datetime
 from shared.pipeline.places import CATALOG, LEDGER
 from shared.storage import Row, Storage
 
+RETIRED = "its process was retired"
+PURGED = "its process was purged"
+"""Why the events of such a process count as skipped; of a purged one until they are replayed."""
+
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -14,7 +18,7 @@ class Entry:
     """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
 
     `fingerprint` and `qualified_name` are those of the last write that was begun. `retired`: what was said up to then
-    is not shown any more. `because` says why the catalog holds nothing, where somebody wanted that.
+    is not shown any more. `because` says why the catalog holds nothing, where something else did that.
     """
 
     process: str
@@ -26,6 +30,11 @@ class Entry:
     retired: datetime | None = None
     because: str = ""
     etag: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why the catalog holds nothing of it, where somebody wanted that."""
+        return self.because or (RETIRED if self.retired else "")
 
     def may_still_land(self, now: datetime) -> bool:
         """Whether a write that somebody began may not be over yet."""

@@ -15,6 +15,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, pause, resume
 from shared.pipeline.ledger import Entry, note
+from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Meant, Plan, Publishing, plan_for
 from shared.pipeline.shadow import rehearse
@@ -22,7 +23,6 @@ from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.publish")
-_LEASE = "publisher"
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 _NO_ACCESS = frozenset({401, 403})
@@ -51,7 +51,7 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """
     done = Published()
     while not done.error:
-        shift = take_shift(storage, _LEASE)
+        shift = take_shift(storage, PUBLISHER)
         if shift is None:
             break
         try:

@@ -195,6 +195,5 @@ def _state(
         return "waiting", Waiting.SHADOW
     if any(process in ledger and ledger[process].state == "written" for process in now):
         return "published", ""
-    return "skipped", next(
-        (ledger[each].because for each in now if each in ledger and ledger[each].because), NO_PROCESS
-    )
+    wanted = sorted({ledger[each].why for each in now if each in ledger} - {""})
+    return "skipped", wanted[0] if wanted else NO_PROCESS
