@@ -7,7 +7,22 @@ from collections.abc import Callable
 
 import typer
 
-from cli import deadletter, demo, details, explain, purge, replay, retire, send, shadow, show, status, translate, world
+from cli import (
+    deadletter,
+    demo,
+    details,
+    explain,
+    purge,
+    replay,
+    retire,
+    send,
+    shadow,
+    show,
+    status,
+    translate,
+    upgrade,
+    world,
+)
 
 app = typer.Typer(
     name="throughline",
@@ -27,6 +42,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "shadow": shadow.shadow,
     "retire": retire.retire,
     "purge": purge.purge,
+    "upgrade": upgrade.upgrade,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

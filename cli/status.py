@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from cli.console import fail, out, plain, print_json
+from cli.console import fail, note, out, plain, print_json
 from cli.target import HOME, Home, target
 from shared import pipeline
-from shared.errors import StorageUnavailable
+from shared.errors import Misconfigured, StorageUnavailable
+from shared.storage import Storage
 
 
 def status(
@@ -25,14 +26,18 @@ def status(
     throughline status
     throughline status --json | jq .waiting_for
     """  # noqa: D301 - \b keeps the lines of the examples apart
+    storage = target(home).storage
     try:
-        found = pipeline.status(target(home).storage)
+        found = pipeline.status(storage)
+        outdated = version_problem(storage)
     except StorageUnavailable as error:
         fail(f"{error}. Is the world still running (`make up`)?")
     if as_json:
-        print_json(as_document(found))
+        print_json({**as_document(found), "upgrade": outdated or None})
     else:
         show(found)
+        if outdated:
+            note("versions", outdated)
     if not found.reconciles:
         raise typer.Exit(1)
 
@@ -41,6 +46,15 @@ def as_document(found: pipeline.Status) -> dict[str, Any]:
     """The counts as plain values; times as ISO 8601 in UTC."""
     oldest = found.oldest_waiting.isoformat() if found.oldest_waiting else None
     return {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
+
+
+def version_problem(storage: Storage) -> str:
+    """What is to be done about what another version wrote, in a sentence; empty for nothing."""
+    written = pipeline.written_with(storage)
+    try:
+        return pipeline.mismatch(written, pipeline.Versions()) if written else ""
+    except Misconfigured as problem:
+        return str(problem)
 
 
 def in_words(shadow: pipeline.Shadow) -> str:

@@ -5,6 +5,7 @@ the catalog's client nor azure-identity has anything to do with it.
 """
 
 import gc
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,12 +16,14 @@ from azure.storage.blob import BlobServiceClient
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Publishing, Sweeping
+from shared.pipeline import Publishing, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
 from shared.storage.transport import transport
 from shared.translation import Patience
+
+_LOG = logging.getLogger("throughline.start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +95,13 @@ def receiver_storage(settings: Settings) -> Storage:
 
 @cache
 def worker() -> Worker:
-    """The parts of parser and sweeper. Raises Misconfigured."""
+    """The parts of parser and sweeper. Raises Misconfigured, also where a newer Throughline has been at work, and
+    StorageUnavailable.
+    """
     parts = assemble(load(catalog=True))
+    problem = check_versions(parts.storage)
+    if problem:
+        _LOG.warning("versions differ: %s", problem)
     calm_collector()
     return parts
 

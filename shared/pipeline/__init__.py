@@ -26,6 +26,8 @@ from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
+from shared.pipeline.upgrade import Move, moves, upgrade
+from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
 
 __all__ = [
     "DISCARDED",
@@ -36,6 +38,7 @@ __all__ = [
     "DeadLetter",
     "Fate",
     "Held",
+    "Move",
     "Outcome",
     "Published",
     "Publishing",
@@ -51,17 +54,22 @@ __all__ = [
     "Sweeping",
     "Swept",
     "Unseen",
+    "Versions",
     "Waiting",
     "Wanted",
     "batches",
     "bury",
+    "check_versions",
     "dead_letters",
     "digest_of",
     "discard",
     "held_back",
     "last_stop",
     "lonely",
+    "mismatch",
+    "moves",
     "note_refusal",
+    "note_versions",
     "our_placeholders",
     "ours",
     "plan",
@@ -84,4 +92,6 @@ __all__ = [
     "stored_runs",
     "sweep",
     "unseen",
+    "upgrade",
+    "written_with",
 ]

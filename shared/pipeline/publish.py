@@ -79,20 +79,29 @@ def _batches(due: Sequence[Dirty], size: int) -> Iterator[Sequence[Dirty]]:
     yield from ([each] for each in due if each.attempts)
 
 
+def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterator[tuple[Sequence[Dirty], bool]]:
+    """All batches, and at last, marked so, what was found `leaving` on the way: where a process goes by another name
+    now, that one is there before the old one goes.
+    """
+    yield from ((batch, False) for batch in _batches(due, size))
+    yield from (([each], True) for each in leaving)
+
+
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     while True:
         due, was_paused = _due(storage, how.now())
         if not due:
             return True
-        for batch in _batches(due, how.batch):
+        leaving: list[Dirty] = []
+        for batch, is_last in _steps(due, how.batch, leaving):
             if not shift.goes_on():
                 return False
             try:
                 if how.shadow:
                     done.held += rehearse(storage, catalog, how, batch)
                 else:
-                    _publish_batch(storage, catalog, how, batch, done)
+                    _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = str(error)
                 _leave_alone(storage, how, batch, error)
@@ -132,10 +141,16 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
 
 
 def _publish_batch(
-    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+    storage: Storage,
+    catalog: Catalog,
+    how: Publishing,
+    batch: Sequence[Dirty],
+    done: Published,
+    *,
+    leaving: list[Dirty] | None,
 ) -> None:
+    """Publish a batch. What is to be removed is put off: added to `leaving`, where that is given."""
     plans: list[Plan] = []
-    leaving: list[Plan] = []
     meant: Meant = {}
     for dirty in _processes(storage, catalog, batch, done):
         plan = plan_for(storage, how, dirty, meant)
@@ -145,19 +160,20 @@ def _publish_batch(
         elif plan.unchanged:
             done.unchanged += 1
             clean(storage, plan.dirty, plan.revisit)
-        elif plan.entity is None:
-            leaving.append(plan)
-        else:
+        elif plan.entity:
             plans.append(plan)
-    _write_all(storage, catalog, how, plans, done)
-    for plan in leaving:  # last: where a process goes by another name now, that is there first
-        _alone(storage, catalog, how, plan, done)
+        elif leaving is None:
+            _alone(storage, catalog, how, plan, done)
+        else:
+            leaving.append(dirty)
+    if plans:
+        _write_all(storage, catalog, how, plans, done)
 
 
 def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published) -> None:
-    """Together, or each by itself where that is refused."""
+    """All at once; each by itself where that is refused."""
     try:
-        done.written += _write(storage, catalog, how, plans) if plans else 0
+        done.written += _write(storage, catalog, how, plans)
     except CatalogRefused as error:
         if error.status in _NO_ACCESS:
             raise

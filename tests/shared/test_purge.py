@@ -160,11 +160,8 @@ def test_a_run_that_speaks_meanwhile_is_published() -> None:
 
 def test_what_was_described_anew_is_not_ours_any_more(catalog: Catalog) -> None:
     storage = filled(catalog)
-    theirs = replace(
-        SCANNED,
-        qualified_name="file:///o3",
-        attributes=(("name", "o3"), ("description", "The orders."), ("path", "/o3")),
-    )
+    described = (("name", "o3"), ("description", "The orders."), ("path", "/o3"))
+    theirs = replace(SCANNED, qualified_name="file:///o3", attributes=described)
     catalog.create_assets([theirs])
     assert total(list(purge(storage, catalog, by_twos()))) == Purged(processes=5, placeholders=4)
     assert sorted(catalog.find(file(name) for name in NAMES)) == [file("o3"), file("scanned")]

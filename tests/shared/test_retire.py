@@ -199,8 +199,8 @@ def test_a_renamed_sink_is_known_as_one_of_ours() -> None:
     storage = MemoryStorage()
     settled(
         storage,
-        *write("w", "app1", OLD, "/a", sink="/tmp_out"),
-        event("r", "COMPLETE", f"{OLD[:-1]}1:00", outputs=["/final"], states={"/final": ("RENAME", "/tmp_out")},
+        *write("w", "app1", OLD, "/a", sink="/draft"),
+        event("r", "COMPLETE", f"{OLD[:-1]}1:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},
               application="app1", job="app.execute_alter_table_rename_command.x"),
     )  # fmt: skip
     catalog = Moody()
