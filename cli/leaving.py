@@ -34,6 +34,12 @@ def confirm(question: str, *, yes: bool) -> None:
         raise typer.Exit(1)
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things, in words."""
+    many = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{number:,} {word if number == 1 else many}"
+
+
 def listed(names: list[str], most: int) -> None:
     """Print names, so many of them."""
     shown = names[: most or None]

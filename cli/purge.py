@@ -7,7 +7,7 @@ import typer
 
 from cli.console import fail, note, out, print_json, progress_bar
 from cli.deadletter import quiet
-from cli.leaving import AsJson, Most, Plan, Yes, confirm, listed, one_sentence
+from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, target
 from shared import pipeline
@@ -48,7 +48,7 @@ def purge(
             assets = [{"type": kind, "qualified_name": name} for kind, name in placeholders]
             print_json({"processes": processes, "placeholders": assets})
             return
-        out.print(f"{len(processes):,} processes and {len(placeholders):,} placeholders are ours")
+        out.print(f"{counted(len(processes), 'process')} and {counted(len(placeholders), 'placeholder')} of ours")
         listed(processes, most)
         listed([name for _, name in placeholders], most)
         if plan or not (processes or placeholders):
@@ -78,7 +78,8 @@ def _purge(parts: Worker, total: int) -> None:
             if stop.is_set():
                 break
     kept = f", {done.kept:,} kept that others use" if done.kept else ""
-    out.print(f"{done.processes:,} processes and {done.placeholders:,} placeholders removed{kept}")
+    removed = f"{counted(done.processes, 'process')} and {counted(done.placeholders, 'placeholder')} removed"
+    out.print(f"{removed}{kept}")
     if stop.is_set():
         note("stopped", "what is left is removed by the next `throughline purge --ours`")
         raise typer.Exit(INTERRUPTED)

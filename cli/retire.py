@@ -7,7 +7,7 @@ import typer
 
 from cli.console import fail, note, out, print_json, progress_bar
 from cli.deadletter import quiet, tell_published
-from cli.leaving import AsJson, Most, Plan, Yes, confirm, listed, one_sentence
+from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, target
 from shared import pipeline
@@ -43,7 +43,8 @@ def retire(
         if as_json:
             print_json(_document(leaving, lonely))
             return
-        out.print(f"{len(leaving):,} processes unseen for {days:,} days, {len(lonely):,} placeholders nothing will use")
+        alone = counted(len(lonely), "placeholder")
+        out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {alone} that nothing will use")
         listed([f"{each.last:%Y-%m-%d}  {each.qualified_name}" for each in leaving], most)
         listed([name for _, name in lonely], most)
         if plan or not (leaving or lonely):
@@ -75,7 +76,7 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
                 break
             retired += pipeline.retire(parts.storage, each)
             progress.advance(task)
-    out.print(f"{retired:,} processes retired")
+    out.print(f"{counted(retired, 'process')} retired")
     published = tell_published(parts)
     if parts.publishing.shadow:
         note("shadow mode", "placeholders stay: retire again when it is off")
@@ -88,7 +89,7 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
                     break
                 removed += pipeline.remove_placeholders(parts.storage, parts.catalog, keys)[0]
                 progress.advance(task, len(keys))
-        out.print(f"{removed:,} placeholders removed")
+        out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         note("stopped", "what is left is retired by the next `throughline retire`")
         raise typer.Exit(INTERRUPTED)

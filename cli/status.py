@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json
+from cli.leaving import counted
 from cli.target import HOME, Home, target
 from shared import pipeline
 from shared.errors import Misconfigured, StorageUnavailable
@@ -59,7 +60,8 @@ def version_problem(storage: Storage) -> str:
 
 def in_words(shadow: pipeline.Shadow) -> str:
     """What shadow mode keeps from the catalog, in one line."""
-    words = f"would write {shadow.writes:,} processes, {shadow.creates:,} assets, remove {shadow.removes:,}"
+    words = f"would write {counted(shadow.writes, 'process')}, {counted(shadow.creates, 'asset')}"
+    words += f", remove {shadow.removes:,}"
     return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
 
 

@@ -6,7 +6,7 @@ import typer
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.deadletter import quiet, tell_published
-from cli.leaving import Most, one_sentence
+from cli.leaving import Most, counted, one_sentence
 from cli.letters import visible
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, target
@@ -66,7 +66,7 @@ def _look(parts: Worker) -> list[Move]:
 def _tell(written: Versions, now: Versions, found: list[Move], most: int) -> None:
     stay = [move for move in found if move.stays]
     out.print(f"written by {written}; this version writes {now}")
-    out.print(f"{len(found) - len(stay):,} processes to move, {len(stay):,} that can't be moved")
+    out.print(f"{counted(len(found) - len(stay), 'process')} to move, {len(stay):,} that can't be moved")
     for move in found[: most or None]:
         out.print(f"  {plain(visible(move.old))}")
         for name in move.new:
@@ -87,7 +87,7 @@ def _upgrade(parts: Worker, now: Versions, total: int) -> None:
             progress.advance(task)
             if stop.is_set():
                 break
-    out.print(f"{moved:,} processes moved")
+    out.print(f"{counted(moved, 'process')} moved")
     if stop.is_set():
         note("stopped", "what was moved is published as usual; `throughline upgrade` goes on with the rest")
         raise typer.Exit(INTERRUPTED)

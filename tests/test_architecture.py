@@ -31,7 +31,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "model errors openlineage naming translation atlas catalog storage pipeline setting_kinds settings versions bootstrap"
+    "model errors openlineage naming translation atlas catalog storage pipeline "
+    "setting_kinds settings versions bootstrap"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity

@@ -63,10 +63,14 @@ def lonely(storage: Storage, catalog: Catalog, how: Publishing, leaving: Sequenc
     """The assets that we placed and nothing will use any more once these processes have left: neither a process on our
     record, nor anything else that the catalog links to them. Reads only.
     """
-    names, guids = {each.qualified_name for each in leaving}, {each.guid for each in leaving}
+    names = {each.qualified_name for each in leaving}
+    stay: set[str] = set()
     unused = assets_on_record(storage)
     for _, entity in recorded(storage, how):
         if entity.qualified_name not in names:
+            stay.add(entity.qualified_name)
             unused -= {*entity.inputs, *entity.outputs}
+    entries = (Entry.of(row) for row in storage.scan(LEDGER))
+    guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # also what is just being removed
     for found in placeholders(catalog, unused, how.batch):
         yield from (key for key, each in sorted(found.items()) if each.links <= guids)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import structs
 
 from shared.errors import Contended, Refused
@@ -24,13 +25,20 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.links import FATED, note_link, speakers
 from shared.pipeline.ours import turn
-from shared.pipeline.places import CONTRIBUTIONS, EVENTS, LEDGER, RUNS, STATE, StoredEvent, process_key
+from shared.pipeline.places import CONTRIBUTIONS, CONTROL, EVENTS, LEDGER, RUNS, STATE, StoredEvent, process_key
 from shared.pipeline.planning import last_said
-from shared.pipeline.records import ContributionRecord, RunState, content_digest, contribution_key
+from shared.pipeline.records import (
+    ContributionRecord,
+    RunState,
+    content_digest,
+    contribution_key,
+    packed_cell,
+    unpacked_cell,
+)
 from shared.pipeline.settle import settle_run
 from shared.pipeline.siblings import application, around
 from shared.pipeline.stored_runs import noted
-from shared.storage import Storage
+from shared.storage import Row, Storage
 from shared.translation import naming_of, translate
 
 _TRIES = 8
@@ -81,13 +89,13 @@ def upgrade(storage: Storage, names: Names) -> Iterator[Move]:
 
     Raises StorageUnavailable, and Contended when a publisher does not let go or a run keeps changing.
     """
+    _settle(storage, _at_hand(storage), names)
     for entry in outdated(storage, names):
         with turn(storage):  # so that a publisher sees the new process and the old one together
             runs = _speakers(storage, entry.process)
             new = _destiny(storage, entry.process, runs, names)
-            for run in sorted(runs):
-                if _can_be_settled(storage, run):
-                    settle_run(storage, run, names=names)
+            _take_in_hand(storage, runs)
+            _settle(storage, runs, names)
             if len(new) == 1:
                 _rename_the_rest(storage, entry.process, new[0])
             if entry.retired:
@@ -100,6 +108,29 @@ def upgrade(storage: Storage, names: Names) -> Iterator[Move]:
             new=tuple(each.qualified_name for each in new),
             runs=len(runs),
         )
+    storage.delete(CONTROL, "upgrade", "runs")
+
+
+def _settle(storage: Storage, runs: Iterable[str], names: Names) -> None:
+    for run in sorted(runs):
+        if _can_be_settled(storage, run):
+            settle_run(storage, run, names=names)
+
+
+_decode_runs = msgspec.json.Decoder(list[str]).decode
+
+
+def _at_hand(storage: Storage) -> list[str]:
+    """The runs behind the process that the last upgrade moved: one of them may have been cut off in the middle, and no
+    longer be among those that speak under the old name.
+    """
+    found = storage.read(CONTROL, "upgrade", "runs")
+    return _decode_runs(unpacked_cell(storage, "runs", found)) if found else []
+
+
+def _take_in_hand(storage: Storage, runs: Iterable[str]) -> None:
+    row = Row(partition="upgrade", key="runs", values=packed_cell(storage, "runs", sorted(runs)))
+    storage.upsert(CONTROL, row)
 
 
 def _speakers(storage: Storage, process: str) -> set[str]:

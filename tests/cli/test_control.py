@@ -65,14 +65,14 @@ def run(*words: str, say: str = "") -> Result:
 def test_retire_lists_asks_and_removes(parts: Parts) -> None:
     result = run("retire", "--plan", "--unseen-days", "1000")
     assert result.exit_code == 0
-    assert "1 processes unseen for 1,000 days, 1 placeholders nothing will use" in result.output
+    assert "1 process unseen for 1,000 days, 1 placeholder that nothing will use" in result.output
     assert "2020-01-01  throughline:v1://tests/app/file/gone[1]" in result.output
     assert run("retire", "--unseen-days", "1000", say="n\n").exit_code == 1
     assert len(parts.catalog.processes) == 2
     done = run("retire", "--unseen-days", "1000", "--yes")
     assert done.exit_code == 0
-    assert "1 processes retired" in done.output
-    assert "1 placeholders removed" in done.output
+    assert "1 process retired" in done.output
+    assert "1 placeholder removed" in done.output
     assert [name.rpartition("/")[2] for name in parts.catalog.processes] == ["b"]
     assert "0 processes unseen" in run("retire", "--unseen-days", "1000", "--yes").output
 
@@ -104,7 +104,7 @@ def test_purge_wants_to_be_told_whose(parts: Parts) -> None:
 
 def test_purge_lists_asks_and_removes(parts: Parts) -> None:
     result = run("purge", "--ours", "--plan", "--most", "1")
-    assert "2 processes and 3 placeholders are ours" in result.output
+    assert "2 processes and 3 placeholders of ours" in result.output
     assert "… and 1 more" in result.output
     assert run("purge", "--ours", say="\n").exit_code == 1
     assert len(parts.catalog.processes) == 2
@@ -112,7 +112,7 @@ def test_purge_lists_asks_and_removes(parts: Parts) -> None:
     done = run("purge", "--ours", say="y\n")
     assert (done.exit_code, "2 processes and 3 placeholders removed" in done.output) == (0, True)
     assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
-    assert "0 processes and 0 placeholders are ours" in run("purge", "--ours", "--yes").output
+    assert "0 processes and 0 placeholders of ours" in run("purge", "--ours", "--yes").output
 
 
 def test_purge_keeps_out_of_shadow_mode(parts: Parts) -> None:
@@ -158,7 +158,7 @@ def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> No
     document = json.loads(run("shadow", "--json").output)
     assert document["shadow"] is True
     assert document["held"][0]["creates"][0] == {"type": "fs_path", "qualified_name": "file:///c[bold]"}
-    assert "would write 1 processes, 2 assets, remove 0" in run("status").output
+    assert "would write 1 process, 2 assets, remove 0" in run("status").output
     counts = json.loads(run("status", "--json").output)
     assert counts["shadow"] == {"writes": 1, "creates": 2, "removes": 0, "describes": 0}
     assert counts["waiting_for"] == {"the end of shadow mode": 2}

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from shared.bootstrap import assemble
 from shared.catalog import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.model import Asset
-from shared.openlineage import Choice, Ignore, Keep, Selection, decode, select
+from shared.openlineage import ANYTHING, Choice, Ignore, Keep, Selection, decode, select
 from shared.pipeline import Publishing, publish, receive, settle_event, status, stored_from_blob
 from shared.settings import load
 from shared.storage import MemoryStorage
@@ -193,6 +194,15 @@ def test_settings_take_patterns_and_refuse_what_fits_everything() -> None:
     settings = load(catalog=False, environment=given)
     assert settings.jobs.exclude == ("nightly*", "x")
     assert settings.paths.include == ("/lake/*",)
+
+
+def test_settings_reach_whom_they_concern() -> None:
+    catalog = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/api", "THROUGHLINE_CATALOG_TOKEN": "t"}
+    paths = {"THROUGHLINE_EXCLUDE_PATHS": "*/Scratch/*", "THROUGHLINE_SHADOW": "true"}
+    publishing = assemble(load(catalog=True, environment={**BASE, **catalog, **paths})).publishing
+    assert publishing.shadow
+    assert not publishing.paths.takes(["file/scratch/a"]), "capitals do not count"
+    assert assemble(load(catalog=True, environment={**BASE, **catalog})).publishing.paths == ANYTHING
 
 
 @pytest.mark.parametrize(("text", "words"), [("*", "fits everything"), (",", "only commas"), ("a\tb", "characters")])
