@@ -188,6 +188,8 @@ def tell_published(parts: Worker) -> bool:
     """Publish what is due and say what was done. False when the catalog did not take it."""
     done, left = pipeline.publish_all(parts.storage, parts.catalog, parts.publishing)
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} as they were")
+    if done.held:
+        note("shadow mode", f"{done.held:,} are kept from the catalog: `throughline shadow` lists them")
     if done.refused:
         note("refused", f"the catalog refused {done.refused:,}: `throughline status` tells why")
     if done.error:

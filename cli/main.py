@@ -7,7 +7,24 @@ from collections.abc import Callable
 
 import typer
 
-from cli import config, deadletter, demo, details, doctor, explain, replay, send, show, status, translate, world
+from cli import (
+    config,
+    deadletter,
+    demo,
+    details,
+    doctor,
+    explain,
+    purge,
+    replay,
+    retire,
+    send,
+    shadow,
+    show,
+    status,
+    translate,
+    upgrade,
+    world,
+)
 
 app = typer.Typer(
     name="throughline",
@@ -26,6 +43,10 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": show.show,
     "details": details.details,
     "replay": replay.replay,
+    "shadow": shadow.shadow,
+    "retire": retire.retire,
+    "purge": purge.purge,
+    "upgrade": upgrade.upgrade,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

@@ -6,10 +6,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from cli.console import fail, out, plain, print_json
+from cli.console import fail, note, out, plain, print_json
+from cli.leaving import counted
 from cli.target import HOME, Home, target
 from shared import pipeline
-from shared.errors import StorageUnavailable
+from shared.errors import Misconfigured, StorageUnavailable
+from shared.storage import Storage
 
 
 def status(
@@ -25,14 +27,18 @@ def status(
     throughline status
     throughline status --json | jq .waiting_for
     """  # noqa: D301 - \b keeps the lines of the examples apart
+    storage = target(home).storage
     try:
-        found = pipeline.status(target(home).storage)
+        found = pipeline.status(storage)
+        outdated = version_problem(storage)
     except StorageUnavailable as error:
         fail(f"{error}. Is the world still running (`make up`)?")
     if as_json:
-        print_json(as_document(found))
+        print_json({**as_document(found), "upgrade": outdated or None})
     else:
         show(found)
+        if outdated:
+            note("versions", outdated)
     if not found.reconciles:
         raise typer.Exit(1)
 
@@ -41,6 +47,22 @@ def as_document(found: pipeline.Status) -> dict[str, Any]:
     """The counts as plain values; times as ISO 8601 in UTC."""
     oldest = found.oldest_waiting.isoformat() if found.oldest_waiting else None
     return {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
+
+
+def version_problem(storage: Storage) -> str:
+    """What is to be done about what another version wrote, in a sentence; empty for nothing."""
+    written = pipeline.written_with(storage)
+    try:
+        return pipeline.mismatch(written, pipeline.Versions()) if written else ""
+    except Misconfigured as problem:
+        return str(problem)
+
+
+def in_words(shadow: pipeline.Shadow) -> str:
+    """What shadow mode keeps from the catalog, in one line."""
+    words = f"would write {counted(shadow.writes, 'process')}, {counted(shadow.creates, 'asset')}"
+    words += f", remove {shadow.removes:,}"
+    return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
 
 
 def show(found: pipeline.Status) -> None:
@@ -57,6 +79,8 @@ def show(found: pipeline.Status) -> None:
     table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
     out.print(table)
     out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published")
+    if any(asdict(found.shadow).values()):
+        out.print(f"[yellow]shadow mode:[/] {in_words(found.shadow)}; `throughline shadow` lists it")
     if found.refused:
         out.print(f"{found.refused:,} bodies were refused at the door")
     if found.oldest_waiting:

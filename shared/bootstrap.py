@@ -5,6 +5,7 @@ the catalog's client nor azure-identity has anything to do with it.
 """
 
 import gc
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,13 +15,15 @@ from azure.storage.blob import BlobServiceClient
 
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names, parse_names
-from shared.openlineage import Selection
-from shared.pipeline import Publishing, Sweeping
-from shared.settings import CatalogSettings, Settings, StorageSettings, load
+from shared.openlineage import Choice, Selection
+from shared.pipeline import Publishing, Sweeping, check_versions
+from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
 from shared.storage.transport import transport
 from shared.translation import Patience
+
+_LOG = logging.getLogger("throughline.start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,24 @@ def receiver() -> Receiver:
     return Receiver(
         storage=receiver_storage(settings),
         max_body_bytes=settings.max_body_bytes,
-        selection=Selection(ignore=settings.operations_ignored, keep=settings.operations_kept),
+        selection=Selection(
+            ignore=settings.operations_ignored,
+            keep=settings.operations_kept,
+            jobs=_choice(settings.jobs),
+            namespaces=_choice(settings.namespaces),
+            paths=_paths(settings),
+        ),
     )
+
+
+def _choice(patterns: Patterns) -> Choice:
+    return Choice(include=patterns.include, exclude=patterns.exclude)
+
+
+def _paths(settings: Settings) -> Choice:
+    """One table is often written in several ways, so capitals do not count."""
+    paths = settings.paths
+    return Choice(include=paths.include, exclude=paths.exclude, folded=bool(paths.include or paths.exclude))
 
 
 def receiver_storage(settings: Settings) -> Storage:
@@ -76,8 +95,13 @@ def receiver_storage(settings: Settings) -> Storage:
 
 @cache
 def worker() -> Worker:
-    """The parts of parser and sweeper. Raises Misconfigured."""
+    """The parts of parser and sweeper. Raises Misconfigured, also where a newer Throughline has been at work, and
+    StorageUnavailable.
+    """
     parts = assemble(load(catalog=True))
+    problem = check_versions(parts.storage)
+    if problem:
+        _LOG.warning("versions differ: %s", problem)
     calm_collector()
     return parts
 
@@ -105,6 +129,8 @@ def assemble(settings: Settings) -> Worker:
             batch=settings.batch,
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
+            paths=_paths(settings),
+            shadow=settings.shadow,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
         ),
         sweeping=Sweeping(end_timeout=settings.times.end_timeout, names=names),

@@ -65,6 +65,19 @@ def nodes(text: str) -> tuple[str, ...]:
     return found
 
 
+def patterns(text: str) -> tuple[str, ...]:
+    """A parser of patterns of names with `*` and `?`, with commas between."""
+    found = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
+    if text.strip() and not found:
+        raise ValueError("holds only commas: write patterns with commas between, or leave it out")
+    for pattern in found:
+        if not pattern.isprintable():
+            raise ValueError(f"{pattern!r} holds characters that no name has")
+        if not pattern.strip("*?"):
+            raise ValueError(f"{pattern!r} fits everything: write a part of a name, or leave the setting out")
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesFile:
     """The file of names, unread in meaning: where it was, and its text."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, span, whole, yes_or_no
+from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, patterns, span, whole, yes_or_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +107,29 @@ SETTINGS: tuple[Setting, ...] = (
         parse=nodes,
         of_receiver=True,
     ),
+    *(
+        Setting(
+            name=f"THROUGHLINE_{verb}_{kind}",
+            default="",
+            meaning=meaning,
+            parse=patterns,
+            of_receiver=True,
+        )
+        for verb, kind, meaning in (
+            ("INCLUDE", "JOBS", "Only these jobs are wanted: patterns with * and ?, with commas between"),
+            ("EXCLUDE", "JOBS", "Jobs that are not wanted, included or not"),
+            ("INCLUDE", "NAMESPACES", "Only jobs of these namespaces are wanted"),
+            ("EXCLUDE", "NAMESPACES", "Namespaces whose jobs are not wanted, included or not"),
+            ("INCLUDE", "PATHS", "Only these data sets are shown in the catalog: patterns of paths or tables"),
+            ("EXCLUDE", "PATHS", "Data sets that are not shown in the catalog, included or not"),
+        )
+    ),
+    Setting(
+        name="THROUGHLINE_SHADOW",
+        default="false",
+        meaning="Whether all is done but writing to the catalog: what would be written is told by `throughline shadow`",
+        parse=yes_or_no,
+    ),
     Setting(
         name="THROUGHLINE_NAMES",
         default="",
@@ -169,6 +192,14 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Patterns:
+    """What is included and excluded of one kind of thing."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings; `catalog` is None where it was not asked for."""
 
@@ -178,6 +209,10 @@ class Settings:
     max_body_bytes: int
     operations_ignored: tuple[str, ...]
     operations_kept: tuple[str, ...]
+    jobs: Patterns
+    namespaces: Patterns
+    paths: Patterns
+    shadow: bool
     names: NamesFile | None
     indirect_columns: bool
     batch: int
@@ -244,6 +279,10 @@ def load(
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
         operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],
         operations_kept=values["THROUGHLINE_OPERATIONS_KEEP"],
+        jobs=_patterns(values, "JOBS"),
+        namespaces=_patterns(values, "NAMESPACES"),
+        paths=_patterns(values, "PATHS"),
+        shadow=values["THROUGHLINE_SHADOW"],
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         batch=values["THROUGHLINE_BATCH"],
@@ -257,3 +296,7 @@ def _network(environment: Mapping[str, str]) -> Network:
         proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
         authorities=folded.get("requests_ca_bundle", folded.get("curl_ca_bundle", "")),
     )
+
+
+def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
+    return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])

@@ -5,7 +5,7 @@ import logging
 import azure.functions as func
 
 from shared.bootstrap import worker
-from shared.pipeline import publish, sweep
+from shared.pipeline import publish, step_out, sweep
 
 _LOG = logging.getLogger("throughline.sweeper")
 
@@ -16,5 +16,6 @@ def main(timer: func.TimerRequest) -> None:
     try:
         swept = sweep(parts.storage, parts.sweeping)
     finally:  # whatever a sweep meets, what is dirty is published
+        step_out(parts.storage, parts.publishing)
         published = publish(parts.storage, parts.catalog, parts.publishing)
     _LOG.info("swept past_due=%s %s %s", timer.past_due, swept, published)

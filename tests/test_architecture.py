@@ -31,23 +31,25 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "model errors openlineage naming translation atlas catalog storage pipeline setting_kinds settings bootstrap"
+    "model errors openlineage naming translation atlas catalog storage pipeline "
+    "setting_kinds settings versions bootstrap"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
     "shared": _room(),
     "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
+    "shared.versions": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
-    "shared.naming": _room("errors", "msgspec"),
-    "shared.translation": _room("model naming openlineage", "msgspec sqlglot"),
+    "shared.naming": _room("errors versions", "msgspec"),
+    "shared.translation": _room("model naming openlineage versions", "msgspec sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     # what puts them together
     "shared.pipeline": _room(
-        "model errors openlineage naming translation atlas catalog storage",
+        "model errors openlineage naming translation atlas catalog storage versions",
         "msgspec",
     ),
     "shared.setting_kinds": _room(),

@@ -9,7 +9,7 @@ from typing import Any
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import PLACED, PROCESS_ATTRIBUTES, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, Node
+from shared.catalog.port import AssetKey, Graph, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
@@ -98,6 +98,20 @@ class AtlasCatalog:
             if error.status != _NOT_FOUND:
                 raise
 
+    def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
+        """As the port says."""
+        found = {}
+        for key in keys:
+            entity = self._by_name(*key, related=True)
+            if entity and str(entity["attributes"].get("description") or "").startswith(PLACED):
+                found[key] = Placeholder(guid=str(entity["guid"]), links=_links(entity))
+        return found
+
+    def remove(self, guids: Sequence[str]) -> None:
+        """As the port says."""
+        if guids:
+            self._client.delete_entity(guid=list(guids))
+
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """As the port says, by basic search: good enough for people, and behind the writes by a moment."""
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
@@ -117,11 +131,12 @@ class AtlasCatalog:
         edges = {(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.get("relations") or ()}
         return Graph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
 
-    def _by_name(self, type_name: str, qualified_name: str) -> dict[str, Any] | None:
+    def _by_name(self, type_name: str, qualified_name: str, *, related: bool = False) -> dict[str, Any] | None:
+        bare = "false" if related else "true"
         try:
             answer = self._client._get_http(  # noqa: SLF001 - the library reads by name only in bulk
                 f"{self._client.endpoint_url}/entity/uniqueAttribute/type/{type_name}",
-                params={"attr:qualifiedName": qualified_name, "ignoreRelationships": "true", "minExtInfo": "true"},
+                params={"attr:qualifiedName": qualified_name, "ignoreRelationships": bare, "minExtInfo": "true"},
             )
         except CatalogRefused as error:
             if error.status != _NOT_FOUND:
@@ -144,6 +159,17 @@ def _keys(references: Iterable[Mapping[str, Any]] | None) -> tuple[AssetKey, ...
     return tuple(
         sorted((str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references or ())
     )
+
+
+def _links(entity: Mapping[str, Any]) -> frozenset[str]:
+    """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
+    ends = [
+        end
+        for value in (entity.get("relationshipAttributes") or {}).values()
+        for end in (value if isinstance(value, list) else [value] if value else ())
+    ]
+    deleted = ("relationshipStatus", "entityStatus")
+    return frozenset(str(end["guid"]) for end in ends if all(end.get(each) != "DELETED" for each in deleted))
 
 
 def _node(entity: Mapping[str, Any]) -> Node:

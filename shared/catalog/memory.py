@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from shared.atlas import PLACED, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, Node
+from shared.catalog.port import AssetKey, Graph, Node, Placeholder
 from shared.errors import CatalogRefused
 
 
@@ -71,6 +71,28 @@ class MemoryCatalog:
             self.writes += 1
             self.processes.pop(qualified_name, None)
             self._guids.pop((type, qualified_name), None)
+
+    def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
+        """As the port says."""
+        with self._lock:
+            return {
+                key: Placeholder(guid=self._guids[key], links=self._links(key))
+                for key in keys
+                if key in self.assets and dict(self.assets[key].attributes).get("description", "").startswith(PLACED)
+            }
+
+    def _links(self, key: AssetKey) -> frozenset[str]:
+        users = [each for each in self.processes.values() if key in (*each.inputs, *each.outputs)]
+        return frozenset(self._guids[each.type, each.qualified_name] for each in users)
+
+    def remove(self, guids: Sequence[str]) -> None:
+        """As the port says."""
+        with self._lock:
+            self.writes += 1
+            for key in [key for key, guid in self._guids.items() if guid in guids]:
+                del self._guids[key]
+                self.assets.pop(key, None)
+                self.processes.pop(key[1], None)
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """As the port says."""

@@ -31,6 +31,14 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placeholder:
+    """An asset that we placed, and the guids of all that it is linked to: processes that use it, terms, columns."""
+
+    guid: str
+    links: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """A part of the lineage: nodes by guid, and edges as pairs of guids, in the direction of the data."""
 
@@ -64,6 +72,12 @@ class Catalog(Protocol):
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """Remove a process; nothing happens when it is not there."""
+
+    def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
+        """Those of these assets that we placed and nobody has made their own since: they still bear our mark."""
+
+    def remove(self, guids: Sequence[str]) -> None:
+        """Remove these entities in one call; those that are not there are passed over."""
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """Entities whose name or qualified name holds the text."""

@@ -10,6 +10,7 @@ from shared.naming.canonical import canonical, store_of
 from shared.naming.identity import NOWHERE, Identity, Where
 from shared.naming.rules import Named, Rule, unknown_store
 from shared.naming.stores import STORES
+from shared.versions import NAMING
 
 RULES: tuple[Rule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
 """All of ours. For a data set those of its store are asked, in order: the first that matches names it."""
@@ -48,11 +49,12 @@ class Names:
     """The rules in use: those of the user, asked before ours, and the ids of what has a name elsewhere.
 
     `ids` are found by kind and names in lower case: `("workspace", NAME)` (of Fabric, or a Databricks workspace's host,
-    which gives its metastore) and `("lakehouse", WORKSPACE, NAME)`.
+    which gives its metastore) and `("lakehouse", WORKSPACE, NAME)`. `version` is that of the naming of processes.
     """
 
     rules: tuple[Rule, ...] = ()
     ids: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    version: str = NAMING
 
     def name(self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
         """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.

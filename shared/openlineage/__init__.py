@@ -1,16 +1,19 @@
 """The wire: decoding events, which of them matter, and merging the events of one run. Pure."""
 
+from shared.openlineage.choice import ANYTHING, Choice
 from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, merge, stronger_end
 from shared.openlineage.operations import UNKNOWN, Operation, node_of, split_job_name
-from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Keep, Selection, select
+from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Keep, Selection, dataset_names, select
 from shared.openlineage.wire import Dataset, DatasetEvent, InputField, JobEvent, OutputField, Transformation
 
 __all__ = [
+    "ANYTHING",
     "DEFAULT_SELECTION",
     "ENDS",
     "END_STRENGTH",
     "UNKNOWN",
+    "Choice",
     "Dataset",
     "DatasetEvent",
     "Event",
@@ -24,6 +27,7 @@ __all__ = [
     "OutputField",
     "Selection",
     "Transformation",
+    "dataset_names",
     "decode",
     "merge",
     "node_of",

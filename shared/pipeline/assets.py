@@ -16,16 +16,13 @@ from shared.errors import Contended
 from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.pipeline.dirty import Dirty, mark_dirty
-from shared.pipeline.places import ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
+from shared.pipeline.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.storage import Row, Storage
 from shared.translation import Around, Change, changes_in
 
 _LOG = logging.getLogger("throughline.assets")
 _TRIES = 8
-_ASSET = "asset|"
-"""How the keys of those rows in `dirty` begin that stand for a data set."""
-
 _ALIVE = frozenset({"CREATE", "OVERWRITE"})
 _LOST = frozenset({"DROP", "RENAME"})
 
@@ -65,7 +62,7 @@ def note_states(storage: Storage, run: MergedRun, heard: Around) -> None:
     """Put on record what a run did to data sets as wholes; what people should know of is to be published."""
     for change in changes_in(run, heard):
         if _note(storage, change):
-            mark_dirty(storage, [f"{_ASSET}{_key(change.asset)}"])
+            mark_dirty(storage, [f"{ASSET}{_key(change.asset)}"])
 
 
 def _key(asset: Asset) -> str:
@@ -87,15 +84,20 @@ def _note(storage: Storage, change: Change) -> bool:
 
 def is_asset(dirty: Dirty) -> bool:
     """Whether a dirty mark stands for a data set, not for a process."""
-    return dirty.process.startswith(_ASSET)
+    return dirty.process.startswith(ASSET)
+
+
+def state_of(storage: Storage, dirty: Dirty) -> AssetState | None:
+    """The state that is to be published."""
+    found = storage.read(ASSETS, dirty.process.removeprefix(ASSET), STATE)
+    return _decode(unpacked_cell(storage, "state", found)) if found else None
 
 
 def publish_state(storage: Storage, catalog: Catalog, dirty: Dirty) -> bool:
     """Say in the catalog what became of a data set, if it is one that we placed there. Whether anything was written."""
-    found = storage.read(ASSETS, dirty.process.removeprefix(_ASSET), STATE)
+    state = state_of(storage, dirty)
     written = False
-    if found:
-        state = _decode(unpacked_cell(storage, "state", found))
+    if state:
         written = catalog.describe_placeholder(asset_entity(state.asset, state.sentence))
         if written:
             _LOG.info("asset described asset=%r state=%r", state.asset.qualified_name, state.sentence)

@@ -1,7 +1,7 @@
 """Which processes are to be published anew, and when: one row each, in one partition."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
@@ -79,3 +79,13 @@ def pause(storage: Storage, until: datetime, error: str) -> None:
 def resume(storage: Storage) -> None:
     """The catalog answers again."""
     storage.delete(DIRTY, DIRTY_PARTITION, _PAUSE)
+
+
+def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bool:
+    """No longer dirty, or dirty later where time alone may change it. False, and nothing done, when the process was
+    marked again meanwhile.
+    """
+    if revisit is None:
+        return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
+    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="")
+    return storage.replace(DIRTY, later.row()) is not None

@@ -6,6 +6,10 @@ from datetime import UTC, datetime
 from shared.pipeline.places import CATALOG, LEDGER
 from shared.storage import Row, Storage
 
+RETIRED = "its process was retired"
+PURGED = "its process was purged"
+"""Why the events of such a process count as skipped; of a purged one until they are replayed."""
+
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -13,7 +17,8 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 class Entry:
     """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
 
-    `fingerprint` and `qualified_name` are those of the last write that was begun.
+    `fingerprint` and `qualified_name` are those of the last write that was begun. `retired`: what was said up to then
+    is not shown any more. `because` says why the catalog holds nothing, where something else did that.
     """
 
     process: str
@@ -22,7 +27,14 @@ class Entry:
     fingerprint: str = ""
     guid: str = ""
     until: datetime = _NEVER
+    retired: datetime | None = None
+    because: str = ""
     etag: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why the catalog holds nothing of it, where somebody wanted that."""
+        return self.because or (RETIRED if self.retired else "")
 
     def may_still_land(self, now: datetime) -> bool:
         """Whether a write that somebody began may not be over yet."""
@@ -40,12 +52,15 @@ class Entry:
                 "fingerprint": self.fingerprint,
                 "guid": self.guid,
                 "until": self.until.isoformat(),
+                "retired": self.retired.isoformat() if self.retired else "",
+                "because": self.because,
             },
         )
 
     @classmethod
     def of(cls, row: Row) -> "Entry":
-        """From a row of `ledger`."""
+        """From a row of `ledger`; the oldest ones know of no retiring."""
+        retired = str(row.values.get("retired", ""))
         return cls(
             process=row.partition,
             state=str(row.values["state"]),
@@ -53,6 +68,8 @@ class Entry:
             fingerprint=str(row.values["fingerprint"]),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
+            retired=datetime.fromisoformat(retired) if retired else None,
+            because=str(row.values.get("because", "")),
             etag=row.etag,
         )
 

@@ -12,6 +12,7 @@
     contributions  {process}  {application run}|{content}         what an application run says about the process
                    {process}  {application run}|~fates            what it says counts only with what it says of others
     dirty          process    {process}                           to be published anew, when due
+    shadow         process    {process}                           what shadow mode keeps from the catalog
     assets         {asset}    state                               when it was dropped, renamed, emptied, made …
     ledger         {process}  catalog                             what the catalog holds of it
     deadletters    event      {digest}                            what can never be used, and why
@@ -39,6 +40,7 @@ RUNS = "runs"
 CONTRIBUTIONS = "contributions"
 DIRTY = "dirty"
 LEDGER = "ledger"
+SHADOW = "shadow"
 ASSETS = "assets"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
@@ -47,6 +49,8 @@ CONTROL = "control"
 STATE = "state"
 CATALOG = "catalog"
 DIRTY_PARTITION = "process"
+ASSET = "asset|"
+"""How the keys of those rows in `dirty` begin that stand for a data set."""
 
 _EVENT_BLOB = re.compile(
     r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"

@@ -4,18 +4,31 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import structs
 
 from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
+from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
-from shared.pipeline.places import CONTRIBUTIONS, LEDGER, RUNS, STATE, process_key, stored_from_row, written_by
+from shared.pipeline.places import (
+    ASSET,
+    CONTRIBUTIONS,
+    DIRTY_PARTITION,
+    LEDGER,
+    RUNS,
+    SHADOW,
+    STATE,
+    process_key,
+    stored_from_row,
+    written_by,
+)
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_of
 from shared.storage import Row, Storage
-from shared.translation import Lasting, Patience, Sum, add_up, lasting
+from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown
 
 
 def _utc_now() -> datetime:
@@ -27,12 +40,15 @@ class Publishing:
     """How to publish.
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
-    columns that only decide are shown; `pause`: how long a catalog that is away is left alone; `now`: the clock.
+    columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
+    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock.
     """
 
     batch: int = 50
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
+    paths: Choice = ANYTHING
+    shadow: bool = False
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
     now: Callable[[], datetime] = _utc_now
@@ -76,10 +92,25 @@ class Reading:
         return self.rows[process]
 
 
-def current(storage: Storage, process: str, how: Publishing, reading: Reading) -> Sum:
-    """A process (by key) as it should be now, added up from all that is on record of it, as far as it was not read
-    before.
+class _Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on record of a process: rows whose contents are not read yet, and what remains of what counts only with
+    the rest of what its application run says.
     """
+
+    rows: tuple[tuple[Row, ContributionRecord], ...]
+    spoken: tuple[tuple[str, Contribution], ...]
+
+    def times(self) -> Iterator[tuple[str, Span]]:
+        """When each application run spoke."""
+        for _, record in self.rows:
+            if record.seen:
+                yield record.application_run, record.seen
+        for run, each in self.spoken:
+            yield run, each.seen
+
+
+def _said(storage: Storage, process: str, reading: Reading, after: datetime | None) -> _Said:
+    """What was said of a process (by key), and last of all `after` a time, where one is given."""
     rows: list[tuple[Row, ContributionRecord]] = []
     fated: set[str] = set()
     for row in reading.contributions(storage, process):
@@ -89,23 +120,40 @@ def current(storage: Storage, process: str, how: Publishing, reading: Reading) -
         else:
             rows.append((row, ContributionRecord.without_content(row)))
     spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, reading)]
+    return _Said(
+        rows=tuple(
+            (row, record)
+            for row, record in rows
+            if record.application_run not in fated and (after is None or (record.seen and record.seen.last > after))
+        ),
+        spoken=tuple((run, each) for run, each in spoken if after is None or each.seen.last > after),
+    )
+
+
+def last_said(storage: Storage, process: str, reading: Reading) -> datetime | None:
+    """When the newest word was said that stands of a process (by key); None when none does."""
+    return max((span.last for _, span in _said(storage, process, reading, None).times()), default=None)
+
+
+def current(storage: Storage, process: str, how: Publishing, reading: Reading, *, after: datetime | None = None) -> Sum:
+    """A process (by key) as it should be now, added up from all that is on record of it; from what was said `after` it
+    was retired, if it was. What was read before is not read again.
+    """
+    known = _said(storage, process, reading, after)
     spans: dict[str, Span] = {}
-    for run, seen in (
-        *((record.application_run, record.seen) for _, record in rows if record.application_run not in fated),
-        *((run, each.seen) for run, each in spoken),
-    ):
-        if seen:
-            spans[run] = spans[run] | seen if run in spans else seen
+    for run, seen in known.times():
+        spans[run] = spans[run] | seen if run in spans else seen
     facts = _facts(storage, spans, how, reading)
-    said = [each for run, each in spoken if run in facts]
+    said = [each for run, each in known.spoken if run in facts]
     said += [
         each
-        for row, record in rows
-        if record.application_run in facts and record.application_run not in fated
+        for row, record in known.rows
+        if record.application_run in facts
         for each in (ContributionRecord.of(row, storage).contribution,)
         if each
     ]
-    return add_up(said, facts, now=how.now(), patience=how.patience)
+    total = add_up(said, facts, now=how.now(), patience=how.patience)
+    return structs.replace(total, process=shown(total.process, how.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
@@ -138,8 +186,10 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
     reading = Reading()
-    for row in storage.scan(LEDGER):
-        process = current(storage, row.partition, how, reading).process
+    retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
+    for key in (*retired, *(each for each in shadowed if each not in retired)):
+        process = current(storage, key, how, reading, after=retired.get(key)).process
         if process:
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
@@ -147,7 +197,7 @@ def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, Proce
 def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading | None = None) -> Plan:
     """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
     entry = ledger_entry(storage, dirty.process)
-    total = current(storage, dirty.process, how, reading or Reading())
+    total = current(storage, dirty.process, how, reading or Reading(), after=entry.retired)
     process = total.process
     return Plan(
         dirty=dirty,

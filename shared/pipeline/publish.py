@@ -13,16 +13,17 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.assets import is_asset, publish_state
-from shared.pipeline.dirty import Dirty, dirty_processes, mark_dirty, pause, resume
+from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.links import APPLICATION, spread_fates
+from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
+from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.publish")
-_LEASE = "publisher"
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 _NO_ACCESS = frozenset({401, 403})
@@ -39,6 +40,7 @@ class Published:
     removed: int = 0
     refused: int = 0
     postponed: int = 0
+    held: int = 0
     error: str = ""
 
 
@@ -50,7 +52,7 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """
     done = Published()
     while not done.error:
-        shift = take_shift(storage, _LEASE)
+        shift = take_shift(storage, PUBLISHER)
         if shift is None:
             break
         try:
@@ -78,6 +80,14 @@ def _batches(due: Sequence[Dirty], size: int) -> Iterator[Sequence[Dirty]]:
     yield from ([each] for each in due if each.attempts)
 
 
+def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterator[tuple[Sequence[Dirty], bool]]:
+    """All batches, and at last, marked so, what was found `leaving` on the way: where a process goes by another name
+    now, that one is there before the old one goes.
+    """
+    yield from ((batch, False) for batch in _batches(due, size))
+    yield from (([each], True) for each in leaving)
+
+
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     while True:
@@ -87,11 +97,15 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
         if spread := [each for each in due if each.process.startswith(APPLICATION)]:
             _spread(storage, spread)
             continue
-        for batch in _batches(due, how.batch):
+        leaving: list[Dirty] = []
+        for batch, is_last in _steps(due, how.batch, leaving):
             if not shift.goes_on():
                 return False
             try:
-                _publish_batch(storage, catalog, how, batch, done)
+                if how.shadow:
+                    done.held += rehearse(storage, catalog, how, batch)
+                else:
+                    _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = str(error)
                 _leave_alone(storage, how, batch, error)
@@ -138,8 +152,15 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
 
 
 def _publish_batch(
-    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+    storage: Storage,
+    catalog: Catalog,
+    how: Publishing,
+    batch: Sequence[Dirty],
+    done: Published,
+    *,
+    leaving: list[Dirty] | None,
 ) -> None:
+    """Publish a batch. What is to be removed is put off: added to `leaving`, where that is given."""
     plans: list[Plan] = []
     reading = Reading()
     for dirty in _processes(storage, catalog, batch, done):
@@ -149,13 +170,19 @@ def _publish_batch(
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
-            _clean(storage, plan)
-        elif plan.entity is None:
+            clean(storage, plan.dirty, plan.revisit)
+        elif plan.entity:
+            plans.append(plan)
+        elif leaving is None:
             _alone(storage, catalog, how, plan, done)
         else:
-            plans.append(plan)
-    if not plans:
-        return
+            leaving.append(dirty)
+    if plans:
+        _write_all(storage, catalog, how, plans, done)
+
+
+def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published) -> None:
+    """All at once; each by itself where that is refused."""
     try:
         done.written += _write(storage, catalog, how, plans)
     except CatalogRefused as error:
@@ -187,7 +214,7 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
         raise
     for plan, entity, entry in begun:
         if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
-            _clean(storage, plan)
+            clean(storage, plan.dirty, plan.revisit)
         _LOG.info(
             "process published process=%r inputs=%d outputs=%d",
             entity.qualified_name,
@@ -210,6 +237,7 @@ def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     return replace(
         entry,
         state="writing",
+        because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
         until=until,
@@ -235,7 +263,7 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> 
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
-        _clean(storage, claimed)
+        clean(storage, claimed.dirty, claimed.revisit)
     _LOG.info("process removed process=%r", entry.qualified_name)
     return 1
 
@@ -256,11 +284,3 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
             minute = timedelta(minutes=1)
             storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
         _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
-
-
-def _clean(storage: Storage, plan: Plan) -> None:
-    """No longer dirty, unless it was marked again meanwhile; or dirty later, when time alone may change it."""
-    if plan.revisit:
-        storage.replace(DIRTY, replace(plan.dirty, due=plan.revisit, revisit=True, attempts=0, error="").row())
-    else:
-        storage.delete(DIRTY, DIRTY_PARTITION, plan.dirty.process, plan.dirty.etag)

@@ -26,6 +26,7 @@ from shared.pipeline.planning import Publishing
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
+from shared.pipeline.shadow import step_out
 from shared.pipeline.stored_runs import Noted, StoredRun, Wanted, note_events, noted, stored_runs
 from shared.storage import Row, Storage
 
@@ -278,6 +279,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Pu
     Raises StorageUnavailable when storage is away.
     """
     total, left, before = Published(), 0, -1
+    step_out(storage, how)
     while not total.error:
         done = publish(storage, catalog, how)
         total = Published(
@@ -286,6 +288,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Pu
             removed=total.removed + done.removed,
             refused=total.refused + done.refused,
             postponed=total.postponed + done.postponed,
+            held=total.held + done.held,
             error=done.error,
         )
         dirty, paused_until, why = dirty_processes(storage)

@@ -29,6 +29,7 @@ from shared.pipeline.places import (
 )
 from shared.pipeline.planning import what_remains
 from shared.pipeline.records import RunState
+from shared.pipeline.shadow import Shadow, counted, held_back
 from shared.pipeline.siblings import has_fates
 from shared.storage import Storage
 from shared.translation import NO_PROCESS
@@ -42,6 +43,7 @@ class Waiting(StrEnum):
     END = "the end of its run"
     PARSER = "the parser"
     CATALOG = "the catalog"
+    SHADOW = "the end of shadow mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class Status:
     processes: int
     dirty: int
     last_errors: tuple[str, ...]
+    shadow: Shadow
 
     @property
     def reconciles(self) -> bool:
@@ -68,8 +71,10 @@ class Status:
 
     @property
     def in_progress(self) -> int:
-        """Events that somebody is working on or should be: all that wait for more than the end of their run."""
-        return self.waiting - self.waiting_for.get(Waiting.END, 0)
+        """Events that somebody is working on or should be: all that wait for more than the end of their run, or of
+        shadow mode.
+        """
+        return self.waiting - self.waiting_for.get(Waiting.END, 0) - self.waiting_for.get(Waiting.SHADOW, 0)
 
 
 def status(storage: Storage) -> Status:
@@ -87,6 +92,8 @@ def status(storage: Storage) -> Status:
     ledger = {row.partition: Entry.of(row) for row in storage.scan(LEDGER)}
     dirty, paused_until, why = dirty_processes(storage)
     unsettled = {each.process for each in dirty if not each.revisit}
+    held = dict(held_back(storage))
+    kept = _Kept(dirty=unsettled, held=held.keys())
     letters = {letter.digest: letter for letter in dead_letters(storage)}
     buried = {digest: letter.error for digest, letter in letters.items() if not letter.discarded}
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
@@ -106,7 +113,7 @@ def status(storage: Storage) -> Status:
         if event is None:
             counts["waiting"] += 1
             continue
-        state, reason = _state(event, states.get(event.run_id), ledger, unsettled, present)
+        state, reason = _state(event, states.get(event.run_id), ledger, kept, present)
         counts[state] += 1
         if state == "skipped":
             skipped[reason] += 1
@@ -134,11 +141,20 @@ def status(storage: Storage) -> Status:
         processes=sum(entry.state == "written" for entry in ledger.values()),
         dirty=len(unsettled),
         last_errors=tuple(errors[-_LAST_ERRORS:]),
+        shadow=counted(tuple(held.values())),
     )
 
 
 Present = Mapping[tuple[str, str], AbstractSet[str]]
 """By application run and the key of a process of which it spoke: the processes that this is now, if any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """The keys of the processes that are to be published, and of those that shadow mode keeps from it."""
+
+    dirty: AbstractSet[str]
+    held: AbstractSet[str]
 
 
 def _present(storage: Storage, applications: Iterable[str]) -> Present:
@@ -161,7 +177,7 @@ def _event(name: str) -> StoredEvent | None:
 
 
 def _state(
-    event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], unsettled: set[str], present: Present
+    event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], kept: _Kept, present: Present
 ) -> tuple[str, str]:
     """An event's state and, for skipped and waiting, the reason."""
     if run is None:
@@ -173,8 +189,11 @@ def _state(
     if run.verdict != "published":
         return run.verdict, run.reason
     now = {each for process, by, _ in run.current for each in present.get((by, process), (process,))}
-    if (now | run.processes) & unsettled:
+    if (now | run.processes) & kept.dirty:
         return "waiting", Waiting.CATALOG
+    if (now | run.processes) & kept.held:
+        return "waiting", Waiting.SHADOW
     if any(process in ledger and ledger[process].state == "written" for process in now):
         return "published", ""
-    return "skipped", NO_PROCESS
+    wanted = sorted({ledger[each].why for each in now if each in ledger} - {""})
+    return "skipped", wanted[0] if wanted else NO_PROCESS

@@ -14,8 +14,9 @@ from shared.translation.application import (
 from shared.translation.columns import ALL_ROWS
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from shared.translation.identity import VERSION, VOLATILE, stable_name
+from shared.translation.identity import VOLATILE, naming_of, stable_name
 from shared.translation.lasting import Lasting, lasting
+from shared.translation.shown import asset_names, shown
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
 
@@ -25,7 +26,6 @@ __all__ = [
     "NOTHING_AROUND",
     "NOTHING_TOLD",
     "NO_PROCESS",
-    "VERSION",
     "VOLATILE",
     "Around",
     "Batch",
@@ -42,13 +42,16 @@ __all__ = [
     "Told",
     "Wait",
     "add_up",
+    "asset_names",
     "batch_of",
     "changes_in",
     "enclosing",
     "fates_in",
     "lasting",
     "names_no_source",
+    "naming_of",
     "present_name",
+    "shown",
     "stable_name",
     "told_by",
     "translate",

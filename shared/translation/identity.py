@@ -8,6 +8,7 @@ application's name without its volatile parts; of other engines the job's own na
 The names that platforms give are described where they are taken apart, in `volatile.py` and `databricks.py`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
@@ -20,9 +21,9 @@ from shared.naming import Identity, bounded
 from shared.openlineage import UNKNOWN, MergedRun, split_job_name
 from shared.translation.databricks import job, notebook, without_host
 from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
+from shared.versions import NAMING
 
 __all__ = [
-    "VERSION",
     "VOLATILE",
     "JobIdentity",
     "Strength",
@@ -33,13 +34,11 @@ __all__ = [
     "identity_of",
     "inherit",
     "name_process",
+    "naming_of",
     "process_name",
     "stable_name",
     "strongest",
 ]
-
-VERSION = "v1"
-"""The version of this naming; it stands in every qualified name."""
 
 LONGEST = 1000
 """Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
@@ -170,20 +169,30 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
     return bare if bare.strength == Strength.WEAK else None
 
 
-def name_process(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
-    """Qualified name and display name of the process by which a job of this namespace writes `sink`."""
+def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, version: str = NAMING) -> tuple[str, str]:
+    """Qualified name and display name of the process by which a job of this namespace writes `sink`, in this version of
+    the naming.
+    """
     short = len(namespace) + len(identity.name) + len(sink.namespace) + len(sink.name) <= _SHORT
-    return (_remembered_process if short else _named)(namespace, identity, sink)
+    return (_remembered_process if short else _named)(namespace, identity, sink, version)
 
 
-def _named(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
+def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) -> tuple[str, str]:
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
-    qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
+    qualified = f"throughline:{version}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
     name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, LONGEST), bounded(name, LONGEST)
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)
+
+_VERSIONED = re.compile(r"throughline:([^:/]+)://")
+
+
+def naming_of(qualified_name: str) -> str:
+    """The version of the naming that a process's qualified name is of; empty for a name that is none of ours."""
+    found = _VERSIONED.match(qualified_name)
+    return found[1] if found else ""
 
 
 def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:

@@ -150,7 +150,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def _name(self, identity: JobIdentity, output: MergedDataset) -> tuple[str, str]:
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        return name_process(namespace, identity, self.datasets.place.identity(*output.key))
+        sink = self.datasets.place.identity(*output.key)
+        return name_process(namespace, identity, sink, version=self.around.names.version)
 
     def _process(self, output: MergedDataset, recovered: Recovered) -> Process:
         """What this run says about the process that writes `output`: inputs are those it names itself, those that

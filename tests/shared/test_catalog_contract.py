@@ -1,12 +1,13 @@
 """One contract for the catalog port, held by memory and by the local catalog through pyapacheatlas alike."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from shared.atlas import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog import Catalog, MemoryCatalog
+from shared.catalog import Catalog, MemoryCatalog, Placeholder
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -26,14 +27,14 @@ def asset(name: str) -> AssetEntity:
     return AssetEntity(type="fs_path", qualified_name=qualified_name, attributes=attributes)
 
 
-def process(inputs: str, outputs: str, mapping: str = "[]") -> ProcessEntity:
-    def keys(names: str) -> tuple[tuple[str, str], ...]:
+def process(inputs: Sequence[str], outputs: Sequence[str], mapping: str = "[]") -> ProcessEntity:
+    def keys(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
         return tuple(("fs_path", f"file:///data/{name}") for name in names)
 
     return ProcessEntity(
         type=PROCESS_TYPE,
-        qualified_name=f"throughline:test/{outputs}",
-        attributes=(("name", f"makes {outputs}"), ("description", "a test"), ("columnMapping", mapping)),
+        qualified_name=f"throughline:test/{''.join(outputs)}",
+        attributes=(("name", f"makes {''.join(outputs)}"), ("description", "a test"), ("columnMapping", mapping)),
         inputs=keys(inputs),
         outputs=keys(outputs),
     )
@@ -59,6 +60,35 @@ def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
     assert catalog.describe_placeholder(placed("theirs", "Dropped.")) is False
     assert catalog.describe_placeholder(placed("nowhere", "Dropped.")) is False
     assert catalog.find([("fs_path", "file:///data/nowhere")]) == {}
+
+
+def test_what_we_placed_is_told_from_the_rest_with_what_uses_it(catalog: Catalog) -> None:
+    guids = catalog.create_assets([placed("ours"), placed("lonely", "Dropped."), placed("theirs", mark="A scan's.")])
+    written = catalog.write_processes([process(["ours", "theirs"], ["lonely"])], guids)
+    keys = [*guids, ("fs_path", "file:///data/nowhere")]
+    used = frozenset(written.values())
+    ours, lonely = (("fs_path", f"file:///data/{name}") for name in ("ours", "lonely"))
+    assert catalog.placeholders(keys) == {
+        ours: Placeholder(guid=guids[ours], links=used),
+        lonely: Placeholder(guid=guids[lonely], links=used),
+    }
+    catalog.remove(list(used))
+    assert {each.links for each in catalog.placeholders(keys).values()} == {frozenset()}
+    assert catalog.placeholders([]) == {}
+
+
+def test_what_is_removed_is_gone_and_removing_it_again_is_nothing(catalog: Catalog) -> None:
+    guids = catalog.create_assets([placed("a"), placed("b"), placed("c")])
+    catalog.write_processes([process(["a"], ["b"])], guids)
+    held = catalog.find([(PROCESS_TYPE, "throughline:test/b")])
+    doomed = [*held.values(), guids["fs_path", "file:///data/a"]]
+    for _ in range(2):
+        catalog.remove(doomed)
+        assert catalog.read_process(PROCESS_TYPE, "throughline:test/b") is None
+        assert sorted(catalog.find(guids)) == [("fs_path", "file:///data/b"), ("fs_path", "file:///data/c")]
+    catalog.remove([])
+    again = catalog.create_assets([placed("a")])
+    assert catalog.find(again) == again, "what was removed may come again"
 
 
 def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) -> None:
