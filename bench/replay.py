@@ -82,7 +82,7 @@ class Replay:
         names = {old.encode(): self._run_id().encode() for old in sorted(_run_ids(events))}
         pattern = re.compile(b"|".join(map(re.escape, names)), re.IGNORECASE)
         return tuple(
-            _item(_moved(pattern.sub(lambda found: names[found[0].lower()], raw), shift)) for raw in family.events
+            _item(moved(pattern.sub(lambda found: names[found[0].lower()], raw), shift)) for raw in family.events
         )
 
     def applications(self, events: int) -> tuple[tuple[Item, ...], ...]:
@@ -112,7 +112,7 @@ def _run_ids(events: list[Event]) -> set[str]:
     return found - {""}
 
 
-def _moved(raw: bytes, shift: timedelta) -> bytes:
+def moved(raw: bytes, shift: timedelta) -> bytes:
     """The event with another time, written with milliseconds as listeners do."""
 
     def later(found: re.Match[bytes]) -> bytes:

@@ -1,5 +1,6 @@
 """Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -41,7 +42,8 @@ class Publishing:
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
-    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock.
+    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock; `seconds`: one that is never set
+    back.
     """
 
     batch: int = 50
@@ -52,6 +54,7 @@ class Publishing:
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
     now: Callable[[], datetime] = _utc_now
+    seconds: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

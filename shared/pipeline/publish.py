@@ -52,7 +52,7 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """
     done = Published()
     while not done.error:
-        shift = take_shift(storage, PUBLISHER)
+        shift = take_shift(storage, PUBLISHER, how.seconds)
         if shift is None:
             break
         try:

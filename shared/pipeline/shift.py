@@ -1,7 +1,8 @@
 """A stretch of work that only one may do at a time: under a lease that is renewed, and not for ever."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from shared.storage import Lease, Storage
 
@@ -13,15 +14,16 @@ _LONGEST = 180.0
 
 @dataclass(slots=True, kw_only=True)
 class Shift:
-    """The lease in hand, and the time since which it is."""
+    """The lease in hand, and the time since which it is, by this clock."""
 
     lease: Lease
-    began: float = field(default_factory=time.monotonic)
-    renewed: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float]
+    began: float
+    renewed: float
 
     def goes_on(self) -> bool:
         """Whether there is time for the next piece of work; the lease is renewed on the way."""
-        now = time.monotonic()
+        now = self.clock()
         if now - self.began > _LONGEST:
             return False
         if now - self.renewed > _RENEW_AFTER:
@@ -30,7 +32,8 @@ class Shift:
         return True
 
 
-def take_shift(storage: Storage, name: str) -> Shift | None:
-    """Begin to work; None when somebody else is at it."""
+def take_shift(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> Shift | None:
+    """Begin to work; None when somebody else is at it. `clock` counts seconds and is never set back."""
+    began = clock()  # before the lease is asked for: it may be older than its answer
     lease = storage.lease(name, _LEASE_SECONDS)
-    return Shift(lease=lease) if lease else None
+    return Shift(lease=lease, clock=clock, began=began, renewed=began) if lease else None

@@ -1,8 +1,9 @@
 """What no trigger does: ends that never come, events that were never delivered, processes left dirty."""
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -19,15 +20,21 @@ _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeping:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named.
+    `names`: the rules by which data sets are named; `now`: the clock; `seconds`: one that is never set back.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
+    now: Callable[[], datetime] = _utc_now
+    seconds: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +60,7 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
 
     Raises StorageUnavailable when storage is away; the next tick goes on.
     """
-    shift = take_shift(storage, _LEASE)
+    shift = take_shift(storage, _LEASE, how.seconds)
     if shift is None:
         return Swept()
     try:
@@ -65,7 +72,7 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
 
 def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
     """Sweep the runs by their last arrival. Up to where all are decided is noted: there the next sweep begins."""
-    now = datetime.now(UTC)
+    now = how.now()
     done: Counter[str] = Counter()
     begins = decided_until = _watermark(storage)
     all_decided = True

@@ -11,11 +11,20 @@ from uuid import uuid4
 from shared.storage.port import BlobFact, Row, refuse_too_large
 
 
-class MemoryStorage:
-    """The storage port over dictionaries. `clock` gives the seconds by which leases run out."""
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+
+class MemoryStorage:
+    """The storage port over dictionaries. `clock` gives the seconds by which leases run out, `now` the time at which a
+    blob arrives.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = _utc_now
+    ) -> None:
         self.clock = clock
+        self.now = now
         self._lock = threading.RLock()
         self._blobs: dict[str, dict[str, tuple[bytes, datetime]]] = {}
         self._tables: dict[str, dict[tuple[str, str], Row]] = {}
@@ -28,7 +37,7 @@ class MemoryStorage:
             blobs = self._blobs.setdefault(container, {})
             if name in blobs:
                 return False
-            blobs[name] = (bytes(data), datetime.now(UTC))
+            blobs[name] = (bytes(data), self.now())
             return True
 
     def get(self, container: str, name: str) -> bytes | None:

@@ -1,0 +1,71 @@
+"""`python -m tests.faults`: live through seeded histories on storage and catalog that fail, and look how they end.
+
+python -m tests.faults --seconds 600       ten minutes, from a seed of its own (printed)
+python -m tests.faults --seeds 0 2000      these 2,000 histories
+python -m tests.faults --seed 7            one history again, exactly
+python -m tests.faults --seed 7 --trace    … with every call that was made
+"""
+
+import argparse
+import logging
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from tests.faults.hunt import live, way_of
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line: 0 when all ended as they should, 1 when one did not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--seed", type=int, help="one history")
+    which.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
+    parser.add_argument("--seconds", type=float, help="begin no other history after so long")
+    parser.add_argument("--trace", action="store_true", help="print every call")
+    options = parser.parse_args(arguments)
+    logging.disable()
+    if options.seed is not None:
+        first, before = options.seed, options.seed + 1
+        _say(str(way_of(first)))
+    else:
+        first, before = options.seeds or (random.randrange(10**6) * 1000, None)
+        _say(f"from seed {first}")
+    return hunt(first, before, options.seconds or (float("inf") if before else 600), trace=options.trace)
+
+
+def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False) -> int:
+    """Live through the histories of these seeds; says what fails at once, and figures at the end."""
+    began, failed, met, seed = time.monotonic(), 0, Counter[str](), first
+    calls = poisoned = 0
+    while (before is None or seed < before) and time.monotonic() - began < seconds:
+        try:
+            outcome, wrong = live(seed, _say if trace else lambda _line: None)
+        except KeyboardInterrupt:
+            break
+        met += outcome.faults.met
+        calls += outcome.faults.calls
+        poisoned += outcome.poisoned
+        if wrong:
+            failed += 1
+            _say(f"seed {seed}: {'; '.join(wrong)}\n  again with: python -m tests.faults --seed {seed}")
+        seed += 1
+    spent = time.monotonic() - began
+    lived = seed - first
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    _say(f"{lived:,} histories, {calls:,} calls ({kinds}; {poisoned:,} messages poisoned) in {spent:.0f} s:")
+    _say(f"{lived / spent:.1f} histories and {calls / spent:,.0f} calls a second; {failed} ended wrong")
+    return 1 if failed else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""Any storage or catalog, each call of which may fail in one of the ways in which calls over a network fail."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
+from tests.faults.turns import Turns
+
+LISTS = frozenset({"partition", "scan", "blobs"})
+WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
+"""Calls that change the catalog."""
+
+_RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
+"""What a call answers that took effect unseen and was tried again by the SDK: it lost a race against itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """How often what happens at a call, as parts of one.
+
+    `before`: it fails (429, 503, no connection). `after`: it takes effect, then fails (the answer is lost). `late`: it
+    fails by timeout, and takes effect some time afterwards. `race`: it takes effect, and is answered as if it had not
+    (409, 412; a lease that is gone). `slow`: it, or its answer, takes up to minutes. `torn`: a list is read in two
+    pages, and the world goes on in between. `refused`: the catalog will not have it (400, 403). `death`: the worker
+    dies before or after it, half the time with its whole process.
+    """
+
+    before: float = 0.0
+    after: float = 0.0
+    late: float = 0.0
+    race: float = 0.0
+    slow: float = 0.0
+    torn: float = 0.0
+    refused: float = 0.0
+    death: float = 0.0
+
+    def draw(self, chance: random.Random) -> str:
+        """What happens at this call: the name of a rate, or nothing."""
+        left = chance.random()
+        for name in self.__slots__:
+            left -= getattr(self, name)
+            if left < 0:
+                return name
+        return ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Faults:
+    """What goes wrong, and when. `calls` counts all calls, `met` what happened, `away` says when a whole store is not
+    reached; `at` strikes one call, by number, and `trace` is told of all.
+    """
+
+    turns: Turns
+    chance: random.Random
+    rates: Rates = field(default_factory=Rates)
+    at: tuple[int, str] | None = None
+    away: dict[str, tuple[float, float]] = field(default_factory=dict)
+    call_bound: float = 120.0
+    calls: int = 0
+    met: Counter[str] = field(default_factory=Counter)
+    later: Callable[[float, Callable[[], object]], None] = lambda _at, _act: None
+    trace: Callable[[str], None] = lambda _line: None
+
+    def strike(self, name: str) -> str:
+        """What happens at this call."""
+        self.calls += 1
+        if self.at and self.at[0] == self.calls:
+            return self.at[1]
+        return self.rates.draw(self.chance)
+
+    def pause(self, longest: float) -> float:
+        """How long something slow takes: mostly little."""
+        return longest * self.chance.random() ** 3
+
+
+class Faulty:
+    """An adapter (`what` it is: storage or catalog) or a lease, each of its methods a call that may go wrong."""
+
+    def __init__(self, real: Any, what: str, faults: Faults) -> None:
+        self._real = real
+        self._what = what
+        self._faults = faults
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._real, name)
+        return partial(self._call, name, method)
+
+    def _call(self, name: str, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        faults, turns = self._faults, self._faults.turns
+        turns.sleep(faults.chance.expovariate(20.0))
+        kind = faults.strike(name)
+        number = faults.calls
+        faults.trace(f"{turns.now:10.3f} {_who(turns)} #{number} {kind or '-':7} {name}{_short(given)}")
+        result: Any = None
+        act = partial(self._act, name, method, given, named, torn=kind == "torn")
+        begins, ends = faults.away.get(self._what, (0.0, 0.0))
+        if begins <= turns.now < ends:
+            faults.met["away"] += 1
+            raise self._failure("is away")
+        if kind == "refused" and name not in WRITES:
+            kind = ""
+        faults.met[kind or "well"] += 1
+        if kind == "death before":
+            turns.kill(whole_process=False)
+        if kind == "death":
+            whole, before = faults.chance.random() < 0.5, faults.chance.random() < 0.5  # noqa: PLR2004 - evenly
+            if not before:
+                act()
+            turns.kill(whole_process=whole)
+        if kind == "before":
+            raise self._failure("answered 503")
+        if kind == "refused":
+            status = faults.chance.choice((400, 403, 404))
+            raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
+        if kind == "late":
+            at = turns.now + faults.pause(faults.call_bound - 2)
+            faults.later(at, partial(self._unseen, act))
+            turns.sleep(faults.pause(faults.call_bound - 2))
+            raise self._failure("timed out")
+        if kind == "slow":
+            turns.sleep(faults.pause(faults.call_bound / 2 if self._what == "catalog" else 300.0))
+        result = act()
+        if kind == "slow":
+            turns.sleep(faults.pause(300.0))
+        if kind == "death after":
+            turns.kill(whole_process=False)
+        if kind == "after":
+            raise self._failure("did not answer")
+        if kind == "race" and name in _RACES:
+            return _RACES[name]
+        return Faulty(result, "lease", faults) if name == "lease" and result is not None else result
+
+    def _failure(self, how: str) -> Exception:
+        after = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
+        if self._what == "catalog":
+            return CatalogUnavailable(f"the catalog {how}", after=after)
+        return StorageUnavailable(f"storage {how}", after=after)
+
+    def _unseen(self, act: Callable[[], object]) -> None:
+        """What lands late finds nobody whom it could tell that it was refused."""
+        try:
+            act()
+        except CatalogRefused:
+            self._faults.met["refused late"] += 1
+
+    def _act(self, name: str, method: Callable[..., Any], given: Any, named: Any, *, torn: bool) -> Any:
+        if name not in LISTS:
+            return method(*given, **named)
+        found = list(method(*given, **named))
+        return self._torn(found, partial(method, *given, **named)) if torn and found else iter(found)
+
+    def _torn(self, found: list[Any], again: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """The first page as it was, the second as it is when it is asked for; perhaps it is not to be had."""
+        faults = self._faults
+        pages = faults.chance.randrange(len(found))
+        yield from found[:pages]
+        faults.turns.sleep(faults.pause(60.0))
+        if faults.chance.random() < 0.2:  # noqa: PLR2004 - one in five
+            raise self._failure("did not answer for the second page")
+        last = _order(found[pages - 1]) if pages else None
+        yield from (each for each in again() if last is None or _order(each) > last)
+
+
+def _order(item: Any) -> tuple[str, str]:
+    """By what a listing is sorted: a blob's name, or a row's keys."""
+    return (item.name, "") if hasattr(item, "name") else (item.partition, item.key)
+
+
+def _who(turns: Turns) -> str:
+    return f"w{turns.current.number}" if turns.current else "calm"
+
+
+def _short(given: tuple[Any, ...]) -> str:
+    words = (f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given)
+    return repr(tuple(str(word)[:90] for word in words))

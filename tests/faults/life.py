@@ -1,0 +1,284 @@
+"""One history lived through: senders that post, a host that delivers, a timer that sweeps; then calm, until all is done.
+
+The parts around the pipeline behave like the real ones: a sender comes again, or gives up; the host delivers each new
+blob at least once, in any order, or never notices it; it tries five times and then puts the message among the poisoned;
+a crashed delivery is visible again some time later; the sweeper comes every minute or two.
+"""
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from shared.catalog import MemoryCatalog
+from shared.errors import Retry
+from shared.pipeline import (
+    EVENTS,
+    Publishing,
+    Status,
+    Sweeping,
+    publish,
+    receive,
+    settle_event,
+    status,
+    stored_from_blob,
+    sweep,
+)
+from shared.pipeline.dirty import dirty_processes
+from shared.storage import MemoryStorage
+from shared.translation import Patience
+from tests.faults.faulty import Faults, Faulty, Rates
+from tests.faults.turns import Killed, Turns
+
+EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
+"""When each life begins: after all that the real clock may write."""
+
+END = timedelta(days=60).total_seconds()
+"""When each life is looked at."""
+
+NEVER = timedelta(days=100_000)
+_TRIES = 5
+_NO_FAULTS = Rates()
+_DAY = 86_400.0
+_CALM_TICKS = [60.0] * 15 + [1200.0] * 12 + [_DAY / 4] * 24
+"""Seconds between the sweeper's ticks once nothing fails any more: what is set back waits for six hours at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a history is lived through; all of it follows from `seed`.
+
+    `workers` in `processes` share the work; `span` is the seconds over which events are sent, `persistent` how often a
+    sender comes again; `missed` and `doubled` are the parts of blobs that the host does not notice or delivers twice;
+    `duplicates` are sent twice. `away` says when storage or catalog is not reached at all. `end_timeout`, `quiet`: as
+    in the settings.
+    """
+
+    seed: int = 0
+    workers: int = 1
+    processes: int = 1
+    rates: Rates = _NO_FAULTS
+    at: tuple[int, str] | None = None
+    span: float = 60.0
+    persistent: int = 1000
+    missed: float = 0.0
+    doubled: float = 0.0
+    duplicates: int = 0
+    away: tuple[tuple[str, float, float], ...] = ()
+    end_timeout: timedelta = NEVER
+    quiet: timedelta = NEVER
+
+    @property
+    def faultless(self) -> "Way":
+        """The same life in which nothing goes wrong."""
+        return Way(end_timeout=self.end_timeout, quiet=self.quiet)
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `left_due` how many processes were
+    left lying when the last worker had nothing more to do, `calm_after` how many ticks of the sweeper came after that.
+    """
+
+    storage: MemoryStorage
+    catalog: MemoryCatalog
+    faults: Faults
+    status: Status
+    promised: set[bytes]
+    left_due: int
+    poisoned: int
+    calm_after: int
+
+
+@dataclass(order=True, slots=True)
+class _Job:
+    at: float
+    number: int
+    act: Callable[[], None] = field(compare=False)
+    delivery: int = field(default=0, compare=False)
+    again: bool = field(default=True, compare=False)
+
+
+class Life:
+    """The world of one history."""
+
+    def __init__(self, bodies: Sequence[bytes], way: Way, trace: Callable[[str], None] = lambda _line: None) -> None:
+        self.way = way
+        self.turns = turns = Turns()
+        self.chance = random.Random(f"life {way.seed}")
+        self.storage = _Noticing(self._noticed, clock=lambda: turns.now, now=self._now)
+        self.catalog = MemoryCatalog()
+        self.publishing = Publishing(
+            batch=3, patience=Patience(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
+        )
+        self.sweeping = Sweeping(end_timeout=way.end_timeout, now=self._now, seconds=lambda: turns.now)
+        self.faults = Faults(
+            turns=turns,
+            chance=random.Random(f"faults {way.seed}"),
+            rates=way.rates,
+            at=way.at,
+            away={what: (begins, ends) for what, begins, ends in way.away},
+            later=self._later,
+            trace=trace,
+        )
+        self.promised: set[bytes] = set()
+        self.poisoned = 0
+        self._trace = trace
+        self._reached: Any = Faulty(self.storage, "storage", self.faults)
+        self._written: Any = Faulty(self.catalog, "catalog", self.faults)
+        self._numbers = itertools.count()
+        self._jobs: list[_Job] = []
+        self._busy = 0
+        for body in (*bodies, *(self.chance.choice(bodies) for _ in range(way.duplicates))):
+            self._put(self.chance.random() * way.span, partial(self._post, body, 1))
+
+    def live(self) -> Outcome:
+        """Live through it, then let the sweeper come until all is done."""
+        self._put(60.0, self._tick)
+        self.turns.run([self._work] * self.way.workers, processes=self.way.processes)
+        self.faults.rates, self.faults.at, self.faults.away = _NO_FAULTS, None, {}
+        left_due = self._left_due()
+        ticks = self._calm_down()
+        return Outcome(
+            storage=self.storage,
+            catalog=self.catalog,
+            faults=self.faults,
+            status=status(self.storage),
+            promised=self.promised,
+            left_due=left_due,
+            poisoned=self.poisoned,
+            calm_after=ticks,
+        )
+
+    def _now(self) -> datetime:
+        return EPOCH + timedelta(seconds=self.turns.now)
+
+    def _left_due(self) -> int:
+        found, paused_until, _ = dirty_processes(self.storage)
+        return 0 if paused_until else sum(each.due <= self._now() and not each.attempts for each in found)
+
+    def _calm_down(self) -> int:
+        """Let the sweeper come until nobody has anything to do; then once more at the end of days."""
+        ticks = 0
+        for pause in _CALM_TICKS:
+            self.turns.now += pause
+            self._sweep()
+            ticks += 1
+            found = status(self.storage)
+            if not (found.in_progress or found.dirty):
+                break
+        for _ in range(3):  # what time decides, and what comes of that
+            self.turns.now = max(self.turns.now + 3600, END)
+            self._sweep()
+        return ticks
+
+    # --- what is to be done
+
+    def _put(self, at: float, act: Callable[[], None], *, delivery: int = 0) -> None:
+        heapq.heappush(self._jobs, _Job(at, next(self._numbers), act, delivery))
+        self.turns.wake(at)
+
+    def _later(self, at: float, act: Callable[[], object]) -> None:
+        self._put(at, partial(self._land, act))
+
+    def _land(self, act: Callable[[], object]) -> None:
+        self._trace(f"{self.turns.now:10.3f} lands late")
+        act()
+
+    def _work(self) -> None:
+        turns = self.turns
+        while True:
+            if not self._jobs or self._jobs[0].at > turns.now:
+                if not turns.park(self._jobs[0].at if self._jobs else float("inf")):
+                    return
+                continue
+            job = heapq.heappop(self._jobs)
+            self._busy += 1
+            try:
+                job.act()
+            except Killed:
+                self._trace(f"{turns.now:10.3f} dies")
+                turns.revive()
+                if not turns.failed:
+                    self._again(job, died=True)
+            except Retry as error:
+                self._trace(f"{turns.now:10.3f} gives up: {error}")
+                self._again(job, died=False)
+            finally:
+                self._busy -= 1
+
+    def _again(self, job: _Job, *, died: bool) -> None:
+        """A message is delivered again, five times in all; whatever else was cut off sees to itself."""
+        if not job.delivery:
+            return
+        if job.delivery >= _TRIES:
+            self.poisoned += 1
+            return
+        pause = self.chance.uniform(5, 600) if died else self.chance.uniform(0.1, 30)
+        self._put(self.turns.now + pause, job.act, delivery=job.delivery + 1)
+
+    # --- who does it
+
+    def _post(self, body: bytes, tries: int) -> None:
+        """The sender, and the receiver that answers it."""
+        try:
+            receive(self._reached, body, most_bytes=10_000_000)
+        except (Killed, Retry):
+            if tries < self.way.persistent and not self.turns.failed:
+                self._put(self.turns.now + self.chance.uniform(0.5, 10), partial(self._post, body, tries + 1))
+            raise
+        self.promised.add(body)
+
+    def _noticed(self, name: str) -> None:
+        """The host finds a new blob in `events`, or not, or twice."""
+        draw = self.chance.random()
+        if draw < self.way.missed:
+            self._trace(f"{self.turns.now:10.3f} nobody notices {name}")
+            return
+        for _ in range(2 if draw > 1 - self.way.doubled else 1):
+            at = self.turns.now + self.chance.uniform(0.1, 10)
+            self._put(at, partial(self._deliver, name), delivery=1)
+
+    def _deliver(self, name: str) -> None:
+        """The parser's function."""
+        packed = self.storage.get(EVENTS, name)
+        assert packed is not None
+        if settle_event(self._reached, stored_from_blob(name), packed):
+            publish(self._reached, self._written, self.publishing)
+
+    def _tick(self) -> None:
+        """The sweeper's function, and the timer behind it; the timer ends when nothing else is going on."""
+        if self._jobs or self._busy > 1:
+            self._put(self.turns.now + self.chance.uniform(50, 150), self._tick)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        try:
+            sweep(self._reached, self.sweeping)
+        finally:
+            publish(self._reached, self._written, self.publishing)
+
+
+class _Noticing(MemoryStorage):
+    """Tells of each new blob in `events`."""
+
+    def __init__(self, notice: Callable[[str], None], **clocks: Any) -> None:
+        super().__init__(**clocks)
+        self._notice = notice
+
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
+        """As the port says."""
+        new = super().put_new(container, name, data)
+        if new and container == EVENTS:
+            self._notice(name)
+        return new
+
+
+def faultless(bodies: Sequence[bytes], way: Way) -> Outcome:
+    """The life in which these bodies come one by one, in this order, and nothing goes wrong."""
+    calm = replace(way.faultless, span=0.0)
+    return Life(bodies, calm).live()
