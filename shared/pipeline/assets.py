@@ -5,12 +5,13 @@ them, since what made it anew may be heard of before what dropped it.
 """
 
 import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
 
-from shared.atlas import asset_entity
+from shared.atlas import AssetEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import Contended
 from shared.model import Asset
@@ -62,11 +63,15 @@ def note_states(storage: Storage, run: MergedRun, heard: Around) -> None:
     """Put on record what a run did to data sets as wholes; what people should know of is to be published."""
     for change in changes_in(run, heard):
         if _note(storage, change):
-            mark_dirty(storage, [f"{ASSET}{_key(change.asset)}"])
+            mark_dirty(storage, [_mark(change.asset)])
 
 
 def _key(asset: Asset) -> str:
     return digest_of(f"{asset.type}|{asset.qualified_name}".encode())
+
+
+def _mark(asset: Asset) -> str:
+    return f"{ASSET}{_key(asset)}"
 
 
 def _note(storage: Storage, change: Change) -> bool:
@@ -91,6 +96,17 @@ def state_of(storage: Storage, dirty: Dirty) -> AssetState | None:
     """The state that is to be published."""
     found = storage.read(ASSETS, dirty.process.removeprefix(ASSET), STATE)
     return _decode(unpacked_cell(storage, "state", found)) if found else None
+
+
+def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
+    """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
+    rows = {_mark(asset): storage.read(ASSETS, _key(asset), STATE) for asset in assets}
+    return {mark: _decode(unpacked_cell(storage, "state", row)).sentence if row else "" for mark, row in rows.items()}
+
+
+def placeholder(asset: Asset, said: Mapping[str, str]) -> AssetEntity:
+    """A data set that no scan has found, with what is `said` of it."""
+    return asset_entity(asset, said[_mark(asset)])
 
 
 def publish_state(storage: Storage, catalog: Catalog, dirty: Dirty) -> bool:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
-from shared.catalog import Catalog
+from shared.atlas import PROCESS_TYPE, ProcessEntity
+from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline.assets import is_asset, publish_state
+from shared.model import Asset
+from shared.pipeline.assets import is_asset, placeholder, publish_state, sentences
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.links import APPLICATION, spread_fates
@@ -196,16 +197,25 @@ def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Seque
 
 def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan]) -> int:
     """Data sets first, since processes can only refer to what is there. How many processes were written."""
-    guids = _assets(catalog, plans, how.batch)
+    wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
+    guids = catalog.find(sorted(wanted))
     until = how.now() + 2 * how.call_bound
     begun = [
         (plan, entity, entry)
         for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans)
         if plan and entity and (entry := note(storage, _writing(plan.entry, entity, until)))
     ]
-    if not begun or how.now() + how.call_bound > until:
-        return 0  # too late to be over by then: what was begun is done again after that
+    if not begun:
+        return 0
+    _describe_again(storage, plans)
     try:
+        missing = [wanted[key] for key in sorted(wanted) if key not in guids]
+        for start in range(0, len(missing), how.batch):
+            if how.now() + how.call_bound > until:
+                return 0  # too late to be over by then: what was begun is done again after that
+            guids |= _place(storage, catalog, missing[start : start + how.batch])
+        if how.now() + how.call_bound > until:
+            return 0
         written = catalog.write_processes([entity for _, entity, _ in begun], guids)
     except CatalogRefused:
         for plan, _, entry in begun:  # a refused call writes nothing
@@ -244,14 +254,20 @@ def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     )
 
 
-def _assets(catalog: Catalog, plans: Sequence[Plan], batch: int) -> dict[tuple[str, str], str]:
-    """The guids of all assets of these plans; those that nobody has found yet are created."""
-    wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
-    guids = catalog.find(sorted(wanted))
-    missing = [asset_entity(wanted[key]) for key in sorted(wanted) if key not in guids]
-    for start in range(0, len(missing), batch):
-        guids |= catalog.create_assets(missing[start : start + batch])
+def _place(storage: Storage, catalog: Catalog, missing: Sequence[Asset]) -> dict[AssetKey, str]:
+    """Create data sets that nobody has found yet, and say what became of them: also what was noted meanwhile."""
+    said = sentences(storage, missing)
+    guids = catalog.create_assets([placeholder(asset, said) for asset in missing])
+    now = sentences(storage, missing)
+    mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
     return guids
+
+
+def _describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
+    """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
+    cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
+    said = sentences(storage, cut_off)
+    mark_dirty(storage, [mark for mark in said if said[mark]])
 
 
 def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> int:
