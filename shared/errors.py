@@ -5,6 +5,7 @@
     |   |-- TooLarge        413
     |   `-- Unreadable      400: empty, not UTF-8, not JSON, wrong types, too deep
     |-- Quarantined         this event can never be used: a dead letter, everything else goes on
+    |-- GivenUp             its run could not be settled again and again: a dead letter until that works after all
     |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
     |   |-- StorageUnavailable
     |   |-- CatalogUnavailable
@@ -51,6 +52,10 @@ class TooLarge(Refused):
 
 class Quarantined(ThroughlineError):  # noqa: N818
     """An event that was accepted but can never be used; it becomes a dead letter."""
+
+
+class GivenUp(ThroughlineError):  # noqa: N818
+    """An event whose run could not be settled, whatever was in the way; that is tried again, ever less often."""
 
 
 @dataclass

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import Contended, Quarantined, Refused
+from shared.errors import Contended, GivenUp, Quarantined, Refused
 from shared.pipeline.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.storage import Row, Storage
 
@@ -21,14 +21,16 @@ DISCARDED = "discarded"
 """Why an event is skipped whose dead letter was discarded."""
 
 FOREIGN = "foreign name"
+GIVEN_UP = "given up"
 
 _PARTITION = "event"
-_LONGEST_ERROR = 1000
+LONGEST_ERROR = 1000
 _AFTER_HEXADECIMAL = "g"
 _TRIES = 8
 
 _REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((Quarantined,), FOREIGN),
+    ((GivenUp,), GIVEN_UP),
     ((Refused,), "unreadable event"),
     ((OSError, EOFError, zlib.error), "damaged bytes"),
     ((Exception,), "unusable run"),
@@ -124,7 +126,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
         digest=digest,
         blob=blob,
         reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
-        error=f"{type(error).__name__}: {error}"[:_LONGEST_ERROR],
+        error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR],
         first=now,
         last=now,
     )

@@ -16,7 +16,8 @@
     assets         {asset}    state                               when it was dropped, renamed, emptied, made …
     ledger         {process}  catalog                             what the catalog holds of it
     deadletters    event      {digest}                            what can never be used, and why
-    control        {what}     {which}                             how far a sweep has come
+    control        {what}     {which}                             how far a sweep has come, and at which run it is
+    control        trouble    {run}                               a run that could not be settled, and how often
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
 Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.

@@ -16,10 +16,10 @@ from itertools import islice
 import msgspec
 
 from shared.catalog import Catalog
-from shared.errors import Contended, Refused
+from shared.errors import Contended, Refused, StorageUnavailable
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH, decode, stronger_end
-from shared.pipeline.dead_letters import DeadLetter, count_again, dead_letter, dead_letters, let_go
+from shared.pipeline.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
 from shared.pipeline.dirty import dirty_processes
 from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent
 from shared.pipeline.planning import Publishing
@@ -262,6 +262,14 @@ def _letters_of(
         _settle(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except Contended:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
+        return
+    except StorageUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is put on record: one run in trouble holds up no other
+        for letter, _ in group:
+            again = replace(letter, error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR], last=datetime.now(UTC))
+            count_again(storage, letter, again)
+            yield _failed(storage, letter)
         return
     state = _state(storage, run_id)
     for letter, place in group:

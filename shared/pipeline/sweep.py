@@ -4,16 +4,18 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shared.errors import Contended, Quarantined
+from shared.errors import Quarantined, StorageUnavailable
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
 from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
 from shared.pipeline.shift import Shift, take_shift
+from shared.pipeline.troubles import Trouble, beginning, bury_run, ended, failed, over, troubles
 from shared.storage import BlobFact, Row, Storage
 
 _LOG = logging.getLogger("throughline.sweep")
@@ -71,24 +73,28 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
 
 
 def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
-    """Sweep the runs by their last arrival. Up to where all are decided is noted: there the next sweep begins."""
+    """Sweep the runs by their last arrival, those in trouble behind the others. Up to where all are decided, or on
+    record as in trouble, is noted: there the next sweep begins.
+    """
     now = how.now()
     done: Counter[str] = Counter()
+    troubled = troubles(storage, now)
     begins = decided_until = _watermark(storage)
     all_decided = True
-    for run in sorted(_arrivals(storage), key=lambda each: each.last_arrival):
-        if run.last_arrival < begins:
+    for run in sorted(_arrivals(storage), key=lambda each: (each.run_id in troubled, each.last_arrival)):
+        trouble = troubled.get(run.run_id)
+        if run.last_arrival < begins and not trouble:
             continue
-        if now - run.last_arrival < how.grace or not shift.goes_on():
+        if now - run.last_arrival < how.grace:
+            continue
+        if not shift.goes_on():
             break
-        try:
-            outcome = _sweep_run(storage, run, now - how.end_timeout, how.names)
-        except Contended as error:
-            _LOG.warning("run left for the next sweep run=%s error=%s", run.run_id, error)
-            outcome = "failed"
+        outcome = _sweep_run(storage, run, trouble, how, now)
         done[outcome] += 1
-        all_decided = all_decided and outcome not in {"failed", "waiting"}
-        decided_until = run.last_arrival if all_decided else decided_until
+        all_decided = all_decided and outcome != "waiting"
+        decided_until = max(decided_until, run.last_arrival) if all_decided else decided_until
+    if done["timed_out"] or done["undelivered"] or done["failed"] or done["dead"]:
+        ended(storage)
     if decided_until > begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
     return done
@@ -100,12 +106,41 @@ def _watermark(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
-    """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
-    found = storage.read(RUNS, run.run_id, STATE)
-    state = RunState.of(found, storage) if found else None
+def _sweep_run(storage: Storage, run: _Arrivals, trouble: Trouble | None, how: Sweeping, now: datetime) -> str:
+    """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits. Whatever
+    stands in the way of one run costs no other; storage being away does.
+    """
+    if trouble and not trouble.due(now):
+        if trouble.hopeless and trouble.last == now:  # the last sweep was cut off at it
+            bury_run(storage, trouble, run.events, _state(storage, run.run_id))
+        return "dead" if trouble.hopeless else "failed"
+    try:
+        outcome = _settle(storage, run, now - how.end_timeout, how.names)
+    except StorageUnavailable:
+        with suppress(StorageUnavailable):
+            ended(storage)  # nothing is wrong with this run
+        raise
+    except Exception as error:  # noqa: BLE001 - it is put on record, and becomes a dead letter
+        trouble = failed(storage, run.run_id, trouble, error, now)
+        outcome = "failed"
+    if trouble and outcome == "failed" and trouble.hopeless:
+        bury_run(storage, trouble, run.events, _state(storage, run.run_id))
+        return "dead"
+    if trouble and outcome != "failed":
+        over(storage, trouble, run.events, _state(storage, run.run_id))
+    return outcome
+
+
+def _state(storage: Storage, run_id: str) -> RunState | None:
+    found = storage.read(RUNS, run_id, STATE)
+    return RunState.of(found, storage) if found else None
+
+
+def _settle(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
+    state = _state(storage, run.run_id)
     late, missed = _is_late(run, state, deadline), _missed(run, state)
     if late or missed:
+        beginning(storage, run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
         settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late, names=names)

@@ -20,9 +20,7 @@ class MemoryStorage:
     blob arrives.
     """
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = _utc_now
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = _utc_now) -> None:
         self.clock = clock
         self.now = now
         self._lock = threading.RLock()

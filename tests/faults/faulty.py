@@ -17,6 +17,8 @@ WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", 
 _RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
 """What a call answers that took effect unseen and was tried again by the SDK: it lost a race against itself."""
 
+_LONGEST_STALL = 300.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
@@ -65,16 +67,26 @@ class Faults:
     later: Callable[[float, Callable[[], object]], None] = lambda _at, _act: None
     trace: Callable[[str], None] = lambda _line: None
 
-    def strike(self, name: str) -> str:
-        """What happens at this call."""
+    def strike(self, away: str) -> str:
+        """What happens at this call to a store that may be away."""
         self.calls += 1
+        begins, ends = self.away.get(away, (0.0, 0.0))
+        if begins <= self.turns.now < ends:
+            return "away"
         if self.at and self.at[0] == self.calls:
             return self.at[1]
-        return self.rates.draw(self.chance)
+        return self.rates.draw(self.chance) or "well"
 
     def pause(self, longest: float) -> float:
         """How long something slow takes: mostly little."""
         return longest * self.chance.random() ** 3
+
+
+Act = Callable[[], object]
+
+
+def _nothing(_act: Act) -> None:
+    """All is well."""
 
 
 class Faulty:
@@ -92,47 +104,58 @@ class Faulty:
     def _call(self, name: str, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         faults, turns = self._faults, self._faults.turns
         turns.sleep(faults.chance.expovariate(20.0))
-        kind = faults.strike(name)
-        number = faults.calls
-        faults.trace(f"{turns.now:10.3f} {_who(turns)} #{number} {kind or '-':7} {name}{_short(given)}")
-        result: Any = None
-        act = partial(self._act, name, method, given, named, torn=kind == "torn")
-        begins, ends = faults.away.get(self._what, (0.0, 0.0))
-        if begins <= turns.now < ends:
-            faults.met["away"] += 1
-            raise self._failure("is away")
+        kind = faults.strike(away=self._what)
         if kind == "refused" and name not in WRITES:
-            kind = ""
-        faults.met[kind or "well"] += 1
-        if kind == "death before":
-            turns.kill(whole_process=False)
-        if kind == "death":
-            whole, before = faults.chance.random() < 0.5, faults.chance.random() < 0.5  # noqa: PLR2004 - evenly
-            if not before:
-                act()
-            turns.kill(whole_process=whole)
-        if kind == "before":
-            raise self._failure("answered 503")
-        if kind == "refused":
-            status = faults.chance.choice((400, 403, 404))
-            raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
-        if kind == "late":
-            at = turns.now + faults.pause(faults.call_bound - 2)
-            faults.later(at, partial(self._unseen, act))
-            turns.sleep(faults.pause(faults.call_bound - 2))
-            raise self._failure("timed out")
-        if kind == "slow":
-            turns.sleep(faults.pause(faults.call_bound / 2 if self._what == "catalog" else 300.0))
+            kind = "well"
+        faults.met[kind] += 1
+        faults.trace(f"{turns.now:10.3f} {_who(turns)} #{faults.calls} {kind:6} {name}{_short(given)}")
+        act = partial(self._act, name, method, given, named, torn=kind == "torn")
+        before = {
+            "away": self._fail,
+            "before": self._fail,
+            "death": self._die,
+            "death before": self._die_now,
+            "late": self._time_out,
+            "refused": self._refuse,
+            "slow": self._dawdle,
+        }
+        before.get(kind, _nothing)(act)
         result = act()
-        if kind == "slow":
-            turns.sleep(faults.pause(300.0))
-        if kind == "death after":
-            turns.kill(whole_process=False)
-        if kind == "after":
-            raise self._failure("did not answer")
+        after = {"after": self._fail, "death after": self._die_now, "slow": self._stall}
+        after.get(kind, _nothing)(act)
         if kind == "race" and name in _RACES:
             return _RACES[name]
         return Faulty(result, "lease", faults) if name == "lease" and result is not None else result
+
+    def _fail(self, _act: Act) -> None:
+        raise self._failure("did not answer")
+
+    def _die_now(self, _act: Act) -> None:
+        self._faults.turns.kill(whole_process=False)
+
+    def _die(self, act: Act) -> None:
+        whole, before = self._faults.chance.random() < 0.5, self._faults.chance.random() < 0.5
+        if not before:
+            act()
+        self._faults.turns.kill(whole_process=whole)
+
+    def _time_out(self, act: Act) -> None:
+        faults, longest = self._faults, self._faults.call_bound - 2
+        faults.later(faults.turns.now + faults.pause(longest), partial(self._unseen, act))
+        faults.turns.sleep(faults.pause(longest))
+        raise self._failure("timed out")
+
+    def _refuse(self, _act: Act) -> None:
+        status = self._faults.chance.choice((400, 403, 404))
+        raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
+
+    def _dawdle(self, _act: Act) -> None:
+        """Be slow to take effect; the catalog not beyond the bound of a call."""
+        longest = self._faults.call_bound / 2 if self._what == "catalog" else _LONGEST_STALL
+        self._faults.turns.sleep(self._faults.pause(longest))
+
+    def _stall(self, _act: Act) -> None:
+        self._faults.turns.sleep(self._faults.pause(_LONGEST_STALL))
 
     def _failure(self, how: str) -> Exception:
         after = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
@@ -159,7 +182,7 @@ class Faulty:
         pages = faults.chance.randrange(len(found))
         yield from found[:pages]
         faults.turns.sleep(faults.pause(60.0))
-        if faults.chance.random() < 0.2:  # noqa: PLR2004 - one in five
+        if faults.chance.random() < 0.2:
             raise self._failure("did not answer for the second page")
         last = _order(found[pages - 1]) if pages else None
         yield from (each for each in again() if last is None or _order(each) > last)
@@ -175,5 +198,7 @@ def _who(turns: Turns) -> str:
 
 
 def _short(given: tuple[Any, ...]) -> str:
-    words = (f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given)
+    words = (
+        f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
+    )
     return repr(tuple(str(word)[:90] for word in words))

@@ -1,4 +1,4 @@
-"""One history lived through: senders that post, a host that delivers, a timer that sweeps; then calm, until all is done.
+"""One history lived through: senders post, a host delivers, a timer sweeps; then calm, until all is done.
 
 The parts around the pipeline behave like the real ones: a sender comes again, or gives up; the host delivers each new
 blob at least once, in any order, or never notices it; it tries five times and then puts the message among the poisoned;

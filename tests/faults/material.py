@@ -19,7 +19,7 @@ _LONGEST = 34
 def events_of(seed: int) -> list[bytes]:
     """The events of this seed's history, in the order of their times, about the beginning of the epoch."""
     draw = random.Random(f"material {seed}")
-    if draw.random() < 0.5:  # noqa: PLR2004 - evenly
+    if draw.random() < 0.5:
         bodies = history(seed, longest=9)
     else:
         bodies = [body for _ in range(draw.choice((1, 1, 2))) for body in _captured(draw)]
@@ -49,7 +49,9 @@ def _late(draw: random.Random, bodies: Sequence[bytes]) -> list[bytes]:
         return []
     told: dict[str, Any] = json.loads(draw.choice(ends))
     told["eventType"] = draw.choice(("FAIL", "FAIL", "COMPLETE", "ABORT"))
-    told["eventTime"] = (datetime.fromisoformat(told["eventTime"]) + timedelta(seconds=draw.uniform(1, 900))).isoformat()
+    told["eventTime"] = (
+        datetime.fromisoformat(told["eventTime"]) + timedelta(seconds=draw.uniform(1, 900))
+    ).isoformat()
     return [json.dumps(told).encode()]
 
 

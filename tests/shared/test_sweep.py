@@ -1,10 +1,15 @@
 """The sweeper: ends that never come, events that no trigger delivered, and only one sweeper at a time."""
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from shared.pipeline import EVENTS, Sweeping, Swept, status, sweep
+import pytest
+
+from shared.errors import Contended, StorageUnavailable
+from shared.pipeline import EVENTS, Outcome, Sweeping, Swept, dead_letters, replay_letters, status, sweep
 from shared.storage import MemoryStorage
-from tests.shared.events import event, write
+from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle, standing
 
 SOON = Sweeping(end_timeout=timedelta(0), grace=timedelta(0))
@@ -107,3 +112,97 @@ def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> 
         storage.delete("runs", place.run_id, place.row_key)
     assert sweep(storage, SOON) == Swept(timed_out=1)
     assert standing(storage) == ["/a"]
+
+
+class Dying(BaseException):
+    """What ends a process."""
+
+
+def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
+    """Storage on which one run can't be settled."""
+    seen = Watched(storage)
+
+    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "partition" and arguments == ("runs", run_id(run)):
+            raise error
+
+    seen.step_in = step_in
+    return seen
+
+
+class Later:
+    """A clock that tests set, after all that was received."""
+
+    def __init__(self) -> None:
+        self.at = datetime.now(UTC) + timedelta(days=1)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def sweep(self, storage: Any, minutes: float = 1) -> Swept:
+        self.at += timedelta(minutes=minutes)
+        return sweep(storage, Sweeping(end_timeout=timedelta(days=100), now=self))
+
+
+@pytest.mark.parametrize("error", [ValueError("too long a row"), Contended("busy"), Dying()], ids=repr)
+def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_letter(error: BaseException) -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b"))
+    bad = cursed(storage, "a", error)
+    for _ in range(10):
+        with suppress(Dying):
+            clock.sweep(bad)
+    assert standing(storage) == ["/b"]
+    found = status(storage)
+    assert (found.published + found.waiting, found.dead, found.reconciles) == (2, 2, True)
+    assert {(letter.reason, "could not be settled, 3 times" in letter.error) for letter in dead_letters(storage)} == {
+        ("given up", True)
+    }
+    watched = Watched(storage)
+    clock.sweep(watched, minutes=0)
+    assert watched.calls["partition"] == 1, "its trouble is looked up, but it is not tried each minute"
+
+
+def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    assert status(storage).dead == 2
+    assert clock.sweep(storage, minutes=400).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert list(storage.scan("control")) == [row for row in storage.scan("control") if row.key == "until"]
+
+
+def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None:
+    storage, clock = MemoryStorage(), Later()
+    places = post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    for place in places:
+        settle(storage, place)
+    clock.sweep(storage, minutes=400)
+    assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
+
+
+def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    bad: Any = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    assert {each.outcome for each in replay_letters(bad, lambda _: True)} == {Outcome.FAILED}
+    assert {each.outcome for each in replay_letters(storage, lambda _: True)} == {Outcome.USED}
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+
+
+def test_storage_being_away_is_nobodys_trouble() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    for _ in range(4):
+        with pytest.raises(StorageUnavailable):
+            clock.sweep(cursed(storage, "a", StorageUnavailable("away")))
+    assert clock.sweep(storage, minutes=10).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])

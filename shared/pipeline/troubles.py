@@ -1,0 +1,120 @@
+"""Runs that could not be settled: how often that was tried, when it is tried again, and when their events are dead.
+
+The host gives up on a message after five tries and puts it among the poisoned (`webjobs-blobtrigger-poison`). The blob
+is still there, and so the sweeper finds the run: whatever kept it from being settled, it is tried again, ever less
+often. After three times its events are dead letters; those leave once the run is settled after all.
+
+    tried ──settled──> no trouble
+      └─failed, or cut off──> trouble ──three times──> dead letters ──settled after all──> no trouble
+
+A sweep notes which run it is at before it settles it, so that a run that ends the whole process is known the next time.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.errors import GivenUp
+from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter
+from shared.pipeline.places import CONTROL, StoredEvent
+from shared.pipeline.records import RunState
+from shared.storage import Row, Storage, Value
+
+_LOG = logging.getLogger("throughline.sweep")
+_PARTITION = "trouble"
+_HOPELESS = 3
+_FIRST_PAUSE = timedelta(minutes=1)
+_LONGEST_PAUSE = timedelta(hours=6)
+CUT_OFF = "The sweep was cut off while it settled this run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A run that could not be settled `count` times, at `last` for the last time, because of `error`."""
+
+    run_id: str
+    count: int
+    last: datetime
+    error: str
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether its events are dead letters until it is settled after all."""
+        return self.count >= _HOPELESS
+
+    def due(self, now: datetime) -> bool:
+        """Whether it is to be tried again."""
+        pause: timedelta = _FIRST_PAUSE * 2 ** min(self.count - 1, 16)
+        return now >= self.last + min(pause, _LONGEST_PAUSE)
+
+    def row(self) -> Row:
+        """As a row of `control`."""
+        values: dict[str, Value] = {"count": self.count, "last": self.last.isoformat(), "error": self.error}
+        return Row(partition=_PARTITION, key=self.run_id, values=values)
+
+    @classmethod
+    def of(cls, row: Row) -> "Trouble":
+        """From a row of `control`."""
+        return cls(
+            run_id=row.key,
+            count=int(str(row.values["count"])),
+            last=datetime.fromisoformat(str(row.values["last"])),
+            error=str(row.values["error"]),
+        )
+
+
+def troubles(storage: Storage, now: datetime) -> dict[str, Trouble]:
+    """The runs in trouble, by run: one query, and one more where the last sweep was cut off."""
+    found = {row.key: Trouble.of(row) for row in storage.partition(CONTROL, _PARTITION)}
+    at = storage.read(CONTROL, "sweep", "at")
+    if at:
+        run_id = str(at.values["run"])
+        found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
+        ended(storage)
+    return found
+
+
+def beginning(storage: Storage, run_id: str) -> None:
+    """The sweep is about to settle this run."""
+    storage.upsert(CONTROL, Row(partition="sweep", key="at", values={"run": run_id}))
+
+
+def ended(storage: Storage) -> None:
+    """The sweep is at no run any more."""
+    storage.delete(CONTROL, "sweep", "at")
+
+
+def _once_more(storage: Storage, run_id: str, known: Trouble | None, error: str, now: datetime) -> Trouble:
+    trouble = Trouble(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
+    storage.upsert(CONTROL, trouble.row())
+    return trouble
+
+
+def failed(storage: Storage, run_id: str, known: Trouble | None, error: Exception, now: datetime) -> Trouble:
+    """A run could not be settled (again)."""
+    trouble = _once_more(storage, run_id, known, f"{type(error).__name__}: {error}", now)
+    _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, trouble.count, trouble.error)
+    return trouble
+
+
+def bury_run(storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None) -> None:
+    """Make dead letters of those events of a hopeless run that are not settled."""
+    error = GivenUp(f"Its run could not be settled, {trouble.count} times. {trouble.error}")
+    for event in events:
+        if not _is_used(event, state) and dead_letter(storage, event.digest) is None:
+            note_letter(storage, event.blob, event.digest, error)
+            _LOG.error("dead letter blob=%r error=%s", event.blob, error)
+
+
+def over(storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None) -> None:
+    """A run was settled after all: the letters of its events leave, then the trouble."""
+    for event in events:
+        letter = dead_letter(storage, event.digest)
+        if letter and letter.reason == GIVEN_UP and not letter.discarded and _is_used(event, state):
+            let_go(storage, letter)
+    storage.delete(CONTROL, _PARTITION, trouble.run_id)
+
+
+def _is_used(event: StoredEvent, state: RunState | None) -> bool:
+    return state is not None and state.settled and event.digest in state.merged
