@@ -1,0 +1,24 @@
+"""What the pure core says became of each event, counted as the status counts."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from shared.openlineage import Ignore, decode, select
+from shared.translation import History
+
+
+def verdicts(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:
+    """How many events have which state, and how many were skipped for which reason."""
+    of = {each.run_id: each for each in pure.runs}
+    states: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for each in map(decode, set(bodies)):
+        decision = select(each)
+        verdict = of.get(each.run_id)
+        state = "skipped" if isinstance(decision, Ignore) or verdict is None else verdict.state
+        states[state] += 1
+        if isinstance(decision, Ignore):
+            reasons[decision.reason] += 1
+        elif verdict and state == "skipped":
+            reasons[verdict.reason or ""] += 1
+    return states, reasons

@@ -1,0 +1,67 @@
+"""`python -m tests.soak`: kill the parts of a real local world while events are sent, and see that nothing is lost.
+
+python -m tests.soak                        100 rounds, with a seed of its own (printed)
+python -m tests.soak --rounds 5 --seed 7    five rounds, striking in the same way
+python -m tests.soak --home FOLDER          keep the world's data there, to look at it afterwards
+"""
+
+import argparse
+import logging
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.console import err, out, progress_bar
+from local.world import World
+from tests.soak.siege import Siege, reckoning, settle_down
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line: 0 when nothing was lost nor doubled, 1 when something was, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--home", type=Path, help="a folder that does not exist yet")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    out.print(f"seed {options.seed}")
+    with tempfile.TemporaryDirectory(prefix="throughline-soak-") as scratch:
+        try:
+            return soak(options.home or Path(scratch) / "world", options.rounds, options.seed)
+        except KeyboardInterrupt:
+            err.print("stopped; the world has ended")
+            return 130
+
+
+def soak(home: Path, rounds: int, seed: int) -> int:
+    """The rounds and the reckoning, told on the terminal."""
+    with World(home=home, usual_ports=False) as world:
+        siege = Siege(world=world, seed=seed)
+        with progress_bar() as bar:
+            task = bar.add_task("rounds", total=rounds)
+            for _ in siege.rounds(rounds):
+                bar.update(task, advance=1)
+            rest = bar.add_task("coming to rest", total=None)
+            siege.tally.undelivered = settle_down(
+                world, seconds=600, tell=lambda line: bar.update(rest, description=line)
+            )
+        wrong = reckoning(world, siege.sent)
+        tally = siege.tally
+        away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
+        out.print(
+            f"{tally.killed} times the functions were killed{', ' if away else ''}{away}; {tally.events:,} events of "
+            f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.again} of them sent more than once; "
+            f"{tally.undelivered} runs were left to the sweeper"
+        )
+        for sentence in wrong:
+            err.print(f"[bold red]wrong:[/] {sentence}", markup=True)
+        out.print("nothing lost, nothing twice" if not wrong else "something is wrong: see above")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

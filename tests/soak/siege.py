@@ -1,0 +1,214 @@
+"""Rounds in which parts of a real world die while events are sent to it, and the reckoning afterwards."""
+
+import itertools
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import requests
+
+from bench.replay import Replay
+from local.world import World
+from shared import pipeline
+from shared.atlas import PROCESS_TYPE, ProcessEntity, process_entity
+from shared.bootstrap import Worker, assemble
+from shared.errors import Retry
+from shared.openlineage import decode
+from shared.settings import load
+from shared.translation import translate_history
+from tests.faults.verdicts import verdicts
+
+_LONGEST_APPLICATION = 60
+_QUICK = 3.0
+"""Seconds: a host that dies sooner than this after its start, again and again, is not started any more."""
+
+_SENDERS = 3
+_AWAY = {"azurite": 0.1, "catalog": 0.15}
+"""In what part of the rounds these are away as well."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What happened: events sent and how often that took more than one try, what died, what the sweeper found."""
+
+    events: int = 0
+    applications: int = 0
+    again: int = 0
+    killed: int = 0
+    away: Counter[str] = field(default_factory=Counter)
+    undelivered: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Siege:
+    """A world under fire; all of what is done to it, though not what comes of that, follows from `seed`."""
+
+    world: World
+    seed: int
+    tally: Tally = field(default_factory=Tally)
+    sent: list[bytes] = field(default_factory=list)
+    _draw: random.Random = field(init=False)
+    _replay: Replay = field(init=False)
+    _started: float = field(default_factory=time.monotonic)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._draw = random.Random(self.seed)
+        self._replay = Replay(self.seed)
+
+    def rounds(self, count: int) -> Iterator[int]:
+        """So many rounds, one by one. In each an application's events are sent, and the functions host is killed while
+        they are; in some, storage is restarted or the catalog is away for some seconds.
+        """
+        began = time.monotonic()
+        with ThreadPoolExecutor(_SENDERS) as senders:
+            try:
+                for number in range(count):
+                    bodies = self._application()
+                    self.sent += bodies
+                    sending = [senders.submit(self._send, body) for body in bodies]
+                    self._strike()
+                    for each in sending:
+                        each.result()
+                    self.tally.events += len(bodies)
+                    self.tally.applications += 1
+                    yield number
+            finally:
+                self._stopped.set()
+        self.tally.seconds = time.monotonic() - began
+
+    def _application(self) -> list[bytes]:
+        for items in iter(self._replay.application, None):
+            if len(items) <= _LONGEST_APPLICATION:
+                bodies = [item.raw for item in items]
+                break
+        if self._draw.random() < 0.3:
+            self._draw.shuffle(bodies)
+        return bodies
+
+    def _send(self, body: bytes) -> None:
+        """As a sender that never gives up: until it is answered with a 2xx."""
+        for tries in itertools.count():
+            if self._stopped.is_set():
+                return
+            try:
+                answer = requests.post(
+                    f"{self.world.functions.url}/api/v1/lineage",
+                    data=body,
+                    headers={"Content-Type": "application/json"},
+                    timeout=10,
+                )
+            except requests.RequestException:
+                status = 0
+            else:
+                status = answer.status_code
+            if 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
+                self.tally.again += bool(tries)
+                return
+            if 400 <= status < 500:  # noqa: PLR2004 - the same
+                raise AssertionError(f"a real event was refused: {answer.status_code} {answer.text[:300]}")
+            time.sleep(0.2)
+
+    def _strike(self) -> None:
+        """Kill the functions host at a random moment, and whatever else this round is to do without."""
+        away = [what for what, part in _AWAY.items() if self._draw.random() < part]
+        for what in away:
+            time.sleep(self._draw.uniform(0, 0.5))
+            self.tally.away[what] += 1
+            {"azurite": self.world.azurite.stop, "catalog": self.world.catalog.stop}[what]()
+        pause = self._draw.uniform(0.0, 3.0)
+        time.sleep(max(pause, self._started + _QUICK + 0.1 - time.monotonic() if self._draw.random() < 0.5 else pause))
+        os.kill(self.world.functions.pid, signal.SIGKILL)
+        self._started = time.monotonic()
+        self.tally.killed += 1
+        for what in away:
+            time.sleep(self._draw.uniform(0, 4))
+            {"azurite": self.world.azurite.__enter__, "catalog": self.world.catalog.start}[what]()
+
+
+def parts_of(world: World) -> Worker:
+    """The parts with which to look at a world."""
+    return assemble(load(catalog=True, environment=world.environment))
+
+
+def settle_down(world: World, *, seconds: float, tell: Callable[[str], None] = lambda _line: None) -> int:
+    """Wait until nothing is in progress. What no trigger delivers is swept as the sweeper would, though without waiting
+    its ten minutes: returns how many runs that were. Raises TimeoutError with the status when it does not come to rest.
+    """
+    parts = parts_of(world)
+    eager = replace(parts.sweeping, grace=timedelta(0))
+    swept, before, deadline = 0, -1, time.monotonic() + seconds
+    quiet_since = time.monotonic()
+    while True:
+        try:
+            found = pipeline.status(parts.storage)
+            left = found.in_progress + found.dirty
+            if not left:
+                return swept
+            if left != before:
+                before, quiet_since = left, time.monotonic()
+                tell(f"{found.in_progress} events in progress, {found.dirty} processes to be published")
+            if time.monotonic() - quiet_since > 20:  # noqa: PLR2004 - nobody works on what is left
+                swept += pipeline.sweep(parts.storage, eager).undelivered
+                pipeline.publish(parts.storage, parts.catalog, parts.publishing)
+        except Retry:
+            time.sleep(1)
+            continue
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it does not come to rest: {found}")
+        time.sleep(0.5)
+
+
+def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
+    """In what the world differs from one in which nothing died; empty when it does not."""
+    parts = parts_of(world)
+    history = translate_history(map(decode, sent))
+    expected = {each.qualified_name: process_entity(each) for each in history.processes}
+    held = list(_processes(world))
+    twice = [name for name, count in Counter(held).items() if count > 1]
+    differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
+    found = pipeline.status(parts.storage)
+    states, reasons = verdicts(history, sent)
+    told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
+    wrong = {
+        f"{len(set(expected) - set(held))} processes are missing": set(expected) - set(held),
+        f"{len(set(held) - set(expected))} processes are too many": set(held) - set(expected),
+        f"{len(twice)} processes are there twice": twice,
+        f"{len(differing)} processes differ: {differing[:3]}": differing,
+        f"{found.received} events received of {len(set(sent))} sent": found.received != len(set(sent)),
+        f"the counts do not reconcile: {found}": not found.reconciles,
+        f"{found.dead} events are dead": found.dead,
+        f"the counts differ: {+told} instead of {states}": +told != states,
+        f"the reasons differ: {found.skipped_because} instead of {reasons}": found.skipped_because != reasons,
+    }
+    return [what for what, is_so in wrong.items() if is_so]
+
+
+def _read(parts: Worker, entity: ProcessEntity) -> ProcessEntity | None:
+    return parts.catalog.read_process(entity.type, entity.qualified_name)
+
+
+def _processes(world: World) -> Iterator[str]:
+    """The qualified names of all our processes that the catalog holds, each as often as it is there."""
+    size = 100
+    for offset in itertools.count(0, size):
+        answer = requests.post(
+            f"{world.catalog.endpoint}/search/basic",
+            json={"typeName": PROCESS_TYPE, "limit": size, "offset": offset, "excludeDeletedEntities": True},
+            headers={"Authorization": f"Bearer {world.catalog.token}"},
+            timeout=60,
+        )
+        answer.raise_for_status()
+        entities: list[dict[str, Any]] = answer.json().get("entities") or []
+        yield from (each["attributes"]["qualifiedName"] for each in entities)
+        if len(entities) < size:
+            return
