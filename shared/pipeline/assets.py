@@ -1,12 +1,13 @@
 """The state of data sets as wholes: on our record, and on those in the catalog that we placed there ourselves.
 
 A row of `assets` holds when a data set was last created, overwritten, altered, emptied, renamed or dropped: all of
-them, since what made it anew may be heard of before what dropped it.
+them, since what made it anew may be heard of before what dropped it. Each is the word of the run that did it, with the
+generation of its settling: a run that turns out to have failed takes it back.
 """
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -24,6 +25,9 @@ from shared.translation import Around, Change, changes_in
 
 _LOG = logging.getLogger("throughline.assets")
 _TRIES = 8
+_REMEMBERED = 16
+"""Runs whose words on a data set are kept one by one, and may be taken back."""
+
 _ALIVE = frozenset({"CREATE", "OVERWRITE"})
 _LOST = frozenset({"DROP", "RENAME"})
 
@@ -36,15 +40,6 @@ class AssetState:
     times: dict[str, datetime] = field(default_factory=dict)
     became: str = ""
 
-    def after(self, change: Change) -> "AssetState":
-        """The state after one more change, whatever the order in which they come."""
-        known = self.times.get(change.state)
-        if known and (known, self.became) >= (change.at, change.became):
-            return self
-        renamed = change.state == "RENAME"
-        times = {**self.times, change.state: change.at}
-        return replace(self, times=times, became=change.became if renamed else self.became)
-
     @property
     def sentence(self) -> str:
         """What people should know of it: that it was dropped or renamed; empty while it is there."""
@@ -56,14 +51,78 @@ class AssetState:
         return f"Renamed to {self.became} on {at:%Y-%m-%d}." if state == "RENAME" else f"Dropped on {at:%Y-%m-%d}."
 
 
-_decode = msgspec.json.Decoder(AssetState).decode
+class _Told(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A change as it is kept."""
+
+    at: datetime
+    state: str
+    became: str = ""
 
 
-def note_states(storage: Storage, run: MergedRun, heard: Around) -> None:
-    """Put on record what a run did to data sets as wholes; what people should know of is to be published."""
+class _Word(msgspec.Struct, frozen=True, array_like=True):
+    """What one run did to a data set, in which generation of its settling; nothing when it has taken it back."""
+
+    generation: int
+    told: tuple[_Told, ...] = ()
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a data set: the words of the latest runs, and what others said before them (`folded`)."""
+
+    asset: Asset | None = None
+    words: dict[str, _Word] = {}
+    folded: tuple[_Told, ...] = ()
+
+    def state(self) -> AssetState | None:
+        """Put together, whatever the order in which it came; None when nothing was said that still holds."""
+        told = sorted((*self.folded, *(each for word in self.words.values() for each in word.told)))
+        if self.asset is None or not told:
+            return None
+        became = next((each.became for each in reversed(told) if each.state == "RENAME"), "")
+        return AssetState(asset=self.asset, times={each.state: each.at for each in told}, became=became)
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether people may have been told that it is gone, or should be."""
+        told = (*self.folded, *(each for word in self.words.values() for each in word.told))
+        return any(each.state in _LOST for each in told) or any(not word.told for word in self.words.values())
+
+    def with_word(self, run_id: str, word: _Word, asset: Asset | None) -> "_Record":
+        """With a run's word, unless it has one of a later generation. The oldest of too many are folded."""
+        known = self.words.get(run_id)
+        if known and known.generation >= word.generation:
+            return self
+        words = {**self.words, run_id: word}
+        if len(words) > _REMEMBERED:
+            oldest = min(words, key=lambda run: (bool(words[run].told), words[run].told, run))
+            latest = {each.state: each for each in sorted((*self.folded, *words.pop(oldest).told))}
+            return _Record(asset=self.asset or asset, words=words, folded=tuple(sorted(latest.values())))
+        return _Record(asset=self.asset or asset, words=words, folded=self.folded)
+
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+Changes = Mapping[str, tuple[Change, ...]]
+"""What a run did to data sets as wholes, by their keys in `assets`."""
+
+
+def changes_by_asset(run: MergedRun, heard: Around) -> Changes:
+    """What a run did to data sets as wholes. Pure."""
+    found: dict[str, tuple[Change, ...]] = {}
     for change in changes_in(run, heard):
-        if _note(storage, change):
-            mark_dirty(storage, [_mark(change.asset)])
+        found[_key(change.asset)] = (*found.get(_key(change.asset), ()), change)
+    return found
+
+
+def note_states(storage: Storage, run_id: str, changes: Changes, before: Iterable[str], generation: int) -> None:
+    """Put on record what a run did, and take back what it said `before` of other data sets; what people should know of
+    is to be published.
+    """
+    for key in sorted({*changes, *before}):
+        told = tuple(sorted(_Told(at=each.at, state=each.state, became=each.became) for each in changes.get(key, ())))
+        asset = changes[key][0].asset if key in changes else None
+        if _note(storage, key, run_id, _Word(generation=generation, told=told), asset).may_be_lost:
+            mark_dirty(storage, [f"{ASSET}{key}"])
 
 
 def _key(asset: Asset) -> str:
@@ -74,17 +133,21 @@ def _mark(asset: Asset) -> str:
     return f"{ASSET}{_key(asset)}"
 
 
-def _note(storage: Storage, change: Change) -> bool:
-    """Whether what people should know of the data set may have changed."""
+def _note(storage: Storage, key: str, run_id: str, word: _Word, asset: Asset | None) -> _Record:
+    """The record as it is then."""
     for _ in range(_TRIES):
-        found = storage.read(ASSETS, _key(change.asset), STATE)
-        before = _decode(unpacked_cell(storage, "state", found)) if found else AssetState(asset=change.asset)
-        after = before.after(change)
+        found = storage.read(ASSETS, key, STATE)
+        before = _decode(unpacked_cell(storage, "state", found)) if found else _Record()
+        after = before.with_word(run_id, word, asset)
         cell = packed_cell(storage, "state", after)
-        row = Row(partition=_key(change.asset), key=STATE, values=cell, etag=found.etag if found else "")
+        row = Row(partition=key, key=STATE, values=cell, etag=found.etag if found else "")
         if after == before or (storage.replace(ASSETS, row) if found else storage.insert(ASSETS, row)):
-            return bool(after.sentence or before.sentence)
-    raise Contended(f"The state of {change.asset.qualified_name} kept changing", after=2)
+            return after
+    raise Contended(f"The state of the data set {key} kept changing", after=2)
+
+
+def _state(storage: Storage, row: Row | None) -> AssetState | None:
+    return _decode(unpacked_cell(storage, "state", row)).state() if row else None
 
 
 def is_asset(dirty: Dirty) -> bool:
@@ -92,16 +155,18 @@ def is_asset(dirty: Dirty) -> bool:
     return dirty.process.startswith(ASSET)
 
 
-def state_of(storage: Storage, dirty: Dirty) -> AssetState | None:
-    """The state that is to be published."""
+def described(storage: Storage, dirty: Dirty) -> AssetEntity | None:
+    """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
     found = storage.read(ASSETS, dirty.process.removeprefix(ASSET), STATE)
-    return _decode(unpacked_cell(storage, "state", found)) if found else None
+    record = _decode(unpacked_cell(storage, "state", found)) if found else _Record()
+    state = record.state()
+    return asset_entity(record.asset, state.sentence if state else "") if record.asset else None
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
-    rows = {_mark(asset): storage.read(ASSETS, _key(asset), STATE) for asset in assets}
-    return {mark: _decode(unpacked_cell(storage, "state", row)).sentence if row else "" for mark, row in rows.items()}
+    found = {_mark(asset): _state(storage, storage.read(ASSETS, _key(asset), STATE)) for asset in assets}
+    return {mark: state.sentence if state else "" for mark, state in found.items()}
 
 
 def placeholder(asset: Asset, said: Mapping[str, str]) -> AssetEntity:
@@ -111,17 +176,15 @@ def placeholder(asset: Asset, said: Mapping[str, str]) -> AssetEntity:
 
 def publish_state(storage: Storage, catalog: Catalog, dirty: Dirty) -> bool:
     """Say in the catalog what became of a data set, if it is one that we placed there. Whether anything was written."""
-    state = state_of(storage, dirty)
-    written = False
-    if state:
-        written = catalog.describe_placeholder(asset_entity(state.asset, state.sentence))
-        if written:
-            _LOG.info("asset described asset=%r state=%r", state.asset.qualified_name, state.sentence)
+    wanted = described(storage, dirty)
+    written = wanted is not None and catalog.describe_placeholder(wanted)
+    if wanted and written:
+        _LOG.info("asset described asset=%r", wanted.qualified_name)
     storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
     return written
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:
     """All states on record, by qualified name."""
-    found = (_decode(unpacked_cell(storage, "state", row)) for row in storage.scan(ASSETS))
+    found = (state for row in storage.scan(ASSETS) if (state := _state(storage, row)))
     return tuple(sorted(found, key=lambda state: (state.asset.qualified_name, state.asset.type)))

@@ -31,10 +31,11 @@ class RunState:
     """What became of a run.
 
     `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
-    that any settling of this run may have written, and `left` every word for its siblings, so that the next one can
-    withdraw what no longer holds; `merged` the digests of the events that were merged, `seen` their times. `verdict` is
-    published, skipped or waiting as far as the run alone can tell, and counts only when `settled`; `heard` is the
-    digest of what its siblings had told then, empty while another settling is under way.
+    that any settling of this run may have written, `left` every word for its siblings, and `changed` every data set (by
+    its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds; `merged` the
+    digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting as far as the
+    run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had told then, empty
+    while another settling is under way.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class RunState:
     heard: str = ""
     attempted: frozenset[ContentKey] = frozenset()
     left: frozenset[WordKey] = frozenset()
+    changed: frozenset[str] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
@@ -69,6 +71,7 @@ class RunState:
             merged=sorted(self.merged),
             seen=self.seen,
             left=sorted(self.left),
+            changed=sorted(self.changed),
         )
         return Row(
             partition=self.run_id,
@@ -101,6 +104,7 @@ class RunState:
             heard=str(row.values["heard"]),
             attempted=frozenset(lists.attempted),
             left=frozenset(lists.left),
+            changed=frozenset(lists.changed),
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
@@ -116,6 +120,7 @@ class _Lists(msgspec.Struct, frozen=True):
     merged: list[str]
     seen: Span | None
     left: list[WordKey] = []
+    changed: list[str] = []
 
 
 class Supporter(msgspec.Struct, frozen=True, array_like=True):

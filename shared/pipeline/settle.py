@@ -16,17 +16,18 @@ import gzip
 import logging
 import zlib
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
 from shared.errors import Contended, Refused
-from shared.model import Lineage, Process, Span
+from shared.model import Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
-from shared.pipeline.assets import note_states
 from shared.pipeline.dead_letters import note_letter
+from shared.pipeline.deciding import Decided, dead, decide
 from shared.pipeline.dirty import mark_dirty
-from shared.pipeline.links import note_fated, note_link, speakers
+from shared.pipeline.links import note_link
 from shared.pipeline.places import (
     CONTRIBUTIONS,
     EVENTS,
@@ -35,7 +36,6 @@ from shared.pipeline.places import (
     STATE,
     StoredEvent,
     digest_of,
-    process_key,
     stored_from_row,
     written_by,
 )
@@ -45,12 +45,12 @@ from shared.pipeline.records import (
     RunState,
     Supporter,
     WordKey,
-    content_digest,
     contribution_key,
 )
-from shared.pipeline.siblings import Application, Words, application, around, leave_words, listen, note_heard
+from shared.pipeline.siblings import around, listen
+from shared.pipeline.telling import tell_siblings
 from shared.storage import Storage
-from shared.translation import Around, Skip, Wait, translate
+from shared.translation import Around
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
@@ -154,24 +154,21 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
         heard = listen(storage, run, names) if run else heard
         if nested and gathered.is_settled_with(heard):
             return True
-        contents, outcome = _decide(gathered, run, heard)
-        words = Words.of(run, heard) if run and outcome.verdict != "waiting" else Words()
+        decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
-        run, contents, words = None, {}, Words()
-        outcome = _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
-    decided = _Decided(run=run, heard=heard, contents=contents, words=words, outcome=outcome)
+        decided = dead(heard, error)
     settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
         _LOG.info(
             "run settled run=%s verdict=%s reason=%r events=%d processes=%d",
             run_id,
-            outcome.verdict,
-            outcome.reason,
+            decided.outcome.verdict,
+            decided.outcome.reason,
             len(gathered.events),
-            len(contents),
+            len(decided.contents),
         )
     return settled
 
@@ -210,56 +207,18 @@ def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
         _LOG.error("dead letter blob=%r error=%s: %s", blob, type(error).__name__, error)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    verdict: str
-    reason: str = ""
-
-
-def _decide(gathered: _Gathered, run: MergedRun | None, heard: Around) -> tuple[dict[ContentKey, Process], _Outcome]:
-    """Pure: the contents that this run stands for, and what became of it."""
-    if run is None:
-        reason = "none of its events can be used" if gathered.merged else "none of its events is stored yet"
-        return {}, _Outcome(verdict="dead" if gathered.merged else "waiting", reason=reason)
-    word = translate(run, heard, timed_out=gathered.state.timed_out)
-    if isinstance(word, Wait):
-        return {}, _Outcome(verdict="waiting", reason=word.reason)
-    if isinstance(word, Skip):
-        return {}, _Outcome(verdict="skipped", reason=word.reason)
-    return _contents(word), _Outcome(verdict="published")
-
-
-def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
-    return {
-        (process_key(each.qualified_name), lineage.application_run, content_digest(each)): each
-        for each in lineage.processes
-    }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Decided:
-    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, and
-    the `words` that it leaves for them.
-    """
-
-    run: MergedRun | None
-    heard: Around
-    contents: dict[ContentKey, Process]
-    words: Words
-    outcome: _Outcome
-
-
-def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: bool) -> bool:
+def _apply(storage: Storage, gathered: _Gathered, decided: Decided, *, nested: bool) -> bool:
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
-    if current or words or state.attempted or state.left:
+    if current or words or decided.changes or state.attempted or state.left or state.changed:
         # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
         state = replace(
             state,
             generation=state.generation + 1,
             attempted=state.attempted | current,
             left=state.left | words,
+            changed=state.changed | decided.changes.keys(),
             heard="",
             settled=state.settled and nested,
         )
@@ -272,8 +231,9 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-        if outcome.verdict != "waiting" or state.left:
-            known = _tell_siblings(storage, run, decided, state, nested=nested)
+        if outcome.verdict != "waiting" or state.left or state.changed:
+            settle = partial(settle_run, storage, names=decided.heard.names, nested=True)
+            known = tell_siblings(storage, run, decided, state, settle, nested=nested)
             if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False
     mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
@@ -292,47 +252,6 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
 
 def _digest(heard: Around) -> str:
     return digest_of(msgspec.json.encode((heard.told, heard.batches)))
-
-
-def _tell_siblings(
-    storage: Storage, run: MergedRun, decided: _Decided, state: RunState, *, nested: bool
-) -> Application:
-    """Leave what this run tells the others of its application, and settle those anew whom it concerns. Returns what is
-    known of the application.
-
-    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
-    """
-    note_states(storage, run, decided.heard)
-    contents, names = decided.contents, decided.heard.names
-    wants = any(content.wanted for content in contents.values())
-    word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
-    for sibling in word.inside:
-        settle_run(storage, sibling, names=names, nested=True)
-    known = word.known
-    if not nested and (word.inside or known.told != known.heard):
-        known = _have_all_heard(storage, run, names)
-    touched = bool(state.left or state.attempted - contents.keys())
-    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
-    for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
-        if each.fates:
-            spoken = {process for process, by, _ in state.attempted if by == each.run}
-            mark_dirty(storage, note_fated(storage, each.run, spoken, contents.values(), touched=touched))
-    return known
-
-
-def _have_all_heard(storage: Storage, run: MergedRun, names: Names) -> Application:
-    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
-    are settled meanwhile. Returns what is known of the application.
-    """
-    for _ in range(_TRIES):
-        known = application(storage, run.application_run)
-        if known.told == known.heard:
-            return known
-        for sibling in sorted(speakers(storage, known) - {run.run_id}):
-            settle_run(storage, sibling, names=names, nested=True)
-        if note_heard(storage, known):
-            return known
-    raise Contended(f"More and more was told of the application {run.application_run}", after=2)
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:

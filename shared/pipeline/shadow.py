@@ -12,9 +12,8 @@ from enum import StrEnum
 
 import msgspec
 
-from shared.atlas import asset_entity
 from shared.catalog import AssetKey, Catalog
-from shared.pipeline.assets import is_asset, state_of
+from shared.pipeline.assets import described, is_asset
 from shared.pipeline.dirty import Dirty, clean, mark_dirty
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, SHADOW
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
@@ -91,8 +90,7 @@ def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequenc
 
 
 def _rehearse_state(storage: Storage, catalog: Catalog, dirty: Dirty) -> bool:
-    state = state_of(storage, dirty)
-    entity = asset_entity(state.asset, state.sentence) if state else None
+    entity = described(storage, dirty)
     ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
     if entity and ours:
         _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))

@@ -73,3 +73,21 @@ def test_the_same_change_again_writes_nothing() -> None:
         settle(storage, place)
         publish(storage, catalog, PUBLISHING)
     assert catalog.writes == writes
+
+
+def test_a_drop_that_failed_after_all_is_taken_back() -> None:
+    dropping = change("DROP", "11:00:00")
+    failed = event("DROP11:00:00", "FAIL", "11:00:01", outputs=["/out"], application="app2")
+    for order in permutations((dropping, failed, write("a", "app1", "10:00", "/a")[1])):
+        storage, catalog = lived(*order)
+        assert described(catalog, "/out") == "", order
+        assert states(storage) == ()
+
+
+def test_the_oldest_of_many_words_are_kept_together() -> None:
+    drops = [change("DROP", f"11:{minute:02}:00") for minute in range(20)]
+    failed = event("DROP11:19:00", "FAIL", "11:30:00", outputs=["/out"], application="app2")
+    storage, catalog = lived(*write("a", "app1", "10:00", "/a"), *drops, failed)
+    (state,) = states(storage)
+    assert state.times["DROP"].minute == 18
+    assert described(catalog, "/out") == f"Dropped on {DAY}."

@@ -1,0 +1,68 @@
+"""Deciding what is to be put on record of a run, from all of its events and what its siblings tell. Pure."""
+
+from dataclasses import dataclass, field
+
+from shared.model import Lineage, Process
+from shared.openlineage import MergedRun
+from shared.pipeline.assets import Changes, changes_by_asset
+from shared.pipeline.places import process_key
+from shared.pipeline.records import ContentKey, content_digest
+from shared.pipeline.siblings import Words
+from shared.translation import Around, Skip, Wait, translate
+
+_LONGEST_REASON = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a run, as far as it alone can tell: published, skipped, waiting or dead, and why."""
+
+    verdict: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, the
+    `words` that it leaves for them, and what it did to data sets as wholes.
+    """
+
+    run: MergedRun | None
+    heard: Around
+    outcome: Outcome
+    contents: dict[ContentKey, Process] = field(default_factory=dict)
+    words: Words = field(default_factory=Words)
+    changes: Changes = field(default_factory=dict)
+
+
+def decide(run: MergedRun | None, heard: Around, *, timed_out: bool, stored: bool) -> Decided:
+    """What to put on record of a run, None when none of its events can be used; `stored`: whether any is stored at all.
+    `timed_out`: its end is not waited for any more.
+
+    What it raises when it meets what nobody thought of is the caller's to judge.
+    """
+    if run is None:
+        reason = "none of its events can be used" if stored else "none of its events is stored yet"
+        return Decided(run=None, heard=heard, outcome=Outcome(verdict="dead" if stored else "waiting", reason=reason))
+    word = translate(run, heard, timed_out=timed_out)
+    if isinstance(word, Wait):
+        return Decided(run=run, heard=heard, outcome=Outcome(verdict="waiting", reason=word.reason))
+    words, changes = Words.of(run, heard), changes_by_asset(run, heard)
+    if isinstance(word, Skip):
+        outcome = Outcome(verdict="skipped", reason=word.reason)
+        return Decided(run=run, heard=heard, outcome=outcome, words=words, changes=changes)
+    outcome = Outcome(verdict="published")
+    return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), words=words, changes=changes)
+
+
+def dead(heard: Around, error: Exception) -> Decided:
+    """Of a run that cannot be used at all."""
+    outcome = Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+    return Decided(run=None, heard=heard, outcome=outcome)
+
+
+def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
+    return {
+        (process_key(each.qualified_name), lineage.application_run, content_digest(each)): each
+        for each in lineage.processes
+    }

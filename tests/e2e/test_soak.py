@@ -1,0 +1,16 @@
+"""A few rounds of `make soak`: parts of a real world die while events are sent, and nothing is lost nor doubled."""
+
+from pathlib import Path
+
+from local.world import World
+from tests.soak.siege import Siege, reckoning, settle_down
+
+
+def test_nothing_is_lost_nor_doubled_when_the_functions_are_killed(tmp_path: Path) -> None:
+    with World(home=tmp_path / "world", usual_ports=False) as world:
+        siege = Siege(world=world, seed=3)
+        rounds = list(siege.rounds(3))
+        assert len(rounds) == siege.tally.killed == world.functions.restarts == 3
+        settle_down(world, seconds=120, hurry=True)
+        assert reckoning(world, siege.sent) == []
+        assert reckoning(world, siege.sent[:-1])[0] != "", "the reckoning can tell"
