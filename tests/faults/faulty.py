@@ -53,7 +53,7 @@ class Rates:
 @dataclass(slots=True, kw_only=True)
 class Faults:
     """What goes wrong, and when. `calls` counts all calls, `met` what happened, `away` says when a whole store is not
-    reached; `at` strikes one call, by number, and `trace` is told of all.
+    reached; `at` strikes one call, by number. `stored` is told of each new blob, `trace` of all calls.
     """
 
     turns: Turns
@@ -64,6 +64,7 @@ class Faults:
     call_bound: float = 120.0
     calls: int = 0
     met: Counter[str] = field(default_factory=Counter)
+    stored: Callable[[str, str], None] = lambda _container, _name: None
     later: Callable[[float, Callable[[], object]], None] = lambda _at, _act: None
     trace: Callable[[str], None] = lambda _line: None
 
@@ -172,7 +173,10 @@ class Faulty:
 
     def _act(self, name: str, method: Callable[..., Any], given: Any, named: Any, *, torn: bool) -> Any:
         if name not in LISTS:
-            return method(*given, **named)
+            result = method(*given, **named)
+            if name == "put_new" and result:
+                self._faults.stored(given[0], given[1])
+            return result
         found = list(method(*given, **named))
         return self._torn(found, partial(method, *given, **named)) if torn and found else iter(found)
 

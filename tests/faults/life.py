@@ -80,7 +80,8 @@ class Way:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `left_due` how many processes were
+    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `calls` how
+    many calls the workers made, `left_due` how many processes were
     left lying when the last worker had nothing more to do, `calm_after` how many ticks of the sweeper came after that.
     """
 
@@ -89,6 +90,7 @@ class Outcome:
     faults: Faults
     status: Status
     promised: set[bytes]
+    calls: int
     left_due: int
     poisoned: int
     calm_after: int
@@ -104,13 +106,19 @@ class _Job:
 
 
 class Life:
-    """The world of one history."""
+    """The world of one history. `storage` may be a kind of store that looks on."""
 
-    def __init__(self, bodies: Sequence[bytes], way: Way, trace: Callable[[str], None] = lambda _line: None) -> None:
+    def __init__(
+        self,
+        bodies: Sequence[bytes],
+        way: Way,
+        trace: Callable[[str], None] = lambda _line: None,
+        storage: type[MemoryStorage] = MemoryStorage,
+    ) -> None:
         self.way = way
         self.turns = turns = Turns()
         self.chance = random.Random(f"life {way.seed}")
-        self.storage = _Noticing(self._noticed, clock=lambda: turns.now, now=self._now)
+        self.storage = storage(clock=lambda: turns.now, now=self._now)
         self.catalog = MemoryCatalog()
         self.publishing = Publishing(
             batch=3, patience=Patience(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
@@ -122,6 +130,7 @@ class Life:
             rates=way.rates,
             at=way.at,
             away={what: (begins, ends) for what, begins, ends in way.away},
+            stored=self._noticed,
             later=self._later,
             trace=trace,
         )
@@ -140,6 +149,7 @@ class Life:
         """Live through it, then let the sweeper come until all is done."""
         self._put(60.0, self._tick)
         self.turns.run([self._work] * self.way.workers, processes=self.way.processes)
+        calls = self.faults.calls
         self.faults.rates, self.faults.at, self.faults.away = _NO_FAULTS, None, {}
         left_due = self._left_due()
         ticks = self._calm_down()
@@ -149,6 +159,7 @@ class Life:
             faults=self.faults,
             status=status(self.storage),
             promised=self.promised,
+            calls=calls,
             left_due=left_due,
             poisoned=self.poisoned,
             calm_after=ticks,
@@ -233,8 +244,10 @@ class Life:
             raise
         self.promised.add(body)
 
-    def _noticed(self, name: str) -> None:
+    def _noticed(self, container: str, name: str) -> None:
         """The host finds a new blob in `events`, or not, or twice."""
+        if container != EVENTS:
+            return
         draw = self.chance.random()
         if draw < self.way.missed:
             self._trace(f"{self.turns.now:10.3f} nobody notices {name}")
@@ -261,21 +274,6 @@ class Life:
             sweep(self._reached, self.sweeping)
         finally:
             publish(self._reached, self._written, self.publishing)
-
-
-class _Noticing(MemoryStorage):
-    """Tells of each new blob in `events`."""
-
-    def __init__(self, notice: Callable[[str], None], **clocks: Any) -> None:
-        super().__init__(**clocks)
-        self._notice = notice
-
-    def put_new(self, container: str, name: str, data: bytes) -> bool:
-        """As the port says."""
-        new = super().put_new(container, name, data)
-        if new and container == EVENTS:
-            self._notice(name)
-        return new
 
 
 def faultless(bodies: Sequence[bytes], way: Way) -> Outcome:

@@ -16,10 +16,11 @@ import pytest
 
 from shared.atlas import process_entity
 from shared.catalog import MemoryCatalog
-from shared.openlineage import Ignore, decode, select
+from shared.openlineage import decode
 from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, status, stored_from_blob
 from shared.storage import MemoryStorage
-from shared.translation import History, Patience, translate_history
+from shared.translation import Patience, translate_history
+from tests.faults.verdicts import verdicts
 from tests.shared.chaos import live_through
 from tests.shared.events import event
 from tests.shared.histories import HOST, MOUNTS, NOTEBOOK, history
@@ -42,23 +43,6 @@ def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequen
         "reasons": found.skipped_because != reasons,
     }
     return [what for what, is_so in wrong.items() if is_so]
-
-
-def verdicts(pure: History, bodies: Sequence[bytes]) -> tuple[Counter[str], Counter[str]]:
-    """How many events have which state, and how many were skipped for which reason."""
-    of = {each.run_id: each for each in pure.runs}
-    states: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    for each in map(decode, set(bodies)):
-        decision = select(each)
-        verdict = of.get(each.run_id)
-        state = "skipped" if isinstance(decision, Ignore) or verdict is None else verdict.state
-        states[state] += 1
-        if isinstance(decision, Ignore):
-            reasons[decision.reason] += 1
-        elif verdict and state == "skipped":
-            reasons[verdict.reason or ""] += 1
-    return states, reasons
 
 
 def through_chaos(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:

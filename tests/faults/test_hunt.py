@@ -1,0 +1,85 @@
+"""Histories on storage and catalog that fail: all end as if nothing had failed; and the hunt would see it if not."""
+
+from collections import Counter
+
+import pytest
+
+from shared.pipeline import EVENTS
+from tests.faults.__main__ import main
+from tests.faults.faulty import Rates
+from tests.faults.hunt import live, lived, way_of, wrong_with
+from tests.faults.life import Life, Way
+from tests.faults.material import events_of
+
+SHARE = 25
+"""Histories in each part of the share that every test run lives through."""
+
+
+@pytest.mark.parametrize("first", range(0, 5 * SHARE, SHARE))
+def test_every_history_ends_as_if_nothing_had_failed(first: int) -> None:
+    met = Counter[str]()
+    for seed in range(first, first + SHARE):
+        outcome, wrong = live(seed)
+        met += outcome.faults.met
+        assert not wrong, f"python -m tests.faults --seed {seed}: {wrong}"
+    kinds = {name for name in Rates.__slots__ if name != "refused"} | {"away"}
+    assert kinds <= set(met), "each kind of fault was met"
+
+
+FOUND = {
+    23: "a data set that was dropped before anybody placed it",
+    250: "a drop that failed after all",
+    1151: "another, heard of by a worker that had timed out",
+}
+
+
+@pytest.mark.parametrize("seed", FOUND, ids=FOUND.get)
+def test_what_the_hunt_found(seed: int) -> None:
+    assert live(seed)[1] == []
+
+
+def test_a_seed_is_lived_through_in_the_same_way_again() -> None:
+    traces: list[list[str]] = [[], []]
+    for trace in traces:
+        live(7, trace.append)
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 100
+    assert events_of(7) != events_of(8)
+    assert way_of(7) != way_of(8)
+
+
+def test_the_hunt_sees_what_is_wrong() -> None:
+    way = Way(seed=1)
+    bodies = next(bodies for bodies in map(events_of, range(100)) if Life(bodies, way).live().catalog.processes)
+    outcome, wrong = lived(bodies, way)
+    assert wrong == []
+    name = next(iter(outcome.catalog.processes))
+    process = outcome.catalog.processes.pop(name)
+    assert wrong_with(outcome, bodies, way)[0] == "the processes differ"
+    outcome.catalog.processes[name] = process
+    outcome.catalog.assets.popitem()
+    outcome.catalog.assets.pop(process.inputs[0], None)
+    assert "the data sets differ" in wrong_with(outcome, bodies, way)
+    outcome.promised.add(b"another")
+    assert "an event that was answered with a 2xx is lost" in wrong_with(outcome, bodies, way)
+    outcome.storage.put_new(EVENTS, "foreign_name.json.gz", b"")
+    assert "an event is stored that nobody sent" in wrong_with(outcome, bodies, way)
+
+
+def test_without_the_pipeline_s_care_histories_end_wrong() -> None:
+    """A sender that does not come again loses events of which it was promised nothing; a host that gives up loses none:
+    the sweeper finds them. Without a sweeper they would be left in progress.
+    """
+    bodies = events_of(3)
+    life = Life(bodies, Way(missed=1.0))
+    life._sweep = lambda: None  # type: ignore[method-assign]  # the planted mistake
+    outcome = life.live()
+    assert outcome.status.in_progress > 0
+    assert "something is still in progress" in wrong_with(outcome, bodies, Way())
+
+
+def test_the_command_tells_how_to_live_through_a_failing_seed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "0", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "3 histories" in said
+    assert "0 ended wrong" in said
