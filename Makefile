@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint types tests capture coverage bench fuzz package lock format clean
+.PHONY: help setup demo up test lint types tests capture coverage bench fuzz faults soak package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ bench: $(READY) ## Measure: ratios taken in one run, also written to build/bench
 
 fuzz: $(READY) ## Damage real events for SECONDS (600) and look for what the core does not withstand
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
+
+faults: $(READY) ## Live through histories for SECONDS (600) on storage and catalog that fail, and compare how they end
+	@$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),600) $(ARGS)
+
+soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
+	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=eventGrid: for that way of telling the parser)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)

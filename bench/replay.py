@@ -4,7 +4,7 @@ import gzip
 import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -62,12 +62,15 @@ def families() -> tuple[Family, ...]:
 
 
 class Replay:
-    """Endless fresh applications: each call of `application` gives the next one, with run ids and times of its own."""
+    """Endless fresh applications: each call of `application` gives the next one, with run ids and times of its own.
 
-    def __init__(self, seed: int = 0) -> None:
+    `among` are the scenarios that they are taken from, all if none are named.
+    """
+
+    def __init__(self, seed: int = 0, among: Iterable[Family] | None = None) -> None:
         self._random = random.Random(seed)
         self._begun = datetime.now(UTC)
-        order = list(families())
+        order = list(families() if among is None else among)
         self._random.shuffle(order)
         self._families = itertools.cycle(order)
         self._count = 0

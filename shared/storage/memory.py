@@ -25,7 +25,7 @@ class MemoryStorage:
         self.now = now
         self._lock = threading.RLock()
         self._blobs: dict[str, dict[str, tuple[bytes, datetime]]] = {}
-        self._tables: dict[str, dict[tuple[str, str], Row]] = {}
+        self._tables: dict[str, dict[str, dict[str, Row]]] = {}
         self._leases: dict[str, tuple[str, float]] = {}
         self._etags = count(1)
 
@@ -73,7 +73,7 @@ class MemoryStorage:
             found = self._row(table, partition, key)
             if found and etag is not None and found.etag != etag:
                 return False
-            self._tables.get(table, {}).pop((partition, key), None)
+            self._tables.get(table, {}).get(partition, {}).pop(key, None)
             return True
 
     def read(self, table: str, partition: str, key: str) -> Row | None:
@@ -82,17 +82,15 @@ class MemoryStorage:
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
-        return (
-            row
-            for row in self.scan(table)
-            if row.partition == partition and since <= row.key and (not before or row.key < before)
-        )
+        with self._lock:
+            found = sorted(self._tables.get(table, {}).get(partition, {}).items())
+        return (row for key, row in found if since <= key and (not before or key < before))
 
     def scan(self, table: str) -> Iterator[Row]:
         """As the port says."""
         with self._lock:
-            found = sorted(self._tables.get(table, {}).items())
-        return (row for _, row in found)
+            found = [row for _, rows in sorted(self._tables.get(table, {}).items()) for _, row in sorted(rows.items())]
+        return iter(found)
 
     def lease(self, name: str, seconds: int) -> "MemoryLease | None":
         """As the port says."""
@@ -105,12 +103,13 @@ class MemoryStorage:
             return lease
 
     def _row(self, table: str, partition: str, key: str) -> Row | None:
-        return self._tables.get(table, {}).get((partition, key))
+        return self._tables.get(table, {}).get(partition, {}).get(key)
 
     def _write(self, table: str, row: Row) -> str:
         refuse_too_large(row)
         etag = f'W/"{next(self._etags)}"'
-        self._tables.setdefault(table, {})[row.partition, row.key] = replace(row, values=dict(row.values), etag=etag)
+        rows = self._tables.setdefault(table, {}).setdefault(row.partition, {})
+        rows[row.key] = replace(row, values=dict(row.values), etag=etag)
         return etag
 
 

@@ -1,0 +1,46 @@
+"""The same jobs again and again: once the catalog knows a process, an unchanged run costs it no write."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bench.replay import Replay, families
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, status, stored_from_blob
+from shared.storage import MemoryStorage
+
+SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}
+
+
+class Counting(MemoryCatalog):
+    """Counts how often each process is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: Counter[str] = Counter()
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        self.written.update(process.qualified_name for process in processes)
+        return super().write_processes(processes, guids)
+
+
+def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
+    storage, catalog, how = MemoryStorage(), Counting(), Publishing()
+    replay = Replay(1, [family for family in families() if family.name in SCENARIOS])
+    writes: list[int] = []
+    for _ in range(350):
+        for item in replay.application():
+            receive(storage, item.raw, most_bytes=1_000_000)
+            if item.kept:
+                packed = storage.get(EVENTS, item.blob)
+                assert packed
+                settle_event(storage, stored_from_blob(item.blob), packed)
+        publish(storage, catalog, how)
+        writes.append(catalog.writes)
+    assert set(catalog.written) == set(catalog.processes)
+    assert set(catalog.written.values()) == {1}
+    assert len(set(writes[2:])) == 1, "once each job has run, nothing is written: no data set either"
+    found = status(storage)
+    assert found.reconciles
+    assert (found.in_progress, found.dirty, found.dead) == (0, 0, 0)
+    assert found.published >= 1000, "these wrote something"
