@@ -80,9 +80,9 @@ class Way:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `calls` how
-    many calls the workers made, `left_due` how many processes were
-    left lying when the last worker had nothing more to do, `calm_after` how many ticks of the sweeper came after that.
+    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `calls` how many calls the
+    workers made, `left_due` how many processes were left lying when the last worker had nothing more to do,
+    `calm_after` how many ticks of the sweeper came after that.
     """
 
     storage: MemoryStorage

@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--home", type=Path, help="a folder that does not exist yet")
     options = parser.parse_args(arguments)
+    if options.home and options.home.exists():
+        parser.error(f"{options.home} exists: name a folder that does not, so that no other world has its data there")
     logging.basicConfig(format="%(message)s", level=logging.ERROR)
     out.print(f"seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="throughline-soak-") as scratch:
