@@ -146,6 +146,8 @@ class FunctionsHost:
             code = child.wait()
             if self._ending.is_set():
                 return
+            if child.stdin is not None:
+                child.stdin.close()
             quick = quick + 1 if time.monotonic() - began < _QUICK_DEATH else 0
             if quick >= _MOST_QUICK_DEATHS:
                 self.broken = f"the functions host keeps dying (exit code {code}): {self._last_words()}"
