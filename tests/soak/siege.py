@@ -139,6 +139,8 @@ class Siege:
         for what in away:
             time.sleep(self._draw.uniform(0, 4))
             {"azurite": self.world.azurite.__enter__, "catalog": self.world.catalog.start}[what]()
+        if self._draw.random() < 0.5:
+            break_leases(self.world)  # else a dead publisher's lease would outlast many rounds, and nobody published
 
 
 def parts_of(world: World) -> Worker:
