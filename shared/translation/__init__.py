@@ -14,7 +14,7 @@ from shared.translation.application import (
 from shared.translation.columns import ALL_ROWS
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from shared.translation.identity import VERSION, VOLATILE, stable_name
+from shared.translation.identity import OURS, VERSION, VOLATILE, stable_name
 from shared.translation.lasting import Lasting, lasting
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
@@ -25,6 +25,7 @@ __all__ = [
     "NOTHING_AROUND",
     "NOTHING_TOLD",
     "NO_PROCESS",
+    "OURS",
     "VERSION",
     "VOLATILE",
     "Around",

@@ -22,6 +22,7 @@ from shared.translation.databricks import job, notebook, without_host
 from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
 
 __all__ = [
+    "OURS",
     "VERSION",
     "VOLATILE",
     "JobIdentity",
@@ -37,6 +38,9 @@ __all__ = [
     "stable_name",
     "strongest",
 ]
+
+OURS = "throughline:"
+"""How the qualified names of all processes begin that are ours."""
 
 VERSION = "v1"
 """The version of this naming; it stands in every qualified name."""
@@ -178,7 +182,7 @@ def name_process(namespace: str, identity: JobIdentity, sink: Identity) -> tuple
 
 def _named(namespace: str, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
-    qualified = f"throughline:{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
+    qualified = f"{OURS}{VERSION}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
     name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, LONGEST), bounded(name, LONGEST)
 
