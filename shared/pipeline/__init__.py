@@ -19,7 +19,7 @@ from shared.pipeline.replay import (
     replay_letters,
 )
 from shared.pipeline.settle import bury, settle_event, settle_run
-from shared.pipeline.status import Status, Waiting, status
+from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 
@@ -28,8 +28,10 @@ __all__ = [
     "EVENTS",
     "AssetState",
     "BatchReceipt",
+    "By",
     "DeadLetter",
     "Fate",
+    "Group",
     "Outcome",
     "Published",
     "Publishing",

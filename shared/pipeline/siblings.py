@@ -229,7 +229,16 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
 
 def fates_of(storage: Storage, application_run: str) -> Fates:
     """What became of the application's data sets."""
-    rows = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
+    return fates_told(storage, storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~"))
+
+
+def is_fate(row: Row) -> bool:
+    """Whether a row of `runs` tells what became of a data set."""
+    return row.key.startswith(_FATE)
+
+
+def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:
+    """What such rows of one application tell."""
     return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
 
 
