@@ -2,6 +2,7 @@
 
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.mending import KINDS, Damage, Found, Kind, Stage, World, verify
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
@@ -26,18 +27,23 @@ from shared.pipeline.sweep import Sweeping, Swept, sweep
 __all__ = [
     "DISCARDED",
     "EVENTS",
+    "KINDS",
     "AssetState",
     "BatchReceipt",
     "By",
+    "Damage",
     "DeadLetter",
     "Fate",
+    "Found",
     "Group",
+    "Kind",
     "Outcome",
     "Published",
     "Publishing",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
+    "Stage",
     "Status",
     "Stop",
     "StoredEvent",
@@ -46,6 +52,7 @@ __all__ = [
     "Swept",
     "Waiting",
     "Wanted",
+    "World",
     "bury",
     "dead_letters",
     "digest_of",
@@ -67,4 +74,5 @@ __all__ = [
     "stored_from_blob",
     "stored_runs",
     "sweep",
+    "verify",
 ]

@@ -4,6 +4,7 @@ Two of a hundred million digests share their first eight bytes with a chance of 
 them is looked at once more before anything is done about it.
 """
 
+import hashlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -15,6 +16,11 @@ _SHORT = 16
 def short(digest: str) -> int:
     """The first eight bytes of a digest in hexadecimal digits."""
     return int(digest[:_SHORT], 16)
+
+
+def mark(*parts: str) -> int:
+    """Eight bytes that stand for several words together."""
+    return short(hashlib.sha256("|".join(parts).encode()).hexdigest())
 
 
 def shorts(digests: Iterable[str]) -> "array[int]":
@@ -35,16 +41,16 @@ class Ticks:
         self._known = array("Q")
         self._met = bytearray()
 
-    def add(self, digest: str) -> None:
+    def add(self, one: int) -> None:
         """One more to be met. All are added before the first is met."""
-        self._known.append(short(digest))
+        self._known.append(one)
 
-    def meet(self, digest: str) -> bool:
+    def meet(self, one: int) -> bool:
         """Whether it was added; from now on it was met."""
         if len(self._met) != len(self._known):
             self._known = array("Q", sorted(set(self._known)))
             self._met = bytearray(len(self._known))
-        place = bisect_left(self._known, one := short(digest))
+        place = bisect_left(self._known, one)
         found = place < len(self._known) and self._known[place] == one
         if found:
             self._met[place] = 1

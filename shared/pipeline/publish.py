@@ -22,7 +22,7 @@ from shared.pipeline.shift import Shift, take_shift
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.publish")
-_LEASE = "publisher"
+LEASE = "publisher"
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 _NO_ACCESS = frozenset({401, 403})
@@ -50,7 +50,7 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """
     done = Published()
     while not done.error:
-        shift = take_shift(storage, _LEASE)
+        shift = take_shift(storage, LEASE)
         if shift is None:
             break
         try:

@@ -152,7 +152,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) 
         note_events(storage, known.missing(run.events))
     if fate is Fate.SETTLED:
         try:
-            _settle(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
         except Contended:
             return Fate.BUSY
     return fate
@@ -176,7 +176,7 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(
+def settle_stored(
     storage: Storage, run_id: str, state: RunState | None, events: tuple[StoredEvent, ...], names: Names
 ) -> None:
     """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way."""
@@ -258,7 +258,7 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     note_events(storage, (place for _, place in group))
     try:
-        _settle(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except Contended:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
         return

@@ -202,6 +202,18 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
     return {run: words[run] for run in (*others, *latest)}
 
 
+def left_by(storage: Storage, application_run: str, run_id: str) -> dict[WordKey, int]:
+    """Where a run has left word for the others, with the generation of each."""
+    rows = storage.partition(RUNS, application_run, since=_BATCH, before=f"{_FATE}~")
+    words = ((row.key, _words(storage, row)) for row in rows if is_word(row))
+    return {(application_run, key): each[run_id].generation for key, each in words if run_id in each}
+
+
+def is_word(row: Row) -> bool:
+    """Whether a row of `runs` is where runs left word that they may take back."""
+    return row.key.startswith((_BATCH, _FATE))
+
+
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")

@@ -115,14 +115,21 @@ class Arrived:
     arrived: datetime
 
 
-def arrivals(storage: Storage) -> Iterator[Arrived]:
-    """All that is stored of what runs need, by name."""
-    for fact in storage.blobs(EVENTS):
+def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
+    """All that is stored of what runs need and whose name begins so, by name."""
+    for fact in storage.blobs(EVENTS, prefix):
         try:
             event = stored_from_blob(fact.name)
         except Quarantined:
             event = None
         yield Arrived(name=fact.name, event=event, arrived=fact.arrived)
+
+
+def last_arrival(storage: Storage, events: Iterable[StoredEvent]) -> datetime | None:
+    """When the last of these events of one run arrived; None when none of them is stored."""
+    wanted = set(events)
+    found = (each for folder in sorted({_folder(event) for event in wanted}) for each in arrivals(storage, folder))
+    return max((each.arrived for each in found if each.event in wanted), default=None)
 
 
 def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
