@@ -16,6 +16,7 @@ from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
+_ACTIVE = "ACTIVE"
 _PAGE = 100
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
@@ -83,18 +84,21 @@ class AtlasCatalog:
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
-        entity = self._by_name(type, qualified_name)
-        return _process(entity) if entity else None
+        return next(
+            (each.entity for each in self.read_processes([qualified_name]).values() if each.entity.type == type), None
+        )
 
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
-        """As the port says. Names that are not there are left out of the catalog's answer."""
+        """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
+        since they alone tell which inputs and outputs are only marked as removed.
+        """
         found = {}
         for names in _in_queries(qualified_names):
             answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be told apart
                 f"{self._client.endpoint_url}/entity/bulk/uniqueAttribute/type/{PROCESS_TYPE}",
                 params={
                     **{f"attr_{number}:qualifiedName": name for number, name in enumerate(names)},
-                    "ignoreRelationships": "true",
+                    "ignoreRelationships": "false",
                     "minExtInfo": "true",
                 },
             )
@@ -111,7 +115,7 @@ class AtlasCatalog:
     def is_used(self, guid: str) -> bool:
         """As the port says. The lineage also tells of processes that are marked as deleted: they use nothing."""
         answer = self._client.get_entity_lineage(guid, depth=1, direction="BOTH")
-        active = {key for key, each in (answer.get("guidEntityMap") or {}).items() if each.get("status") == "ACTIVE"}
+        active = {key for key, each in (answer.get("guidEntityMap") or {}).items() if each.get("status") == _ACTIVE}
         return any({edge["fromEntityId"], edge["toEntityId"]} <= active for edge in answer.get("relations") or ())
 
     def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
@@ -214,14 +218,23 @@ def _process(entity: Mapping[str, Any]) -> ProcessEntity:
         type=str(entity["typeName"]),
         qualified_name=str(attributes["qualifiedName"]),
         attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
-        inputs=_keys(attributes["inputs"]),
-        outputs=_keys(attributes["outputs"]),
+        inputs=_active(entity, "inputs"),
+        outputs=_active(entity, "outputs"),
     )
 
 
-def _keys(references: Iterable[Mapping[str, Any]] | None) -> tuple[AssetKey, ...]:
+def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
+    """One side of a process, without what was taken away from it: there may be several relationships to one data set,
+    of which some are only marked as deleted, and the references do not tell which.
+    """
+    related = (entity.get("relationshipAttributes") or {}).get(side) or ()
+    active = {each["guid"] for each in related if each.get("relationshipStatus", _ACTIVE) == _ACTIVE}
+    return _keys(each for each in entity["attributes"][side] or () if each["guid"] in active)
+
+
+def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
     return tuple(
-        sorted((str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references or ())
+        sorted({(str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references})
     )
 
 

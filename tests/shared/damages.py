@@ -301,7 +301,7 @@ def _all() -> Iterator[Planted]:
     yield Planted(plant=_never_delivered, kinds=("unsettled run",))
     yield Planted(plant=_delivered_in_part, kinds=("unsettled run",))
     yield Planted(plant=_cut_off, kinds=("unsettled run",))
-    yield Planted(plant=_forgotten_open_run, kinds=("unsettled run",), adds=True)
+    yield Planted(plant=_forgotten_open_run, kinds=("unsettled run",))
     yield Planted(plant=_lost_state, kinds=("lost state",))
     yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("lost state",))
     yield Planted(plant=_lost_lists, kinds=("lost state",))

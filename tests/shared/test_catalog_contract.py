@@ -70,8 +70,9 @@ def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) 
     again = process("a", "c")
     assert catalog.write_processes([again], guids) == written, "the same process keeps its guid"
     held = catalog.read_process(PROCESS_TYPE, first.qualified_name)
-    assert held
-    assert dict(held.attributes)["columnMapping"] == "[]"
+    assert held == again, "an input that was left out is gone"
+    catalog.write_processes([first], guids)
+    assert catalog.read_process(PROCESS_TYPE, first.qualified_name) == first, "and back once it is named again"
 
 
 def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
