@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from cli import config, deadletter, demo, details, doctor, explain, replay, send, show, status, translate, world
+from cli import config, deadletter, demo, details, doctor, explain, replay, send, show, status, translate, verify, world
 
 app = typer.Typer(
     name="throughline",
@@ -26,6 +26,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": show.show,
     "details": details.details,
     "replay": replay.replay,
+    "verify": verify.verify,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

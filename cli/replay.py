@@ -1,20 +1,16 @@
 """`throughline replay`: settle stored runs anew, with what the code and the settings are now."""
 
 import re
-import signal
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import takewhile
-from types import FrameType
 from typing import Annotated
 
 import typer
 
 from cli.console import fail, note, out, progress_bar
 from cli.deadletter import quiet, tell_letter, tell_published
+from cli.interrupting import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
@@ -22,8 +18,6 @@ from shared.errors import StorageUnavailable
 from shared.pipeline import Fate, Outcome, ReplayedLetter, Stop, Wanted
 
 _RUN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_INTERRUPTED = 130
-"""What shells give when a program was stopped by Ctrl-C: 128 and the signal's number."""
 
 
 def replay(
@@ -105,7 +99,7 @@ def _replay(parts: Worker, begin: Stop) -> bool:
     """Replay and publish, and say what was done. Whether all went well; ends the command when it was stopped."""
     fates: Counter[Fate] = Counter()
     letters: Counter[Outcome] = Counter()
-    with _stopping() as stop, progress_bar(transient=True) as progress:
+    with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
         listed = pipeline.stored_runs(parts.storage, begin.wanted, after=begin.after)
         total = sum(
@@ -129,7 +123,7 @@ def _replay(parts: Worker, begin: Stop) -> bool:
         note(
             "stopped", f"{_place(here)}. What was settled is published as usual; `throughline replay --resume` goes on"
         )
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if fates[Fate.BUSY]:
         note("busy", "runs that kept changing are being settled by others: replay them again if that is not enough")
     return tell_published(parts) and not fates[Fate.BUSY] and not set(letters) - {Outcome.USED}
@@ -141,20 +135,3 @@ def _place(here: Stop) -> str:
     hour, _, run_id = here.after.rpartition("/")
     year, month, day, clock = hour.split("/")
     return f"after run {run_id} in the hour {year}-{month}-{day} {clock}:00 UTC"
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """What Ctrl-C sets. A second one ends the command at once, which is safe too."""
-    asked = threading.Event()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            signal.default_int_handler(number, frame)
-        asked.set()
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -41,6 +41,12 @@ class Published:
     postponed: int = 0
     error: str = ""
 
+    def add(self, more: "Published") -> None:
+        """What another draining did, and what stands in its way."""
+        for name in ("written", "unchanged", "removed", "refused", "postponed"):
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        self.error = more.error
+
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     """Drain what is dirty if nobody else is at it: counts of what was done.

@@ -280,14 +280,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Pu
     total, left, before = Published(), 0, -1
     while not total.error:
         done = publish(storage, catalog, how)
-        total = Published(
-            written=total.written + done.written,
-            unchanged=total.unchanged + done.unchanged,
-            removed=total.removed + done.removed,
-            refused=total.refused + done.refused,
-            postponed=total.postponed + done.postponed,
-            error=done.error,
-        )
+        total.add(done)
         dirty, paused_until, why = dirty_processes(storage)
         left = sum(not each.revisit for each in dirty)
         if paused_until and left and how.now() < paused_until:
