@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
@@ -143,16 +143,30 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
             yield dirty
 
 
+def _plans(
+    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+) -> Iterator[Plan]:
+    """The plans for the processes of a batch. One of which something that was said can't be read waits until
+    `verify --fix` has mended that, longer each time, and holds up no other.
+    """
+    reading = Reading()
+    for dirty in _processes(storage, catalog, batch, done):
+        try:
+            yield plan_for(storage, how, dirty, reading)
+        except ContentLost as error:
+            done.refused += 1
+            storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
+            _LOG.error("process left process=%s error=%s", dirty.process, error)
+
+
 def _publish_batch(
     storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
 ) -> None:
     plans: list[Plan] = []
-    reading = Reading()
-    for dirty in _processes(storage, catalog, batch, done):
-        plan = plan_for(storage, how, dirty, reading)
+    for plan in _plans(storage, catalog, how, batch, done):
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
-            storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
+            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
             _clean(storage, plan)

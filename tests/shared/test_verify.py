@@ -1,6 +1,7 @@
 """Verify: a world that is whole is found whole; each kind of damage is found, and mended, and then not found again."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,14 @@ from local.catalog import CatalogServer
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.pipeline import KINDS, Found, World, status, verify
+from shared.pipeline import KINDS, Found, World, publish, status, verify
+from shared.pipeline.dirty import mark_dirty
+from shared.pipeline.ledger import ledger_entry
 from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
 from tests.shared.damages import PLANTED, Planted, whole
+from tests.shared.events import write
+from tests.shared.test_settle import post, settle
 
 
 def found(world: World, *, fix: bool = False) -> list[Found]:
@@ -70,6 +75,30 @@ def test_damage_is_found_and_mended(planted: Planted) -> None:
     writes = catalog.writes
     assert found(world, fix=True) == []
     assert catalog.writes == writes, "done twice it writes nothing"
+
+
+def test_what_can_not_be_read_holds_up_no_other_process() -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    PLANTED["lost content"].plant(world)
+    for place in post(world.storage, *write("n", "app1", "15:00", "/new", sink="/new_too")):
+        settle(world.storage, place)
+    mark_dirty(world.storage, [row.partition for row in world.storage.scan("ledger")])
+    done = publish(world.storage, world.catalog, world.publishing)
+    assert (done.written, done.refused) == (1, 1)
+    assert "verify --fix" in status(world.storage).last_errors[0]
+    assert kinds(found(world, fix=True)) == ("lost content",)
+    assert status(world.storage).dirty == 0
+
+
+def test_mending_that_somebody_gets_ahead_of_changes_nothing() -> None:
+    """Between finding and mending the run speaks again: what it says then stands."""
+    world = whole(MemoryStorage(), MemoryCatalog())
+    PLANTED["deleted process"].plant(world)
+    (damage,) = found(world)
+    entry = damage.damage.about
+    world.storage.replace("ledger", replace(entry, guid="another").row())
+    assert damage.kind.mend(world, damage.damage) is False
+    assert ledger_entry(world.storage, entry.process).guid == "another"
 
 
 @pytest.fixture(scope="module")
