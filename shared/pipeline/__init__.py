@@ -2,7 +2,7 @@
 
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
-from shared.pipeline.mending import KINDS, Damage, Found, Kind, Stage, World, verify
+from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
@@ -43,7 +43,6 @@ __all__ = [
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
-    "Stage",
     "Status",
     "Stop",
     "StoredEvent",

@@ -202,13 +202,6 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
     return {run: words[run] for run in (*others, *latest)}
 
 
-def left_by(storage: Storage, application_run: str, run_id: str) -> dict[WordKey, int]:
-    """Where a run has left word for the others, with the generation of each."""
-    rows = storage.partition(RUNS, application_run, since=_BATCH, before=f"{_FATE}~")
-    words = ((row.key, _words(storage, row)) for row in rows if is_word(row))
-    return {(application_run, key): each[run_id].generation for key, each in words if run_id in each}
-
-
 def is_word(row: Row) -> bool:
     """Whether a row of `runs` is where runs left word that they may take back."""
     return row.key.startswith((_BATCH, _FATE))
@@ -244,13 +237,9 @@ def fates_of(storage: Storage, application_run: str) -> Fates:
     return fates_told(storage, storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~"))
 
 
-def is_fate(row: Row) -> bool:
-    """Whether a row of `runs` tells what became of a data set."""
-    return row.key.startswith(_FATE)
-
-
 def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:
-    """What such rows of one application tell."""
+    """What rows of one application tell of its data sets."""
+    rows = (row for row in rows if row.key.startswith(_FATE))
     return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
 
 

@@ -18,7 +18,7 @@ from shared.pipeline.compact import holds, short, shorts
 from shared.pipeline.links import FATED
 from shared.pipeline.places import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.pipeline.records import ContributionRecord, RunState
-from shared.pipeline.siblings import fates_told, has_fates, is_fate
+from shared.pipeline.siblings import fates_told, has_fates, is_word
 from shared.storage import Row, Storage
 from shared.translation import NO_PROCESS, Fates, lasting
 
@@ -90,19 +90,19 @@ class Verdicts:
         """The rows of one run, in the order of their keys: the application's own comes before its fates."""
         jobs: dict[str, str] = {}
         state, fated, events = None, False, False
-        fates: list[Row] = []
+        words: list[Row] = []
         for row in rows:
             if row.key == STATE:
                 state = _state(storage, row)
             elif has_fates(row):
                 fated = True
-            elif fated and is_fate(row):
-                fates.append(row)
+            elif fated and is_word(row):
+                words.append(row)
             elif place := stored_from_row(run_id, row.key):
                 events = True
                 jobs[place.digest] = intern(str(row.values.get("job", "")))
         if fated:
-            self.fates[run_id] = fates_told(storage, fates)
+            self.fates[run_id] = fates_told(storage, words)
         if events or state:
             self.runs[run_id] = _word(state, jobs)
 

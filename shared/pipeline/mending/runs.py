@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import msgspec
+
 from shared.errors import Contended, ContentLost, Refused
 from shared.openlineage import Event, decode, merge, stronger_end
 from shared.pipeline.links import contributions_of
 from shared.pipeline.mending.damage import Damage, World
 from shared.pipeline.places import RUNS, STATE, StoredEvent, written_by
-from shared.pipeline.records import ContentKey, RunState, WordKey
+from shared.pipeline.records import ContentKey, RunState, WordKey, unpacked_cell
 from shared.pipeline.replay import settle_stored
 from shared.pipeline.settle import settle_run
-from shared.pipeline.siblings import left_by
+from shared.pipeline.siblings import is_word
 from shared.pipeline.stored_runs import Arrived, last_arrival, noted, packed_event
 from shared.storage import Row, Storage
 
@@ -177,7 +179,7 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
         for _, record in contributions_of(storage, process, by):
             if run_id in record.supporters:
                 generations[process, by, record.digest] = record.supporters[run_id].generation
-    left: dict[WordKey, int] = left_by(storage, by, run_id)
+    left = _left_by(storage, by, run_id)
     return RunState(
         run_id=run_id,
         end=end,
@@ -185,6 +187,22 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
         attempted=frozenset(generations),
         left=frozenset(left),
     )
+
+
+class _Left(msgspec.Struct, frozen=True, array_like=True):
+    """How a word that a run left for the others of its application begins: with the generation in which it was left."""
+
+    generation: int
+
+
+_decode_left = msgspec.json.Decoder(dict[str, _Left]).decode
+
+
+def _left_by(storage: Storage, application_run: str, run_id: str) -> dict[WordKey, int]:
+    """Where a run has left word for the others, with the generation of each."""
+    rows = (row for row in storage.partition(RUNS, application_run) if is_word(row))
+    words = ((row.key, _decode_left(unpacked_cell(storage, "words", row))) for row in rows)
+    return {(application_run, key): each[run_id].generation for key, each in words if run_id in each}
 
 
 def _opened(storage: Storage, place: StoredEvent) -> Event | None:
