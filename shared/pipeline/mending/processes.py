@@ -11,7 +11,7 @@ from shared.pipeline.dirty import Dirty, mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.mending.damage import Damage, World
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, process_key
-from shared.pipeline.planning import Plan, current
+from shared.pipeline.planning import Plan, Reading, current
 from shared.pipeline.publish import LEASE
 from shared.pipeline.shift import take_shift
 
@@ -166,7 +166,7 @@ def _is_spoken_for(world: World, qualified_name: str) -> bool:
     if entry.state != "nothing":
         return True
     try:
-        return current(world.storage, entry.process, world.publishing, {}).process is not None
+        return current(world.storage, entry.process, world.publishing, Reading()).process is not None
     except ContentLost:
         return True
 

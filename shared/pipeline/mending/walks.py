@@ -23,7 +23,7 @@ from shared.pipeline.mending.damage import Stage, World
 from shared.pipeline.mending.processes import Planned, is_at_work
 from shared.pipeline.mending.runs import RunOnRecord, state_of
 from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
-from shared.pipeline.planning import Meant, plan_for
+from shared.pipeline.planning import Reading, plan_for
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import is_word
 from shared.pipeline.stored_runs import Arrived, arrivals
@@ -138,11 +138,11 @@ def _processes(world: World) -> Iterator[Planned]:
 
 def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
     marks = {each.process: each for each in dirty_processes(world.storage)[0]}
-    now, meant = datetime.now(UTC), Meant()
+    now, reading = datetime.now(UTC), Reading()
     found = []
     for key in keys:
         with suppress(ContentLost):  # found among the contributions; what the process should be can't be told before
-            plan = plan_for(world.storage, world.publishing, Dirty(process=key, due=now), meant)
+            plan = plan_for(world.storage, world.publishing, Dirty(process=key, due=now), reading)
             dirty = marks.get(key)
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))
     held = world.catalog.read_processes([each.name for each in found if each.name])
