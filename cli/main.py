@@ -23,6 +23,7 @@ from cli import (
     status,
     translate,
     upgrade,
+    verify,
     world,
 )
 
@@ -47,6 +48,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "retire": retire.retire,
     "purge": purge.purge,
     "upgrade": upgrade.upgrade,
+    "verify": verify.verify,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

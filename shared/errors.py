@@ -8,7 +8,8 @@
     |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
     |   |-- StorageUnavailable
     |   |-- CatalogUnavailable
-    |   `-- Contended       another worker changed the same row; starting over settles it
+    |   |-- Contended       another worker changed the same row; starting over settles it
+    |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it anew
     |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
     `-- Misconfigured       settings are missing or wrong: nothing starts
 
@@ -74,6 +75,10 @@ class CatalogUnavailable(Retry):
 
 class Contended(Retry):
     """Somebody else kept changing the row we needed."""
+
+
+class ContentLost(Retry):
+    """A row names a blob that is not there: what it held is found anew by settling the runs behind it."""
 
 
 @dataclass

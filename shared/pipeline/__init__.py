@@ -2,6 +2,7 @@
 
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
@@ -23,7 +24,7 @@ from shared.pipeline.replay import (
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
 from shared.pipeline.settle import bury, settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
-from shared.pipeline.status import Status, Waiting, status
+from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.upgrade import Move, moves, upgrade
@@ -32,12 +33,18 @@ from shared.pipeline.written import Versions, check_versions, mismatch, note_ver
 __all__ = [
     "DISCARDED",
     "EVENTS",
+    "KINDS",
     "Action",
     "AssetState",
     "BatchReceipt",
+    "By",
+    "Damage",
     "DeadLetter",
     "Fate",
+    "Found",
+    "Group",
     "Held",
+    "Kind",
     "Move",
     "Outcome",
     "Published",
@@ -57,6 +64,7 @@ __all__ = [
     "Versions",
     "Waiting",
     "Wanted",
+    "World",
     "batches",
     "bury",
     "check_versions",
@@ -93,5 +101,6 @@ __all__ = [
     "sweep",
     "unseen",
     "upgrade",
+    "verify",
     "written_with",
 ]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
@@ -42,6 +42,12 @@ class Published:
     postponed: int = 0
     held: int = 0
     error: str = ""
+
+    def add(self, more: "Published") -> None:
+        """What another draining did, and what stands in its way."""
+        for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        self.error = more.error
 
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
@@ -151,6 +157,22 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
             yield dirty
 
 
+def _plans(
+    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+) -> Iterator[Plan]:
+    """The plans for the processes of a batch. One of which something that was said can't be read waits until
+    `verify --fix` has mended that, longer each time, and holds up no other.
+    """
+    reading = Reading()
+    for dirty in _processes(storage, catalog, batch, done):
+        try:
+            yield plan_for(storage, how, dirty, reading)
+        except ContentLost as error:
+            done.refused += 1
+            storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
+            _LOG.error("process left process=%s error=%s", dirty.process, error)
+
+
 def _publish_batch(
     storage: Storage,
     catalog: Catalog,
@@ -162,12 +184,10 @@ def _publish_batch(
 ) -> None:
     """Publish a batch. What is to be removed is put off: added to `leaving`, where that is given."""
     plans: list[Plan] = []
-    reading = Reading()
-    for dirty in _processes(storage, catalog, batch, done):
-        plan = plan_for(storage, how, dirty, reading)
+    for plan in _plans(storage, catalog, how, batch, done):
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
-            storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
+            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
             clean(storage, plan.dirty, plan.revisit)
@@ -176,7 +196,7 @@ def _publish_batch(
         elif leaving is None:
             _alone(storage, catalog, how, plan, done)
         else:
-            leaving.append(dirty)
+            leaving.append(plan.dirty)
     if plans:
         _write_all(storage, catalog, how, plans, done)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage import stronger_end
 from shared.pipeline.places import CONTENTS, STATE, digest_of
@@ -209,9 +210,14 @@ def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
 
 
 def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
-    """The JSON of a packed cell."""
+    """The JSON of a packed cell. Raises ContentLost when it is a blob that is gone."""
     blob = row.values.get(f"{name}_blob")
-    return _unpack(storage.get(CONTENTS, str(blob)) if blob else row.values[name])
+    if not blob:
+        return _unpack(row.values[name])
+    packed = storage.get(CONTENTS, str(blob))
+    if packed is None:
+        raise ContentLost(f"The blob {blob!s} of a row is gone: `throughline verify --fix` writes it anew", after=60)
+    return _unpack(packed)
 
 
 _decode_lists = msgspec.json.Decoder(_Lists).decode

@@ -153,7 +153,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) 
         note_events(storage, known.missing(run.events))
     if fate is Fate.SETTLED:
         try:
-            _settle(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
         except Contended:
             return Fate.BUSY
     return fate
@@ -177,7 +177,7 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(
+def settle_stored(
     storage: Storage, run_id: str, state: RunState | None, events: tuple[StoredEvent, ...], names: Names
 ) -> None:
     """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way."""
@@ -259,7 +259,7 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     note_events(storage, (place for _, place in group))
     try:
-        _settle(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except Contended:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
         return
@@ -282,15 +282,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Pu
     step_out(storage, how)
     while not total.error:
         done = publish(storage, catalog, how)
-        total = Published(
-            written=total.written + done.written,
-            unchanged=total.unchanged + done.unchanged,
-            removed=total.removed + done.removed,
-            refused=total.refused + done.refused,
-            postponed=total.postponed + done.postponed,
-            held=total.held + done.held,
-            error=done.error,
-        )
+        total.add(done)
         dirty, paused_until, why = dirty_processes(storage)
         left = sum(not each.revisit for each in dirty)
         if paused_until and left and how.now() < paused_until:

@@ -202,6 +202,11 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
     return {run: words[run] for run in (*others, *latest)}
 
 
+def is_word(row: Row) -> bool:
+    """Whether a row of `runs` is where runs left word that they may take back."""
+    return row.key.startswith((_BATCH, _FATE))
+
+
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
@@ -229,7 +234,12 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
 
 def fates_of(storage: Storage, application_run: str) -> Fates:
     """What became of the application's data sets."""
-    rows = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
+    return fates_told(storage, storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~"))
+
+
+def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:
+    """What rows of one application tell of its data sets."""
+    rows = (row for row in rows if row.key.startswith(_FATE))
     return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
 
 

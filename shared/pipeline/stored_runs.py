@@ -106,6 +106,37 @@ def stored_runs(storage: Storage, wanted: Wanted, *, after: str = "") -> Iterato
                 yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """A stored event as the listing shows it: `event` is None for a name that is none of ours."""
+
+    name: str
+    event: StoredEvent | None
+    arrived: datetime
+
+
+def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
+    """All that is stored of what runs need and whose name begins so, by name."""
+    for fact in storage.blobs(EVENTS, prefix):
+        try:
+            event = stored_from_blob(fact.name)
+        except Quarantined:
+            event = None
+        yield Arrived(name=fact.name, event=event, arrived=fact.arrived)
+
+
+def last_arrival(storage: Storage, events: Iterable[StoredEvent]) -> datetime | None:
+    """When the last of these events of one run arrived; None when none of them is stored."""
+    wanted = set(events)
+    found = (each for folder in sorted({_folder(event) for event in wanted}) for each in arrivals(storage, folder))
+    return max((each.arrived for each in found if each.event in wanted), default=None)
+
+
+def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
+    """The bytes of an event, as they were packed; None when they are not stored (any more)."""
+    return storage.get(EVENTS, event.blob)
+
+
 def _prefixes(storage: Storage, wanted: Wanted, since: datetime | None) -> Iterable[str]:
     """Where to look: in the folders that its rows tell for one run, if there are any."""
     places = noted(storage, wanted.run_id).events if wanted.run_id else ()

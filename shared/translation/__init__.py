@@ -14,7 +14,7 @@ from shared.translation.application import (
 from shared.translation.columns import ALL_ROWS
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from shared.translation.identity import VOLATILE, naming_of, stable_name
+from shared.translation.identity import OURS, VOLATILE, naming_of, stable_name
 from shared.translation.lasting import Lasting, lasting
 from shared.translation.shown import asset_names, shown
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
@@ -26,6 +26,7 @@ __all__ = [
     "NOTHING_AROUND",
     "NOTHING_TOLD",
     "NO_PROCESS",
+    "OURS",
     "VOLATILE",
     "Around",
     "Batch",
