@@ -86,7 +86,7 @@ def show(
     storage = target(home).storage
     try:
         letter = _found(storage, letter_id)
-        packed = storage.get(pipeline.EVENTS, letter.blob)
+        packed = pipeline.stored_packed(storage, letter.blob)
     except StorageUnavailable as error:
         _storage_away(error)
     for name, value in as_document(letter).items():

@@ -1,5 +1,7 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.archive_index import stored_packed
+from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
 from shared.pipeline.ours import batches, remove_placeholders
@@ -33,6 +35,7 @@ __all__ = [
     "DISCARDED",
     "EVENTS",
     "Action",
+    "Archiving",
     "AssetState",
     "BatchReceipt",
     "DeadLetter",
@@ -57,6 +60,7 @@ __all__ = [
     "Versions",
     "Waiting",
     "Wanted",
+    "archive",
     "batches",
     "bury",
     "check_versions",
@@ -89,6 +93,7 @@ __all__ = [
     "status",
     "step_out",
     "stored_from_blob",
+    "stored_packed",
     "stored_runs",
     "sweep",
     "unseen",

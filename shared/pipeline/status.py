@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.errors import Quarantined
+from shared.pipeline.archive_index import ARCHIVED, CLOSED, Archived, once
 from shared.pipeline.dead_letters import DISCARDED, dead_letters
 from shared.pipeline.dirty import dirty_processes
 from shared.pipeline.ledger import Entry
@@ -78,16 +79,11 @@ class Status:
 
 
 def status(storage: Storage) -> Status:
-    """The counts, from one listing of each container, one scan of each table, and all that those applications said
-    whose data sets have fates.
+    """The counts, from one listing of `events` and `ignored`, one scan of each table, and all that those applications
+    said whose data sets have fates.
     """
-    states: dict[str, RunState] = {}
-    fated: list[str] = []
-    for row in storage.scan(RUNS):
-        if row.key == STATE:
-            states[row.partition] = RunState.of(row, storage)
-        elif has_fates(row):
-            fated.append(row.partition)
+    blobs = {EVENTS: tuple(storage.blobs(EVENTS)), IGNORED: tuple(storage.blobs(IGNORED))}
+    states, fated, archived = _runs(storage)
     present = _present(storage, fated)
     ledger = {row.partition: Entry.of(row) for row in storage.scan(LEDGER)}
     dirty, paused_until, why = dirty_processes(storage)
@@ -102,10 +98,10 @@ def status(storage: Storage) -> Status:
     skipped: Counter[str] = Counter()
     waiting: Counter[str] = Counter()
     oldest: datetime | None = None
-    for fact in storage.blobs(EVENTS):
+    for name, arrived in once(blobs[EVENTS], archived, ignored=False):
         counts["received"] += 1
-        event = _event(fact.name)
-        digest = event.digest if event else digest_of(fact.name.encode())
+        event = _event(name)
+        digest = event.digest if event else digest_of(name.encode())
         if digest in letters:
             counts["dead" if digest in buried else "skipped"] += 1
             skipped[DISCARDED] += digest not in buried
@@ -119,11 +115,11 @@ def status(storage: Storage) -> Status:
             skipped[reason] += 1
         elif state == "waiting":
             waiting[reason] += 1
-            oldest = min(oldest or fact.arrived, fact.arrived)
-    for fact in storage.blobs(IGNORED):
+            oldest = min(filter(None, (oldest, arrived)), default=None)
+    for name, _ in once(blobs[IGNORED], archived, ignored=True):
         counts["received"] += 1
         counts["skipped"] += 1
-        skipped[reason_of_ignored(fact.name)] += 1
+        skipped[reason_of_ignored(name)] += 1
     errors = [f"catalog: {each.error}" for each in dirty if each.error]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {error}" for error in buried.values()]
@@ -143,6 +139,21 @@ def status(storage: Storage) -> Status:
         last_errors=tuple(errors[-_LAST_ERRORS:]),
         shadow=counted(tuple(held.values())),
     )
+
+
+def _runs(storage: Storage) -> tuple[dict[str, RunState], list[str], list[Archived]]:
+    """What became of each run, the applications whose data sets have fates, and what lies in the archive."""
+    states: dict[str, RunState] = {}
+    fated: list[str] = []
+    archived: list[Archived] = []
+    for row in storage.scan(RUNS):
+        if row.key == STATE:
+            states[row.partition] = RunState.of(row, storage)
+        elif row.key.startswith(ARCHIVED):
+            archived.append(Archived.of(row, storage))
+        elif has_fates(row):
+            fated.append(row.partition)
+    return states, fated, archived
 
 
 Present = Mapping[tuple[str, str], AbstractSet[str]]
@@ -182,6 +193,8 @@ def _state(
     """An event's state and, for skipped and waiting, the reason."""
     if run is None:
         return "waiting", Waiting.PARSER if event.end else Waiting.END
+    if run.closed and event.digest not in run.merged:
+        return "skipped", CLOSED
     if not run.settled or event.digest not in run.merged:
         return "waiting", Waiting.PARSER
     if run.verdict == "waiting":

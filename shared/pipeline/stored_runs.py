@@ -1,14 +1,19 @@
-"""The runs in `events` between two times, by the names of the blobs alone: a folder (an hour and a run) at a time."""
+"""The stored runs between two times, by the names of the blobs in `events` and by what the files of the archive hold: a
+folder (an hour and a run) at a time.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from heapq import merge
 from itertools import groupby
 
 from shared.errors import Quarantined
-from shared.pipeline.places import EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
-from shared.storage import BlobFact, Row, Storage
+from shared.pipeline.archive_format import members_of
+from shared.pipeline.archive_index import archived_of
+from shared.pipeline.places import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
+from shared.storage import Row, Storage
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 """No event has a time outside of these: the decoder refuses it."""
@@ -98,12 +103,28 @@ def stored_runs(storage: Storage, wanted: Wanted, *, after: str = "") -> Iterato
     A run comes once for each hour in which it has events. What has a foreign name is passed over.
     """
     for prefix in _prefixes(storage, wanted, hour_of(after) if after else wanted.since):
-        for folder, facts in groupby(storage.blobs(EVENTS, prefix), key=lambda fact: fact.name.rpartition("/")[0]):
+        names = merge((fact.name for fact in storage.blobs(EVENTS, prefix)), archived_names(storage, prefix))
+        for folder, found in groupby(names, key=lambda name: name.rpartition("/")[0]):
             if after and folder <= after:
                 continue
-            events = tuple(event for event in _events(facts) if wanted.holds(event.time))
+            events = tuple(event for event in _events(dict.fromkeys(found)) if wanted.holds(event.time))
             if events and wanted.run_id in {"", events[0].run_id}:
                 yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
+
+
+def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
+    """The names that archived events had in `events`, as far as they start so, by name: the files of an hour are read
+    for it, one at a time; for a folder of a run its rows tell.
+    """
+    hour, run = prefix[: len("2026/11/21/13/")], prefix[len("2026/11/21/13/") :].rstrip("/")
+    if run:
+        names = (name for archived in archived_of(storage, run) for name in archived.blobs)
+        yield from sorted(name for name in names if name.startswith(prefix))
+        return
+    files = (fact.name for fact in storage.blobs(ARCHIVE, hour) if not fact.name.startswith("ignored/"))
+    for _, group in groupby(files, key=lambda name: name.rpartition("/")[0]):
+        members = (member for name in group for member in members_of(storage.get(ARCHIVE, name) or b""))
+        yield from sorted(line.blob for member in members for line in member.lines if line.blob.startswith(prefix))
 
 
 def _prefixes(storage: Storage, wanted: Wanted, since: datetime | None) -> Iterable[str]:
@@ -116,10 +137,10 @@ def _folder(place: StoredEvent) -> str:
     return f"{place.blob.rpartition('/')[0]}/"
 
 
-def _events(facts: Iterator[BlobFact]) -> Iterator[StoredEvent]:
-    for fact in facts:
+def _events(names: Iterable[str]) -> Iterator[StoredEvent]:
+    for name in names:
         try:
-            yield stored_from_blob(fact.name)
+            yield stored_from_blob(name)
         except Quarantined:
             continue  # the sweeper puts it among the dead letters
 
@@ -138,8 +159,12 @@ class Noted:
 
 
 def noted(storage: Storage, run_id: str) -> Noted:
-    """The events of a run by its rows, in the order of their times: one query."""
-    events, jobs = [], set()
+    """The events of a run by its rows: two queries, for it may be archived."""
+    events: list[StoredEvent] = []
+    jobs: set[str] = set()
+    for archived in archived_of(storage, run_id):
+        events += archived.events
+        jobs.add(archived.job)
     for row in storage.partition(RUNS, run_id, since="event|", before="event|~"):
         place = stored_from_row(run_id, row.key)
         if place:
