@@ -16,7 +16,7 @@ from azure.storage.blob import BlobServiceClient
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Publishing, Sweeping, check_versions
+from shared.pipeline import Archiving, Publishing, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -133,7 +133,11 @@ def assemble(settings: Settings) -> Worker:
             shadow=settings.shadow,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
         ),
-        sweeping=Sweeping(end_timeout=settings.times.end_timeout, names=names),
+        sweeping=Sweeping(
+            end_timeout=settings.times.end_timeout,
+            names=names,
+            archiving=Archiving(after=settings.times.archive_after, keep=settings.times.archive_keep),
+        ),
         names=names,
     )
 

@@ -9,6 +9,7 @@ from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_b
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
+from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.replay import (
     Fate,
@@ -39,6 +40,7 @@ __all__ = [
     "AssetState",
     "BatchReceipt",
     "DeadLetter",
+    "Extent",
     "Fate",
     "Held",
     "Move",
@@ -46,10 +48,13 @@ __all__ = [
     "Published",
     "Publishing",
     "Purged",
+    "Rebuild",
+    "Rebuilt",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",
+    "Stage",
     "Status",
     "Stop",
     "StoredEvent",
@@ -67,7 +72,9 @@ __all__ = [
     "dead_letters",
     "digest_of",
     "discard",
+    "extent",
     "held_back",
+    "last_rebuild",
     "last_stop",
     "lonely",
     "mismatch",
@@ -80,6 +87,7 @@ __all__ = [
     "publish",
     "publish_all",
     "purge",
+    "rebuild",
     "receive",
     "receive_batch",
     "recorded",

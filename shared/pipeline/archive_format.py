@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from shared.pipeline.places import StoredEvent, stored_from_blob
+from shared.pipeline.places import LONGEST_JOB_NAME, StoredEvent, stored_from_blob
 
 _GZIP = 31
 """zlib's window for one whole gzip member, with its header and checksum."""
@@ -24,11 +24,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One event: the name that its `blob` had, in `events` or, where `ignored` says why, in `ignored`.
 
     `event` is the text exactly as it was received; where a blob holds no text, `packed` are its bytes as they lay
-    there. `arrived`: when the blob was written; `closed`: up to which arrival the events of its run counted.
+    there. `job` is the job's name, as far as the text tells it. `arrived`: when the blob was written; `closed`: up to
+    which arrival the events of its run counted.
     """
 
     digest: str
     run: str | None = None
+    job: str = ""
     blob: str
     arrived: datetime
     closed: datetime | None = None
@@ -54,9 +56,29 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def with_content(line: Line, packed: bytes) -> Line:
     """The line with what the blob held: its text, or its bytes where it is damaged."""
     try:
-        return msgspec.structs.replace(line, event=gzip.decompress(packed).decode())
+        raw = gzip.decompress(packed)
+        return msgspec.structs.replace(line, event=raw.decode(), job=job_in(raw))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         return msgspec.structs.replace(line, packed=packed)
+
+
+class _Job(msgspec.Struct):
+    name: str = ""
+
+
+class _Body(msgspec.Struct):
+    job: _Job = msgspec.field(default_factory=_Job)
+
+
+_decode_body = msgspec.json.Decoder(_Body).decode
+
+
+def job_in(raw: bytes) -> str:
+    """The name of the job in an event's bytes, as the receiver notes it; empty where they do not tell it."""
+    try:
+        return _decode_body(raw).job.name[:LONGEST_JOB_NAME]
+    except (msgspec.DecodeError, RecursionError):
+        return ""
 
 
 def member_of(lines: Iterable[Line]) -> bytes:

@@ -47,7 +47,7 @@ class Archived:
     job: str = ""
 
     @classmethod
-    def of_member(cls, batch: str, member: Member, job: str = "") -> "Archived":
+    def of_member(cls, batch: str, member: Member) -> "Archived":
         """Of a member of the file of this batch."""
         first = member.lines[0]
         return cls(
@@ -57,7 +57,7 @@ class Archived:
             length=member.length,
             names=tuple(line.blob.rpartition("/")[2].removesuffix(_ENDING) for line in member.lines),
             ignored=first.ignored is not None,
-            job=job,
+            job=next((line.job for line in member.lines if line.job), ""),
         )
 
     @property

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from shared.pipeline.archive_format import Line, Member, member_of, members_of, with_content
+from shared.pipeline.archive_format import Line, member_of, members_of, with_content
 from shared.pipeline.archive_index import Archived, archived_of, file_of, partition_of
 from shared.pipeline.places import (
     ARCHIVE,
@@ -110,8 +110,7 @@ def write_batch(storage: Storage, batch: Batch) -> int:
             file = storage.get(ARCHIVE, batch.file) or b""  # somebody else has written it just now
     members = tuple(members_of(file))
     for member in members:
-        archived = Archived.of_member(batch.name, member, _job(storage, batch, member))
-        storage.upsert(RUNS, archived.row(storage))
+        storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage))
     packed = {line.blob for member in members for line in member.lines}
     for item in batch.items:
         if item.blob in packed or item.blob in there_already:
@@ -163,15 +162,6 @@ def _lines(storage: Storage, partition: str, items: Iterable[Item]) -> Iterator[
                 ignored=reason_of_ignored(item.blob) if item.ignored else None,
             )
             yield with_content(line, packed)
-
-
-def _job(storage: Storage, batch: Batch, member: Member) -> str:
-    """The job's name as the rows of these events tell it."""
-    if batch.items[0].ignored:
-        return ""
-    first, last = member.lines[0].place, member.lines[-1].place
-    rows = storage.partition(RUNS, first.run_id, since=first.row_key, before=f"{last.row_key}~")
-    return next((job for row in rows if (job := str(row.values.get("job", "")))), "")
 
 
 def _let_go(storage: Storage, item: Item) -> None:

@@ -63,11 +63,15 @@ def archive(storage: Storage, how: Archiving, *, goes_on: Callable[[], bool] = l
         done["archived"] += write_batch(storage, pending)
     if how.after is not None:
         quiet_since = now - how.after
-        for items in chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since)):
-            if not goes_on():
-                return done
+        batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
+        while goes_on():
+            items = next(batches, None)
+            if items is None:
+                break
             if batch := begin(storage, items):
                 done["archived"] += write_batch(storage, batch)
+        else:
+            return done
     if how.keep is not None:
         for events in delete_old(storage, now - how.keep):
             done["deleted"] += events
@@ -97,13 +101,13 @@ def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator
     closed: dict[str, bool] = {}
     chosen: list[Item] = []
     for run, fact in facts:
+        if chosen and _is_full(chosen, fact, how):
+            yield tuple(chosen)  # before another run is closed: what is closed is archived at once
+            chosen = []
         if run not in closed:
             quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
             closed[run] = quiet and run not in open_letters and _close(storage, run, arrivals[run])
         if closed[run]:
-            if chosen and _is_full(chosen, fact, how):
-                yield tuple(chosen)
-                chosen = []
             chosen.append(Item(container=EVENTS, blob=fact.name, arrived=fact.arrived, size=fact.size))
     if chosen:
         yield tuple(chosen)

@@ -58,6 +58,9 @@ DIRTY_PARTITION = "process"
 ASSET = "asset|"
 """How the keys of those rows in `dirty` begin that stand for a data set."""
 
+LONGEST_JOB_NAME = 1000
+"""Characters of a job's name that stand in a row."""
+
 _EVENT_BLOB = re.compile(
     r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
 )
