@@ -113,25 +113,26 @@ def rebuild(
     """
     here = begin or Rebuild(began=datetime.now(UTC))
     others = _Others(storage)
-    storage.upsert(CONTROL, here.row())
-    hold(storage, _WHY)
-    storage.delete(CONTROL, "sweep", "until")  # what no trigger did is to be found again
-    for stage in _STAGES[_STAGES.index(here.stage) :]:
-        here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
+    try:
         storage.upsert(CONTROL, here.row())
-        for number, name in enumerate(_DO[stage](storage, here, names), start=1):
-            here = replace(here, after=name)
-            others.keep_away()
-            if stopped():
-                storage.upsert(CONTROL, here.row())
-                others.let_go()
-                return
-            if number % _NOTE_EVERY == 0:
-                storage.upsert(CONTROL, here.row())
-            yield Rebuilt(stage=stage, name=name)
-    resume(storage)
-    storage.delete(CONTROL, *_KEY)
-    others.let_go()
+        hold(storage, _WHY)
+        storage.delete(CONTROL, "sweep", "until")  # what no trigger did is to be found again
+        for stage in _STAGES[_STAGES.index(here.stage) :]:
+            here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
+            storage.upsert(CONTROL, here.row())
+            for number, name in enumerate(_DO[stage](storage, here, names), start=1):
+                here = replace(here, after=name)
+                others.keep_away()
+                if stopped():
+                    storage.upsert(CONTROL, here.row())
+                    return
+                if number % _NOTE_EVERY == 0:
+                    storage.upsert(CONTROL, here.row())
+                yield Rebuilt(stage=stage, name=name)
+        resume(storage)
+        storage.delete(CONTROL, *_KEY)
+    finally:
+        others.let_go()
 
 
 class _Others:

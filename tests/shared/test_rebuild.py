@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local.azurite import Azurite
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.pipeline import (
@@ -25,11 +26,12 @@ from shared.pipeline import (
     status,
     sweep,
 )
-from shared.storage import MemoryStorage
+from shared.storage import MemoryStorage, Storage
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history
-from tests.shared.test_archive import AT_ONCE, HOW, SMALL, Failing, archiving, counts, settled
+from tests.shared.test_archive import AT_ONCE, HOW, SMALL, Failing, archived_lines, archiving, counts, settled
 from tests.shared.test_settle import Killed, post, settle, standing, state_of
+from tests.shared.test_storage_contract import on_azurite
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))
@@ -257,3 +259,37 @@ def test_the_names_of_jobs_come_back_too() -> None:
     found = storage.read("runs", run_id("a"), row.key)
     assert found
     assert dict(found.values) == dict(row.values)
+
+
+class Apart:
+    """Storage whose containers and tables have names of this test's own."""
+
+    def __init__(self, real: Storage, prefix: str) -> None:
+        self.real = real
+        self.prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda first, *arguments, **named: getattr(self.real, name)(f"{self.prefix}{first}", *arguments, **named)
+
+
+@pytest.mark.azurite
+def test_on_real_storage_too(azurite: Azurite, unique: str) -> None:
+    storage: Any = Apart(on_azurite(azurite.connection_string), unique)
+    catalog = Counting()
+    ignored = event("i", "RUNNING", "10:00:00", application="app")
+    bodies = [*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/two"), ignored]
+    for body in bodies:
+        receive(storage, body, most_bytes=1_000_000)
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+    before, processes = counts(storage), dict(catalog.processes)
+    assert archive(storage, AT_ONCE, goes_on=iter([True, True, False]).__next__)["archived"] == 4
+    assert counts(storage) == before
+    catalog.writes = 0
+    rebuilt(storage, catalog)
+    assert (counts(storage), catalog.processes, catalog.writes) == (before, processes, 0)
+    assert archive(storage, AT_ONCE)["archived"] == 1
+    assert sorted(line.raw() for line in archived_lines(storage)) == sorted(bodies)
+    later = archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1))
+    assert archive(storage, later)["deleted"] == 5
+    assert counts(storage)["received"] == 0
