@@ -14,6 +14,9 @@ from shared.bootstrap import Worker
 from shared.errors import Contended, StorageUnavailable
 from shared.pipeline import Extent, Rebuild, Stage, Wanted
 
+_AT_ONCE = 8
+"""Calls to storage: a connection pool of the SDK holds ten."""
+
 _AGAIN = "`throughline rebuild --resume` goes on; until then nothing is published"
 
 
@@ -69,7 +72,7 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("beginning", total=None)
         stage = None
-        for each in pipeline.rebuild(parts.storage, begin, names=parts.names, stopped=stop.is_set):
+        for each in pipeline.rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
             if each.stage is not stage:
                 stage = each.stage
                 if stage is Stage.SETTLE:

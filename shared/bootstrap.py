@@ -40,6 +40,9 @@ _QUICK = _Effort(tries=0, connect=1, read=1.5)
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
 
+_SIDE_BY_SIDE = 8
+"""Calls to storage at a time where many small ones are to be made: a connection pool of the SDK holds ten."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
@@ -136,7 +139,9 @@ def assemble(settings: Settings) -> Worker:
         sweeping=Sweeping(
             end_timeout=settings.times.end_timeout,
             names=names,
-            archiving=Archiving(after=settings.times.archive_after, keep=settings.times.archive_keep),
+            archiving=Archiving(
+                after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
+            ),
         ),
         names=names,
     )

@@ -1,7 +1,7 @@
 """Moving one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -17,12 +17,12 @@ from shared.pipeline.places import (
     EVENTS,
     IGNORED,
     RUNS,
-    STATE,
     digest_of,
     reason_of_ignored,
     stored_from_blob,
 )
-from shared.pipeline.records import RunState, packed_cell, unpacked_cell
+from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.pipeline.side_by_side import SideBySide
 from shared.storage import Row, Storage
 
 _LOG = logging.getLogger("throughline.archive")
@@ -30,12 +30,13 @@ _PENDING = ("archive", "pending")
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True):
-    """A blob to be archived: where it lies, when it came, and how large it is."""
+    """A blob to be archived: where it lies, when it came, how large it is; and when its run was `closed`."""
 
     container: str
     blob: str
     arrived: datetime
     size: int
+    closed: datetime | None = None
 
     @property
     def folder(self) -> str:
@@ -95,7 +96,7 @@ def pending_batch(storage: Storage) -> Batch | None:
     )
 
 
-def write_batch(storage: Storage, batch: Batch) -> int:
+def write_batch(storage: Storage, batch: Batch, calls: SideBySide) -> int:
     """Write the file of a batch that is on record, and let go of its blobs. How many events were written.
 
     Whatever part of that was done before is found done: a file that is there, of the same events, is not written again.
@@ -104,64 +105,51 @@ def write_batch(storage: Storage, batch: Batch) -> int:
     there_already: frozenset[str] = frozenset()
     is_new = False
     if file is None:
-        file, there_already = _file_of(storage, batch)
+        file, there_already = _file_of(storage, batch, calls)
         is_new = bool(file) and storage.put_new(ARCHIVE, batch.file, file)
         if file and not is_new:
             file = storage.get(ARCHIVE, batch.file) or b""  # somebody else has written it just now
     members = tuple(members_of(file))
-    for member in members:
-        storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage))
+    calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
     packed = {line.blob for member in members for line in member.lines}
-    for item in batch.items:
-        if item.blob in packed or item.blob in there_already:
-            _let_go(storage, item)
+    done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
+    calls.all(lambda item: _let_go(storage, item), done)
     if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
         storage.delete_blob(CONTENTS, batch.overflow)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
     return len(packed) if is_new else 0
 
 
-def _file_of(storage: Storage, batch: Batch) -> tuple[bytes, frozenset[str]]:
+def _file_of(storage: Storage, batch: Batch, calls: SideBySide) -> tuple[bytes, frozenset[str]]:
     """The file of what is still to be archived, and the blobs of which the archive tells already: the same event was
     sent again after it had been archived.
     """
-    parts: list[bytes] = []
-    known: set[str] = set()
-    for folder, group in groupby(batch.items, key=lambda item: item.folder):
-        partition = partition_of(folder, ignored=batch.items[0].ignored)
-        there = {blob for archived in archived_of(storage, partition) for blob in archived.blobs}
-        items = tuple(group)
-        known |= there & {item.blob for item in items}
-        lines = iter(_lines(storage, partition, (item for item in items if item.blob not in there)))
-        first = next(lines, None)
-        if first:
-            parts.append(member_of(_with_first(first, lines)))
-    return b"".join(parts), frozenset(known)
+
+    def told(item: Item) -> Iterator[str]:
+        partition = partition_of(item.folder, ignored=item.ignored)
+        return (blob for archived in archived_of(storage, partition) for blob in archived.blobs)
+
+    first_of_each = {item.folder: item for item in batch.items}.values()
+    there = {blob for blobs in calls.each(lambda item: tuple(told(item)), first_of_each) for blob in blobs}
+    found = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in there))
+    lines = (line for line in found if line)  # what has gone meanwhile was archived by somebody else
+    file = b"".join(member_of(group) for _, group in groupby(lines, key=lambda line: line.blob.rpartition("/")[0]))
+    return file, frozenset(there & {item.blob for item in batch.items})
 
 
-def _with_first(first: Line, others: Iterator[Line]) -> Iterator[Line]:
-    yield first
-    yield from others
-
-
-def _lines(storage: Storage, partition: str, items: Iterable[Item]) -> Iterator[Line]:
-    """The lines of one folder; what has gone meanwhile was archived by somebody else."""
-    closed: datetime | None = None
-    for number, item in enumerate(items):
-        if number == 0 and not item.ignored:
-            found = storage.read(RUNS, partition, STATE)
-            closed = RunState.of(found, storage).closed if found else None
-        packed = storage.get(item.container, item.blob)
-        if packed is not None:
-            line = Line(
-                digest=item.digest,
-                run=None if item.ignored else partition,
-                blob=item.blob,
-                arrived=item.arrived,
-                closed=closed,
-                ignored=reason_of_ignored(item.blob) if item.ignored else None,
-            )
-            yield with_content(line, packed)
+def _line(storage: Storage, item: Item) -> Line | None:
+    packed = storage.get(item.container, item.blob)
+    if packed is None:
+        return None
+    line = Line(
+        digest=item.digest,
+        run=None if item.ignored else stored_from_blob(item.blob).run_id,
+        blob=item.blob,
+        arrived=item.arrived,
+        closed=item.closed,
+        ignored=reason_of_ignored(item.blob) if item.ignored else None,
+    )
+    return with_content(line, packed)
 
 
 def _let_go(storage: Storage, item: Item) -> None:

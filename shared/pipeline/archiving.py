@@ -26,6 +26,7 @@ from shared.pipeline.archive_retention import delete_old
 from shared.pipeline.dead_letters import dead_letters
 from shared.pipeline.places import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 from shared.pipeline.records import RunState
+from shared.pipeline.side_by_side import SideBySide
 from shared.storage import BlobFact, Row, Storage
 
 _LOG = logging.getLogger("throughline.archive")
@@ -38,7 +39,7 @@ class Archiving:
 
     `after`: how long a settled run must have been quiet (None: nothing is archived); `keep`: how long files of the
     archive stay (None: for ever); `every`: how long to wait after all was done; `most` events and `largest` packed
-    bytes make a file; `now`: the clock.
+    bytes make a file; `at_once`: calls to storage side by side; `now`: the clock.
     """
 
     after: timedelta | None = timedelta(hours=48)
@@ -46,21 +47,30 @@ class Archiving:
     every: timedelta = timedelta(minutes=10)
     most: int = 4000
     largest: int = 16 * 1024 * 1024
+    at_once: int = 1
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-def archive(storage: Storage, how: Archiving, *, goes_on: Callable[[], bool] = lambda: True) -> Counter[str]:
+def archive(
+    storage: Storage,
+    how: Archiving,
+    *,
+    goes_on: Callable[[], bool] = lambda: True,
+    beat: Callable[[], object] = lambda: None,
+) -> Counter[str]:
     """Archive what is closed and delete what is old, as long as it `goes_on`: how many events were `archived`, and
     how many `deleted` from the archive.
 
-    Only for whoever holds the sweeper's lease. Raises StorageUnavailable when storage is away; the next one goes on.
+    Only for whoever holds the sweeper's lease; `beat` is called now and then within a batch, to hold on to it. Raises
+    StorageUnavailable when storage is away; the next one goes on.
     """
     done: Counter[str] = Counter()
     now = how.now()
     if (how.after is None and how.keep is None) or now < _next(storage):
         return done
+    calls = SideBySide(at_once=how.at_once, beat=beat)
     if pending := pending_batch(storage):
-        done["archived"] += write_batch(storage, pending)
+        done["archived"] += write_batch(storage, pending, calls)
     if how.after is not None:
         quiet_since = now - how.after
         batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
@@ -69,7 +79,7 @@ def archive(storage: Storage, how: Archiving, *, goes_on: Callable[[], bool] = l
             if items is None:
                 break
             if batch := begin(storage, items):
-                done["archived"] += write_batch(storage, batch)
+                done["archived"] += write_batch(storage, batch, calls)
         else:
             return done
     if how.keep is not None:
@@ -98,7 +108,7 @@ def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator
         arrivals.setdefault(run, []).append(fact)
         facts.append((run, fact))
     open_letters = {letter.place.run_id for letter in dead_letters(storage) if letter.place and not letter.discarded}
-    closed: dict[str, bool] = {}
+    closed: dict[str, datetime | None] = {}
     chosen: list[Item] = []
     for run, fact in facts:
         if chosen and _is_full(chosen, fact, how):
@@ -106,9 +116,10 @@ def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator
             chosen = []
         if run not in closed:
             quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
-            closed[run] = quiet and run not in open_letters and _close(storage, run, arrivals[run])
-        if closed[run]:
-            chosen.append(Item(container=EVENTS, blob=fact.name, arrived=fact.arrived, size=fact.size))
+            final = quiet and run not in open_letters
+            closed[run] = _close(storage, run, arrivals[run]) if final else None
+        if until := closed[run]:
+            chosen.append(Item(EVENTS, fact.name, fact.arrived, fact.size, until))
     if chosen:
         yield tuple(chosen)
 
@@ -122,7 +133,7 @@ def _ignored(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterato
         if chosen and (_is_full(chosen, fact, how) or _folder(chosen[0].blob) != _folder(fact.name)):
             yield tuple(chosen)
             chosen = []
-        chosen.append(Item(container=IGNORED, blob=fact.name, arrived=fact.arrived, size=fact.size))
+        chosen.append(Item(IGNORED, fact.name, fact.arrived, fact.size))
     if chosen:
         yield tuple(chosen)
 
@@ -144,19 +155,19 @@ def _hour(blob: str) -> str:
     return blob[: len("2026/11/21/13")]
 
 
-def _close(storage: Storage, run: str, stored: list[BlobFact]) -> bool:
-    """Close a run whose fate is final, if it is not closed yet. Whether it is closed now."""
+def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
+    """Close a run whose fate is final, if it is not closed yet. Up to which arrival it counts; None when it is open."""
     found = storage.read(RUNS, run, STATE)
     if found is None:
-        return False
+        return None
     state = RunState.of(found, storage)
     if state.closed:
-        return True
+        return state.closed
     digests = {stored_from_blob(fact.name).digest for fact in stored}
     if not (state.settled and state.heard and state.verdict in _FINAL and digests <= state.merged):
-        return False
+        return None
     closed = replace(state, closed=max(fact.arrived for fact in stored))
     if not storage.replace(RUNS, closed.row(storage)):
-        return False  # somebody is settling it
+        return None  # somebody is settling it
     _LOG.info("run closed run=%s verdict=%s events=%d", run, state.verdict, len(state.merged))
-    return True
+    return closed.closed

@@ -13,9 +13,11 @@ Nothing is published meanwhile, not even after a crash: half of what is on recor
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 
 from shared.errors import Quarantined
 from shared.naming import BUILT_IN, Names
@@ -37,8 +39,9 @@ from shared.pipeline.places import (
 from shared.pipeline.rebuild_notes import note_blob, note_member, unbuildable
 from shared.pipeline.records import RunState
 from shared.pipeline.replay import settle_stored
+from shared.pipeline.side_by_side import SideBySide
 from shared.pipeline.stored_runs import Wanted, noted, stored_runs
-from shared.storage import Lease, Row, Storage
+from shared.storage import BlobFact, Lease, Row, Storage
 
 _NOTE_EVERY = 100
 _RENEW_EVERY = 20
@@ -103,9 +106,11 @@ def rebuild(
     begin: Rebuild | None = None,
     *,
     names: Names = BUILT_IN,
+    at_once: int = 1,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Rebuilt]:
-    """Rebuild the tables, from where `begin` stopped if it did; step by step, as it is asked for.
+    """Rebuild the tables, from where `begin` stopped if it did; step by step, as it is asked for. `at_once`: so many
+    calls are made side by side to delete and to read.
 
     Goes no further once `stopped`; then, and after a crash, `last_rebuild` tells where to go on, and nothing is
     published until that has been done. Raises StorageUnavailable when storage is away, and Contended when others keep
@@ -120,7 +125,8 @@ def rebuild(
         for stage in _STAGES[_STAGES.index(here.stage) :]:
             here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
             storage.upsert(CONTROL, here.row())
-            for number, name in enumerate(_DO[stage](storage, here, names), start=1):
+            how = _How(names=names, calls=SideBySide(at_once=at_once))
+            for number, name in enumerate(_DO[stage](storage, here, how), start=1):
                 here = replace(here, after=name)
                 others.keep_away()
                 if stopped():
@@ -133,6 +139,12 @@ def rebuild(
         storage.delete(CONTROL, *_KEY)
     finally:
         others.let_go()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    names: Names
+    calls: SideBySide
 
 
 class _Others:
@@ -160,46 +172,50 @@ class _Others:
             self._lease.release()
 
 
-def _wipe(storage: Storage, _here: Rebuild, _names: Names) -> Iterator[str]:
+def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
     """All that can be rebuilt. The state of each run of which a part is gone stays, and so tells what else stays."""
     stays = unbuildable(storage)
     for dirty in dirty_processes(storage)[0]:
         storage.delete(DIRTY, DIRTY_PARTITION, dirty.process)
         yield ""
-    for table in (CONTRIBUTIONS, ASSETS, RUNS):
-        for row in storage.scan(table):
-            kept = stays.row(storage, table, row)
-            if kept is None:
-                storage.delete(table, row.partition, row.key)
-            elif kept != row:
-                storage.upsert(table, kept)
-            yield ""
+
+    def wipe(found: tuple[str, Row]) -> str:
+        table, row = found
+        kept = stays.row(storage, table, row)
+        if kept is None:
+            storage.delete(table, row.partition, row.key)
+        elif kept != row:
+            storage.upsert(table, kept)
+        return ""
+
+    yield from how.calls.each(
+        wipe, ((table, row) for table in (CONTRIBUTIONS, ASSETS, RUNS) for row in storage.scan(table))
+    )
 
 
-def _note_archive(storage: Storage, here: Rebuild, _names: Names) -> Iterator[str]:
+def _note_archive(storage: Storage, here: Rebuild, how: _How) -> Iterator[str]:
     for fact in storage.blobs(ARCHIVE):
         if fact.name > here.after:
             batch = fact.name.rpartition("/")[2].partition(".")[0]
-            for member in members_of(storage.get(ARCHIVE, fact.name) or b""):
-                note_member(storage, batch, member, here.generation)
+            members = members_of(storage.get(ARCHIVE, fact.name) or b"")
+            note = partial(note_member, storage, batch, here.generation)
+            how.calls.all(note, members)
             yield fact.name
 
 
-def _note_events(storage: Storage, here: Rebuild, _names: Names) -> Iterator[str]:
-    for fact in storage.blobs(EVENTS):
-        if fact.name > here.after:
-            try:
-                place = stored_from_blob(fact.name)
-            except Quarantined:
-                continue  # the sweeper puts it among the dead letters
-            note_blob(storage, place, fact.arrived)
-            yield fact.name
+def _note_events(storage: Storage, here: Rebuild, how: _How) -> Iterator[str]:
+    def note(fact: BlobFact) -> str:
+        with suppress(Quarantined):  # a foreign name: the sweeper puts it among the dead letters
+            note_blob(storage, stored_from_blob(fact.name), fact.arrived)
+        return fact.name
+
+    yield from how.calls.each(note, (fact for fact in storage.blobs(EVENTS) if fact.name > here.after))
 
 
-def _settle(storage: Storage, here: Rebuild, names: Names) -> Iterator[str]:
+def _settle(storage: Storage, here: Rebuild, how: _How) -> Iterator[str]:
     """Runs that wait for their end are left to it, or to the sweeper."""
     for run in stored_runs(storage, Wanted(), after=here.after):
-        _settle_run(storage, run.run_id, here.generation, names)
+        _settle_run(storage, run.run_id, here.generation, how.names)
         yield run.folder
 
 
@@ -217,7 +233,7 @@ def _settle_run(storage: Storage, run_id: str, generation: int, names: Names) ->
         settle_stored(storage, run_id, state, events, names)
 
 
-_DO: dict[Stage, Callable[[Storage, Rebuild, Names], Iterator[str]]] = {
+_DO: dict[Stage, Callable[[Storage, Rebuild, _How], Iterator[str]]] = {
     Stage.WIPE: _wipe,
     Stage.ARCHIVE: _note_archive,
     Stage.EVENTS: _note_events,

@@ -61,7 +61,7 @@ def unbuildable(storage: Storage) -> Unbuildable:
     return Unbuildable(runs=frozenset(state.run_id for state in gone), applications=frozenset(applications))
 
 
-def note_member(storage: Storage, batch: str, member: Member, generation: int) -> None:
+def note_member(storage: Storage, batch: str, generation: int, member: Member) -> None:
     """The row of what lies in one member of a file, and its run closed again with those that count."""
     archived = Archived.of_member(batch, member)
     storage.upsert(RUNS, archived.row(storage))

@@ -64,7 +64,7 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
-        done += archive(storage, how.archiving, goes_on=shift.goes_on)
+        done += archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
     finally:
         shift.lease.release()
     return Swept(

@@ -29,7 +29,8 @@ from shared.pipeline import (
 from shared.storage import MemoryStorage, Storage
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history
-from tests.shared.test_archive import AT_ONCE, HOW, SMALL, Failing, archived_lines, archiving, counts, settled
+from tests.shared.test_archive import AT_ONCE, HOW, archived_lines, archiving, counts, settled
+from tests.shared.test_archive_crashes import SMALL, Failing
 from tests.shared.test_settle import Killed, post, settle, standing, state_of
 from tests.shared.test_storage_contract import on_azurite
 
