@@ -109,42 +109,57 @@ def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator
         facts.append((run, fact))
     open_letters = {letter.place.run_id for letter in dead_letters(storage) if letter.place and not letter.discarded}
     closed: dict[str, datetime | None] = {}
-    chosen: list[Item] = []
+    chosen = _Filling(how)
     for run, fact in facts:
-        if chosen and _is_full(chosen, fact, how):
-            yield tuple(chosen)  # before another run is closed: what is closed is archived at once
-            chosen = []
+        if chosen.is_full(fact, _hour):
+            yield chosen.taken()  # before another run is closed: what is closed is archived at once
         if run not in closed:
             quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
             final = quiet and run not in open_letters
             closed[run] = _close(storage, run, arrivals[run]) if final else None
         if until := closed[run]:
-            chosen.append(Item(EVENTS, fact.name, fact.arrived, fact.size, until))
-    if chosen:
-        yield tuple(chosen)
+            chosen.add(Item(EVENTS, fact.name, fact.arrived, fact.size, until))
+    if items := chosen.taken():
+        yield items
 
 
 def _ignored(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
     """Ignored events, in batches of one hour and reason."""
-    chosen: list[Item] = []
+    chosen = _Filling(how)
     for fact in storage.blobs(IGNORED):
         if fact.arrived > quiet_since or not is_ignored_blob(fact.name):
             continue
-        if chosen and (_is_full(chosen, fact, how) or _folder(chosen[0].blob) != _folder(fact.name)):
-            yield tuple(chosen)
-            chosen = []
-        chosen.append(Item(IGNORED, fact.name, fact.arrived, fact.size))
-    if chosen:
-        yield tuple(chosen)
+        if chosen.is_full(fact, _folder):
+            yield chosen.taken()
+        chosen.add(Item(IGNORED, fact.name, fact.arrived, fact.size))
+    if items := chosen.taken():
+        yield items
 
 
-def _is_full(chosen: list[Item], following: BlobFact, how: Archiving) -> bool:
-    """Whether one more would be too many, too large, or of another hour."""
-    return (
-        len(chosen) >= how.most
-        or sum(item.size for item in chosen) + following.size > how.largest
-        or _hour(chosen[0].blob) != _hour(following.name)
-    )
+class _Filling:
+    """The events chosen so far for one file."""
+
+    def __init__(self, how: Archiving) -> None:
+        self._how = how
+        self._items: list[Item] = []
+        self._size = 0
+
+    def add(self, item: Item) -> None:
+        self._items.append(item)
+        self._size += item.size
+
+    def is_full(self, following: BlobFact, same: Callable[[str], str]) -> bool:
+        """Whether one more would be too many, too large, or lie elsewhere (by the `same` part of its name)."""
+        return bool(self._items) and (
+            len(self._items) >= self._how.most
+            or self._size + following.size > self._how.largest
+            or same(self._items[0].blob) != same(following.name)
+        )
+
+    def taken(self) -> tuple[Item, ...]:
+        """What was chosen; from here on there is none."""
+        items, self._items, self._size = tuple(self._items), [], 0
+        return items
 
 
 def _folder(blob: str) -> str:

@@ -260,7 +260,7 @@ def _failed(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
 def _letters_of(
     storage: Storage, run_id: str, group: list[tuple[DeadLetter, StoredEvent]], names: Names
 ) -> Iterator[ReplayedLetter]:
-    note_events(storage, (place for _, place in group))
+    note_events(storage, noted(storage, run_id).missing(place for _, place in group))
     try:
         settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except Contended:

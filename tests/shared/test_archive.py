@@ -22,6 +22,7 @@ from shared.pipeline import (
     Stop,
     StoredEvent,
     Sweeping,
+    Swept,
     Wanted,
     archive,
     dead_letters,
@@ -111,6 +112,18 @@ def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
     later = archiving(after=timedelta(hours=1), now=lambda: datetime.now(UTC) + timedelta(hours=2))
     assert archive(storage, later) == Counter(archived=2)
     assert {line.run for line in archived_lines(storage)} == {run_id("done")}
+
+
+def test_the_sweeper_archives_after_it_has_settled() -> None:
+    storage = MemoryStorage()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    how = Sweeping(grace=timedelta(0), archiving=AT_ONCE)
+    assert sweep(storage, how) == Swept(undelivered=1, archived=2)
+    assert sweep(storage, how) == Swept()
+    lease = storage.lease("sweeper", 60)
+    assert lease
+    settled(storage, *write("b", "app", "10:00", "/a"))
+    assert sweep(storage, how) == Swept(), "only one at a time"
 
 
 def test_nothing_is_archived_when_that_is_off() -> None:
