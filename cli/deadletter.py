@@ -88,7 +88,7 @@ def show(
     storage = parts_of(context, home).storage
     try:
         letter = _found(storage, letter_id)
-        packed = storage.get(pipeline.EVENTS, letter.blob)
+        packed = pipeline.stored_packed(storage, letter.blob)
     except StorageUnavailable as error:
         _storage_away(error)
     for name, value in as_document(letter).items():

@@ -16,7 +16,7 @@ from azure.storage.blob import BlobServiceClient
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Publishing, Sweeping, check_versions
+from shared.pipeline import Archiving, Publishing, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -39,6 +39,9 @@ _QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
+
+_SIDE_BY_SIDE = 8
+"""Calls to storage at a time where many small ones are to be made: a connection pool of the SDK holds ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,13 @@ def assemble(settings: Settings) -> Worker:
             shadow=settings.shadow,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
         ),
-        sweeping=Sweeping(end_timeout=settings.times.end_timeout, names=names),
+        sweeping=Sweeping(
+            end_timeout=settings.times.end_timeout,
+            names=names,
+            archiving=Archiving(
+                after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
+            ),
+        ),
         names=names,
     )
 

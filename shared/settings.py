@@ -94,6 +94,18 @@ SETTINGS: tuple[Setting, ...] = (
         parse=span(timedelta(days=1)),
     ),
     Setting(
+        name="THROUGHLINE_ARCHIVE_AFTER_HOURS",
+        default="48",
+        meaning="How long a settled run is quiet before it is closed and its events are archived; 0: never",
+        parse=lambda text: None if text == "0" else span(timedelta(hours=1))(text),
+    ),
+    Setting(
+        name="THROUGHLINE_ARCHIVE_KEEP_DAYS",
+        default="0",
+        meaning="How long archived events are kept; 0: for ever. The lineage stays in any case",
+        parse=lambda text: None if text == "0" else span(timedelta(days=1))(text),
+    ),
+    Setting(
         name="THROUGHLINE_OPERATIONS_IGNORE",
         default="",
         meaning="Operations whose runs are not wanted: nodes of Spark's job names, with * and ?, with commas between",
@@ -184,11 +196,13 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """The times of the rules of meaning."""
+    """The times of the rules of meaning, and of the archive (None: never)."""
 
     end_timeout: timedelta
     quiet: timedelta
     unseen: timedelta
+    archive_after: timedelta | None
+    archive_keep: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +289,8 @@ def load(
             end_timeout=values["THROUGHLINE_END_TIMEOUT_MINUTES"],
             quiet=values["THROUGHLINE_QUIET_MINUTES"],
             unseen=values["THROUGHLINE_UNSEEN_DAYS"],
+            archive_after=values["THROUGHLINE_ARCHIVE_AFTER_HOURS"],
+            archive_keep=values["THROUGHLINE_ARCHIVE_KEEP_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
         operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],

@@ -1,5 +1,7 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.archive_index import stored_packed
+from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
@@ -8,6 +10,7 @@ from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_b
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
+from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.replay import (
     Fate,
@@ -35,11 +38,13 @@ __all__ = [
     "EVENTS",
     "KINDS",
     "Action",
+    "Archiving",
     "AssetState",
     "BatchReceipt",
     "By",
     "Damage",
     "DeadLetter",
+    "Extent",
     "Fate",
     "Found",
     "Group",
@@ -50,10 +55,13 @@ __all__ = [
     "Published",
     "Publishing",
     "Purged",
+    "Rebuild",
+    "Rebuilt",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",
+    "Stage",
     "Status",
     "Stop",
     "StoredEvent",
@@ -65,13 +73,16 @@ __all__ = [
     "Waiting",
     "Wanted",
     "World",
+    "archive",
     "batches",
     "bury",
     "check_versions",
     "dead_letters",
     "digest_of",
     "discard",
+    "extent",
     "held_back",
+    "last_rebuild",
     "last_stop",
     "lonely",
     "mismatch",
@@ -84,6 +95,7 @@ __all__ = [
     "publish",
     "publish_all",
     "purge",
+    "rebuild",
     "receive",
     "receive_batch",
     "recorded",
@@ -97,6 +109,7 @@ __all__ = [
     "status",
     "step_out",
     "stored_from_blob",
+    "stored_packed",
     "stored_runs",
     "sweep",
     "unseen",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import Contended, Quarantined, Refused
+from shared.pipeline.archive_index import job_in_archive
 from shared.pipeline.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.storage import Row, Storage
 
@@ -168,4 +169,4 @@ def let_go(storage: Storage, letter: DeadLetter) -> bool:
 def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
     found = storage.read(RUNS, place.run_id, place.row_key) if place else None
-    return str(found.values.get("job", "")) if found else ""
+    return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""

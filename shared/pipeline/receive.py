@@ -12,11 +12,20 @@ import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.openlineage import DEFAULT_SELECTION, Ignore, Selection, decode, select
-from shared.pipeline.places import EVENTS, IGNORED, REFUSED, RUNS, digest_of, ignored_blob, stamp, stored
+from shared.pipeline.places import (
+    EVENTS,
+    IGNORED,
+    LONGEST_JOB_NAME,
+    REFUSED,
+    RUNS,
+    digest_of,
+    ignored_blob,
+    stamp,
+    stored,
+)
 from shared.storage import Row, Storage
 
 _LOG = logging.getLogger("throughline.receive")
-_LONGEST_JOB_NAME = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +126,7 @@ def _keep(storage: Storage, raw: bytes, selection: Selection) -> Receipt:
         storage.put_new(IGNORED, ignored_blob(event, digest, decision.reason), packed)
         return Receipt(run_id=event.run_id, event_type=event.type, digest=digest, ignored=decision.reason)
     place = stored(event, digest)
-    job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
+    job = event.body.job.name[:LONGEST_JOB_NAME] if event.body else ""
     storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values={"job": job, "bytes": len(raw)}))
     storage.put_new(EVENTS, place.blob, packed)
     return Receipt(run_id=event.run_id, event_type=event.type, digest=digest)
@@ -129,7 +138,7 @@ def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> None:
     row = Row(
         partition=f"{now:%Y-%m-%d}",
         key=f"{stamp(now)}|{digest_of(body)}",
-        values={"status": refusal.status, "error": str(refusal)[:_LONGEST_JOB_NAME], "bytes": len(body)},
+        values={"status": refusal.status, "error": str(refusal)[:LONGEST_JOB_NAME], "bytes": len(body)},
     )
     try:
         storage.upsert(REFUSED, row)

@@ -5,6 +5,7 @@ import gzip
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import msgspec
 
@@ -35,7 +36,9 @@ class RunState:
     that any settling of this run may have written, and `left` every word for its siblings, so that the next one can
     withdraw what no longer holds; `merged` the digests of the events that were merged, `seen` their times. `verdict` is
     published, skipped or waiting as far as the run alone can tell, and counts only when `settled`; `heard` is the
-    digest of what its siblings had told then, empty while another settling is under way.
+    digest of what its siblings had told then, empty while another settling is under way. `closed`: the last arrival of
+    an event before the run was closed; what comes later is never merged. `gone`: retention has deleted its events, and
+    so what it says stays as it is.
     """
 
     run_id: str
@@ -51,6 +54,8 @@ class RunState:
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
+    closed: datetime | None = None
+    gone: bool = False
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
@@ -83,6 +88,8 @@ class RunState:
                 "verdict": self.verdict,
                 "reason": self.reason,
                 "heard": self.heard,
+                "closed": self.closed.isoformat() if self.closed else "",
+                "gone": self.gone,
                 **packed_cell(storage, "lists", lists),
             },
         )
@@ -105,6 +112,8 @@ class RunState:
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
+            closed=datetime.fromisoformat(closed) if (closed := str(row.values.get("closed", ""))) else None,
+            gone=bool(row.values.get("gone", False)),
             etag=row.etag,
         )
 

@@ -9,6 +9,7 @@ the settling that left it: it may be taken back, and a settling that was overtak
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -18,7 +19,7 @@ from shared.errors import Contended
 from shared.model import Span
 from shared.naming import Names
 from shared.openlineage import MergedRun
-from shared.pipeline.places import RUNS, digest_of, stamp
+from shared.pipeline.places import LINK, RUNS, digest_of, stamp
 from shared.pipeline.records import WordKey, packed_cell, unpacked_cell
 from shared.storage import Row, Storage, Value
 from shared.translation import (
@@ -205,6 +206,23 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
 def is_word(row: Row) -> bool:
     """Whether a row of `runs` is where runs left word that they may take back."""
     return row.key.startswith((_BATCH, _FATE))
+
+
+APPLICATION_ROWS = (LINK, _TOLD, _BATCH, _ALONE, _FATE)
+"""How the keys of all rows begin that tell of an application and not of a run."""
+
+
+def words_of(storage: Storage, row: Row, runs: AbstractSet[str]) -> Row | None:
+    """What of a row that tells of an application these runs have left there; what is told of it as a whole stays."""
+    if row.key.startswith(_ALONE):
+        return row if row.key.rpartition("|")[2] in runs else None
+    if not is_word(row):
+        return row
+    words = _words(storage, row)
+    stays = {run: word for run, word in words.items() if run in runs}
+    if len(stays) == len(words):
+        return row
+    return replace(row, values=packed_cell(storage, "words", stays)) if stays else None
 
 
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.pipeline.compact import short
+from shared.pipeline.archive_index import ARCHIVED, Archived
+from shared.pipeline.compact import Ticks, mark, short
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters
 from shared.pipeline.dirty import Dirty, dirty_processes
 from shared.pipeline.ledger import Entry
-from shared.pipeline.places import IGNORED, LEDGER, REFUSED, digest_of, reason_of_ignored
+from shared.pipeline.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 from shared.pipeline.shadow import Shadow, held_back
 from shared.pipeline.shadow import counted as summed
 from shared.pipeline.stored_runs import Arrived, arrivals
@@ -100,14 +101,14 @@ class _Counts:
         self.received[group] += 1
         return group
 
-    def count(self, group: tuple[str, str], state: str, reason: str, arrived: datetime) -> None:
+    def count(self, group: tuple[str, str], state: str, reason: str, arrived: datetime | None) -> None:
         """What became of it."""
         self.states[*group, state] += 1
         if state == "skipped":
             self.skipped[reason] += 1
         elif state == "waiting":
             self.waiting[reason] += 1
-            self.oldest = min(self.oldest or arrived, arrived)
+            self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
 
     def groups(self) -> Iterator[Group]:
         """In order, if any were asked for."""
@@ -135,7 +136,7 @@ class _Known:
         letter = self.letters.get(event.digest if event else digest_of(each.name.encode()))
         job = run.job_of(event) if run and event else ""
         day = event.time if event else each.arrived
-        group = counts.receive(f"{day:%Y-%m-%d}", job or (letter.job if letter else ""))
+        group = counts.receive(f"{day:%Y-%m-%d}" if day else "", job or (letter.job if letter else ""))
         if letter:
             state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", "")
         elif event is None:
@@ -144,12 +145,24 @@ class _Known:
             state, reason = self.verdicts.of(event, self.processes)
         counts.count(group, state, reason, each.arrived)
 
+    def ignore(self, counts: _Counts, name: str) -> None:
+        """Count an event that was ignored, by the name that it has or had in `ignored`."""
+        group = counts.receive(name[: len("2026/11/21")].replace("/", "-"), "")
+        counts.count(group, "skipped", reason_of_ignored(name), None)
+
+
+def _archived(storage: Storage) -> Iterator[Archived]:
+    """What lies in the archive, as its rows tell; they are read once more only if there is an archive."""
+    if next(storage.blobs(ARCHIVE), None):
+        yield from (Archived.of(row, storage) for row in storage.scan(RUNS) if row.key.startswith(ARCHIVED))
+
 
 def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what, _more: None) -> Status:
     """The counts, and those of each group if it is asked for, from one listing of each container and one scan of each
     table: the calls grow with the pages of these. `seen` is told how far it has come.
 
-    Tables before what they point to: a run that is settled meanwhile is not found without its process.
+    Tables before what they point to: a run that is settled meanwhile is not found without its process. Blobs before the
+    rows of the archive: what is moved meanwhile is found in one of them.
     """
     verdicts = Verdicts.read(storage, seen)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
@@ -166,11 +179,21 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     )
     known = _Known(verdicts=verdicts, letters=letters, processes=processes)
     counts = _Counts(by=frozenset(by))
+    listed = Ticks()
     for each in counted(seen, "events", arrivals(storage)):
         known.count(counts, each)
+        listed.add(mark(EVENTS, each.name))
     for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
-        group = counts.receive(fact.name[: len("2026/11/21")].replace("/", "-"), "")
-        counts.count(group, "skipped", reason_of_ignored(fact.name), fact.arrived)
+        known.ignore(counts, fact.name)
+        listed.add(mark(IGNORED, fact.name))
+    for archived in counted(seen, "archive", _archived(storage)):
+        for name in archived.blobs:
+            if listed.meet(mark(IGNORED if archived.ignored else EVENTS, name)):
+                continue  # it was moved meanwhile, or that was cut off
+            if archived.ignored:
+                known.ignore(counts, name)
+            else:
+                known.count(counts, Arrived.of(name, None))
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     errors = [f"catalog: {each.error}" for each in dirty if each.error]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []

@@ -3,12 +3,13 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Contended, Quarantined
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
+from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
@@ -22,21 +23,26 @@ _LEASE = "sweeper"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeping:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named.
+    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
+    archiving: Archiving = field(default_factory=Archiving)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time."""
+    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
+    how many events were archived, and how many deleted from the archive.
+    """
 
     timed_out: int = 0
     undelivered: int = 0
     failed: int = 0
+    archived: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +64,16 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
+        done += archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
     finally:
         shift.lease.release()
-    return Swept(timed_out=done["timed_out"], undelivered=done["undelivered"], failed=done["failed"])
+    return Swept(
+        timed_out=done["timed_out"],
+        undelivered=done["undelivered"],
+        failed=done["failed"],
+        archived=done["archived"],
+        deleted=done["deleted"],
+    )
 
 
 def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
@@ -97,6 +110,8 @@ def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, names: Name
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
     found = storage.read(RUNS, run.run_id, STATE)
     state = RunState.of(found, storage) if found else None
+    if state and state.closed:
+        return "decided"
     late, missed = _is_late(run, state, deadline), _missed(run, state)
     if late or missed:
         for event in run.events:  # a blob may have been copied here without its row

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from shared.errors import ContentLost
 from shared.model import Contribution
+from shared.pipeline.archive_index import ARCHIVED, CLOSED
 from shared.pipeline.compact import holds, short, shorts
 from shared.pipeline.links import FATED
 from shared.pipeline.places import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
@@ -63,6 +64,7 @@ class RunWord:
     spoken: tuple[tuple[str, "array[int]"], ...]
     job: str
     other_jobs: Mapping[int, str] | None
+    closed: bool = False
 
     def job_of(self, event: StoredEvent) -> str:
         """The job's name of an event."""
@@ -102,7 +104,7 @@ class Verdicts:
     def _take(self, storage: Storage, run_id: str, rows: Iterator[Row]) -> None:
         """The rows of one run, in the order of their keys: the application's own comes before its fates."""
         jobs: dict[str, str] = {}
-        state, fated, events = None, False, False
+        state, fated, events, archived_job = None, False, False, ""
         words: list[Row] = []
         for row in rows:
             if row.key == STATE:
@@ -111,19 +113,23 @@ class Verdicts:
                 fated = True
             elif fated and is_word(row):
                 words.append(row)
+            elif row.key.startswith(ARCHIVED):
+                archived_job = intern(str(row.values["job"]))
             elif place := stored_from_row(run_id, row.key):
                 events = True
                 jobs[place.digest] = intern(str(row.values.get("job", "")))
         if fated:
             self.fates[run_id] = fates_told(storage, words)
         if events or state:
-            self.runs[run_id] = _word(state, jobs)
+            self.runs[run_id] = _word(state, jobs, archived_job)
 
     def of(self, event: StoredEvent, processes: Processes) -> tuple[str, str]:
         """An event's state and, for skipped and waiting, the reason."""
         run = self.runs.get(event.run_id)
         if run is None or run.verdict == _UNKNOWN:
             return "waiting", Waiting.PARSER if event.end else Waiting.END
+        if run.closed and not holds(run.merged, short(event.digest)):
+            return "skipped", CLOSED
         if not run.verdict or not holds(run.merged, short(event.digest)):
             return "waiting", Waiting.PARSER
         if run.verdict == "waiting":
@@ -157,8 +163,9 @@ def _state(storage: Storage, row: Row) -> RunState | None:
         return None  # all that it held is found anew when `verify --fix` settles the run
 
 
-def _word(state: RunState | None, jobs: Mapping[str, str]) -> RunWord:
-    job = next(iter(jobs.values()), "")
+def _word(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> RunWord:
+    job = next(iter(jobs.values()), archived_job)
+    closed = state is not None and state.closed is not None
     others = {short(digest): each for digest, each in jobs.items() if each != job}
     spoken: dict[str, list[str]] = {}
     for process, by, _ in state.current if state else ():
@@ -170,6 +177,7 @@ def _word(state: RunState | None, jobs: Mapping[str, str]) -> RunWord:
         spoken=tuple((by, shorts(processes)) for by, processes in spoken.items()),
         job=job,
         other_jobs=others or None,
+        closed=closed,
     )
 
 

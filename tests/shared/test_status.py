@@ -81,7 +81,7 @@ def test_groups_add_up_to_the_whole(storage: MemoryStorage, asked: tuple[By, ...
 
 
 def test_a_group_that_does_not_add_up_is_told() -> None:
-    fine = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
+    fine: dict[str, Any] = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
     rest: dict[str, Any] = {
         "refused": 0,
         "skipped_because": {},
@@ -156,7 +156,7 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
         assert status(watched, by=(By.DAY, By.JOB)).reconciles
         costs.append(Counter(watched.calls))
     assert costs[0] == costs[1]
-    assert costs[0].total() < 10
+    assert costs[0].total() < 12
 
 
 def test_how_far_it_has_come_is_told(storage: MemoryStorage) -> None:

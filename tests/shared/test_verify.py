@@ -13,13 +13,14 @@ from local.catalog import CatalogServer
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.pipeline import KINDS, Found, World, publish, status, verify
+from shared.pipeline import KINDS, By, Found, World, archive, publish, status, verify
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.ledger import ledger_entry
 from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
 from tests.shared.damages import PLANTED, Planted, whole
 from tests.shared.events import write
+from tests.shared.test_archive import AT_ONCE
 from tests.shared.test_settle import post, settle
 
 
@@ -99,6 +100,18 @@ def test_mending_that_somebody_gets_ahead_of_changes_nothing() -> None:
     world.storage.replace("ledger", replace(entry, guid="another").row())
     assert damage.kind.mend(world, damage.damage) is False
     assert ledger_entry(world.storage, entry.process).guid == "another"
+
+
+def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found() -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    before = status(world.storage, by=(By.DAY, By.JOB)).groups
+    assert archive(world.storage, AT_ONCE)["archived"] > 0
+    assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
+    assert told(found(world)) == []
+    PLANTED["lost state"].plant(world)
+    assert kinds(found(world)) == ("lost state",)
+    assert [each.mended for each in found(world, fix=True)] == [True]
+    assert told(found(world)) == []
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,8 @@ def drop_row(world: World, damage: Damage) -> bool:
 def blobs_without_row(world: World, found: Arrived) -> Iterator[Damage]:
     """Blobs that nobody noted: of a row that was lost, or put there by another hand."""
     event = found.event
-    if event and not world.settling(found.arrived) and not _has_row(world.storage, event):
+    fresh = found.arrived is not None and world.settling(found.arrived)
+    if event and not fresh and not _has_row(world.storage, event):
         yield Damage(subject=event.blob, words="is stored, but has no row", about=event)
 
 
@@ -111,6 +112,8 @@ def _unsettled(run: RunOnRecord) -> str:
     """Why it should be settled; empty when there is nothing to do."""
     if not run.stored:
         return ""
+    if run.state and run.state.closed:
+        return ""
     if run.state is None:
         return "has ended, and was never settled" if _ends(run.stored) else "waits for an end, and nobody looks"
     if not run.state.settled or not run.state.heard:
@@ -127,7 +130,7 @@ def _is_over(world: World, events: tuple[StoredEvent, ...]) -> bool:
     """Whether no event of it came for so long that it should have been settled."""
     last = last_arrival(world.storage, events)
     wait = world.grace if _ends(events) else max(world.grace, world.end_timeout)
-    return last is not None and datetime.now(UTC) - last >= wait
+    return last is None or datetime.now(UTC) - last >= wait
 
 
 def _said_before(world: World, run: RunOnRecord) -> RunState:

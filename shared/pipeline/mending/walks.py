@@ -14,12 +14,13 @@ from typing import Any
 
 from shared.catalog import Node
 from shared.errors import ContentLost
+from shared.pipeline.archive_index import ARCHIVED, Archived
 from shared.pipeline.compact import mark, short
 from shared.pipeline.dead_letters import DeadLetter, dead_letters
 from shared.pipeline.dirty import Dirty, dirty_processes
 from shared.pipeline.links import FATED
 from shared.pipeline.mending.contributions import Said, Spoken
-from shared.pipeline.mending.damage import Stage, World
+from shared.pipeline.mending.damage import Stage, Survey, World
 from shared.pipeline.mending.processes import Planned, is_at_work
 from shared.pipeline.mending.runs import RunOnRecord, state_of
 from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
@@ -52,15 +53,13 @@ def _runs(world: World) -> Iterator[RunOnRecord]:
 def _run(world: World, run_id: str, rows: Iterator[Row], there: "array[int]") -> RunOnRecord:
     survey = world.survey
     places: list[StoredEvent] = []
-    found = None
+    found, archived = None, []
     for row in rows:
         if row.key == STATE:
             found = row
-        elif row.key.startswith(LINK):
-            survey.links.add(mark(run_id, row.key.removeprefix(LINK)))
-        elif is_word(row):
-            there.append(mark(run_id, row.key))
-        elif place := stored_from_row(run_id, row.key):
+        elif row.key.startswith(ARCHIVED):
+            archived.append(row)
+        elif place := _noted(survey, row, there):
             places.append(place)
     state, unreadable = state_of(world.storage, found)
     if state and state.settled:
@@ -69,9 +68,22 @@ def _run(world: World, run_id: str, rows: Iterator[Row], there: "array[int]") ->
         for word in state.left:
             survey.words.add(mark(*word))
     stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
-    gone = set(places) - set(stored)
-    missing = tuple(place for place in places if place in gone)
+    known = set(stored)
+    missing = tuple(place for place in places if place not in known)
+    if state is None:  # else nothing has to be known of what is archived
+        stored += tuple(event for row in archived for event in Archived.of(row, world.storage).events)
     return RunOnRecord(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=unreadable)
+
+
+def _noted(survey: Survey, row: Row, there: "array[int]") -> StoredEvent | None:
+    """The event of a row, if it is one's; links and words are noted."""
+    if row.key.startswith(LINK):
+        survey.links.add(mark(row.partition, row.key.removeprefix(LINK)))
+    elif is_word(row):
+        there.append(mark(row.partition, row.key))
+    else:
+        return stored_from_row(row.partition, row.key)
+    return None
 
 
 def _unnoted(world: World) -> Iterator[Arrived]:
