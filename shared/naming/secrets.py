@@ -28,6 +28,28 @@ _IN_LIST = re.compile(rf"[,(]\s*{_KEY}=[^,)]*", re.IGNORECASE)
 _SIGNED = re.compile(r"\?(?:[^?]*&)?(?:sig|x-amz-\w+|x-goog-\w+)=.*", re.IGNORECASE | re.DOTALL)
 
 
+HIDDEN = "***"
+
+_MAY_HOLD = re.compile(r"[=:@]|bearer", re.IGNORECASE)
+_WORD = (
+    r"(?:password|passwd|passphrase|pwd|secret|token|credential|sig|signature|authorization"
+    r"|account\.key[\w.\-]{0,100}|(?:account|access|api|client|functions|master|private|storage)[_.\- ]?key)"
+)
+_VALUE = r"(?:(?:bearer|basic)\s{1,3})?(?:\{[^}]{0,200}\}|\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s;&,)\]}\"']{1,2000})"
+_TOLD = re.compile(rf"([\w.\-]{{0,40}}{_WORD}[\"']?\s{{0,3}}[=:]\s{{0,3}}|[?&]code=){_VALUE}", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer)\s{1,3}[\w.~+/=\-]{16,8000}", re.IGNORECASE)
+_USER = re.compile(r"(://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
+
+
+def text_without_secrets(text: str) -> str:
+    """A text that people wrote, or an error's, with `***` for what stands behind a word such as password, token or key,
+    for tokens of an Authorization header, and for users and passwords in addresses. All else stays as it was.
+    """
+    if not _MAY_HOLD.search(text):
+        return text
+    return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text)))
+
+
 def without_secrets(namespace: str, name: str) -> tuple[str, str]:
     """Namespace and name as they were spelled, but for the secrets in them."""
     if "?" in name:

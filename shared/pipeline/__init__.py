@@ -1,5 +1,6 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.answers import Answer, batch_kept, come_again, kept, refused
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
 from shared.pipeline.ours import batches, remove_placeholders
@@ -8,6 +9,7 @@ from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
+from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
     Outcome,
@@ -33,6 +35,7 @@ __all__ = [
     "DISCARDED",
     "EVENTS",
     "Action",
+    "Answer",
     "AssetState",
     "BatchReceipt",
     "DeadLetter",
@@ -57,13 +60,16 @@ __all__ = [
     "Versions",
     "Waiting",
     "Wanted",
+    "batch_kept",
     "batches",
     "bury",
     "check_versions",
+    "come_again",
     "dead_letters",
     "digest_of",
     "discard",
     "held_back",
+    "kept",
     "last_stop",
     "lonely",
     "mismatch",
@@ -79,6 +85,8 @@ __all__ = [
     "receive",
     "receive_batch",
     "recorded",
+    "redacted",
+    "refused",
     "remove_placeholders",
     "replay",
     "replay_letters",

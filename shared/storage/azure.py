@@ -22,10 +22,12 @@ from azure.core.exceptions import (
 from azure.data.tables import TableClient, TableServiceClient, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
-from shared.errors import StorageUnavailable, retry_after
+from shared.errors import StorageBusy, StorageUnavailable, retry_after
 from shared.storage.port import BlobFact, Row
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_PUSHES_BACK = frozenset({429, 503})
+"""What Azure Storage answers above its rates: 503 ServerBusy; its front ends also 429."""
 _LEASES = "control"
 
 T = TypeVar("T")
@@ -51,7 +53,8 @@ def _translated_errors() -> Iterator[None]:
         if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):
             raise
         asked = getattr(error.response, "headers", {}).get("Retry-After", "")
-        raise StorageUnavailable(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from error
+        kind = StorageBusy if error.status_code in _PUSHES_BACK else StorageUnavailable
+        raise kind(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from error
 
 
 def _expect(error: ResourceExistsError, code: str) -> None:
