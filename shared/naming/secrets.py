@@ -12,6 +12,8 @@ So they are cut before anything else looks at a spelling:
 import re
 
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_CONTAINER = re.compile(r"\A([^/?;:@]*):[^/?;]*@")
+"""`container:secret@account`: a container's name never has a colon."""
 _WITH_KEYS = frozenset({"s3", "s3a", "s3n", "oss", "obs", "cosn"})
 """Stores whose addresses held `KEY:SECRET@bucket` once. A secret may have a slash in it; a bucket never has a colon."""
 
@@ -66,7 +68,9 @@ def address_without_secrets(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
         return _without_properties(address)
-    if scheme.lower() not in _WITH_CONTAINER:
+    if scheme.lower() in _WITH_CONTAINER:
+        rest = _CONTAINER.sub(r"\1@", rest)
+    else:
         rest = _without_user(scheme.lower(), rest)
     return f"{scheme}://{_without_properties(rest)}"
 

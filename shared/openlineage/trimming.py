@@ -53,7 +53,7 @@ def trimmed(event: Event, hands: Hands) -> bytes:
         replace(
             body,
             run=_run(body.run, hands),
-            job=_job(body.job, hands, names_quoted=_names_quoted(body)),
+            job=_job(body, hands),
             inputs=_datasets(body.inputs, hands),
             outputs=_datasets(body.outputs, hands),
         )
@@ -95,13 +95,22 @@ def _names_quoted(body: RunEvent) -> bool:
     return bool(schemes) and schemes <= _ANSI
 
 
-def _job(job: Job, hands: Hands, *, names_quoted: bool) -> Job:
-    facets = job.facets
+def _job(body: RunEvent, hands: Hands) -> Job:
+    facets = body.job.facets
     if facets and facets.sql:
-        facets = JobFacets(
-            job_type=facets.job_type, sql=replace(facets.sql, query=hands.statement(facets.sql.query, names_quoted))
-        )
-    return Job(namespace=hands.job(job.namespace), name=hands.job(job.name), facets=facets)
+        statement = hands.statement(facets.sql.query, _names_quoted(body))
+        facets = JobFacets(job_type=facets.job_type, sql=replace(facets.sql, query=statement))
+    return Job(namespace=hands.job(body.job.namespace), name=_own_name(body, hands), facets=facets)
+
+
+def _own_name(body: RunEvent, hands: Hands) -> str:
+    """The job's name; where it begins with its application's, that is still so."""
+    parent = body.run.facets.parent if body.run.facets else None
+    before = parent.job.name if parent else ""
+    name = body.job.name
+    if not before or not name.startswith(before):
+        return hands.job(name)
+    return hands.job(before) + hands.job(name[len(before) :])
 
 
 def _datasets(datasets: Iterable[Dataset] | None, hands: Hands) -> tuple[Dataset, ...] | None:
