@@ -38,7 +38,7 @@ _WORD = (
     r"|account\.key[\w.\-]{0,100}|(?:account|access|api|client|functions|master|private|storage)[_.\- ]?key)"
 )
 _VALUE = r"(?:(?:bearer|basic)\s{1,3})?(?:\{[^}]{0,200}\}|\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s;&,)\]}\"']{1,2000})"
-_TOLD = re.compile(rf"([\w.\-]{{0,40}}{_WORD}[\"']?\s{{0,3}}[=:]\s{{0,3}}|[?&]code=){_VALUE}", re.IGNORECASE)
+_TOLD = re.compile(rf"({_WORD}[\"']?\s{{0,3}}[=:]\s{{0,3}}|[?&]code=){_VALUE}", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer)\s{1,3}[\w.~+/=\-]{16,8000}", re.IGNORECASE)
 _USER = re.compile(r"(://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
 
@@ -68,10 +68,8 @@ def address_without_secrets(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
         return _without_properties(address)
-    if scheme.lower() in _WITH_CONTAINER:
-        rest = _CONTAINER.sub(r"\1@", rest)
-    else:
-        rest = _without_user(scheme.lower(), rest)
+    scheme_of = scheme.lower()
+    rest = _CONTAINER.sub(r"\1@", rest) if scheme_of in _WITH_CONTAINER else _without_user(scheme_of, rest)
     return f"{scheme}://{_without_properties(rest)}"
 
 

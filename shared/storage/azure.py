@@ -27,6 +27,8 @@ from shared.errors import StorageBusy, StorageUnavailable, retry_after
 from shared.storage.port import BlobFact, Row
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_NO_ACCESS = frozenset({401, 403})
+"""The tables' SDK raises a plain HttpResponseError for these."""
 _PUSHES_BACK = frozenset({429, 503})
 """What Azure Storage answers above its rates: 503 ServerBusy; its front ends also 429."""
 _LEASES = "control"
@@ -49,17 +51,14 @@ def _translated_errors() -> Iterator[None]:
         yield
     except (ServiceRequestError, ServiceResponseError) as error:
         raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
-    except ClientAuthenticationError:
-        raise StorageUnavailable(
-            "Storage refused our identity: grant it Storage Blob Data Owner and Storage Table Data Contributor",
-            after=60,
-        ) from None
     except HttpResponseError as error:
-        if error.status_code == 403:  # noqa: PLR2004 - HTTP's own number
+        if isinstance(error, ClientAuthenticationError) or error.status_code in _NO_ACCESS:
             raise StorageUnavailable(
-                "Storage refused access (403): check roles and network rules of the account", after=60
+                "Storage refused our identity or access: grant it Storage Blob Data Owner and Storage Table Data"
+                " Contributor, and check the network rules of the account",
+                after=60,
             ) from None
-        if error.status_code is None or error.status_code < 400:  # noqa: PLR2004 - the same
+        if error.status_code is None or error.status_code < 400:  # noqa: PLR2004 - HTTP's own number
             raise StorageUnavailable(f"Storage's answer can't be read: {type(error).__name__}") from None
         if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):
             raise

@@ -32,7 +32,7 @@ INPUTS = (
     (f"mongodb+srv://ann:{SECRET}@h/db", "c"),
 )
 OUTPUT = ("abfss://gold@lake.dfs.core.windows.net", f"report?{SAS}")
-SQL = f"INSERT INTO report SELECT * FROM orders WHERE k = '{SECRET}' -- {SECRET}\n AND j = \"{SECRET}\" /* {SECRET} */"
+SQL = f"INSERT INTO r SELECT * FROM o WHERE k = '{SECRET}' -- {SECRET}\n AND j = \"{SECRET}\" /* {SECRET} */"  # noqa: S608 - nobody runs it
 PROPERTIES = {
     "spark.databricks.clusterUsageTags.clusterAllTags": json.dumps(
         [{"key": "RunName", "value": "nightly"}, {"key": "owner", "value": SECRET}]

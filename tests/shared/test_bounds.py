@@ -1,7 +1,6 @@
 """What an event may hold: each bound kept at its edge, and what is beyond it refused or left out, on record."""
 
 import gzip
-import json
 import threading
 import tracemalloc
 from pathlib import Path
@@ -211,11 +210,21 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
     again = translate_history([decode(packed(said))])
     assert all(process.qualified_name.isprintable() for process in again.processes)
-    odd_job = {**said, "job": {"namespace": "tests", "name": name}}
-    try:
-        receive(storage, json.dumps(odd_job).encode(), most_bytes=MOST)
-    except Refused as refusal:
-        assert (refusal.status, refusal.field) == (400, "job.name")
+
+
+CONTROLLED = {"control characters", "line breaks"}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_only_a_job_with_control_characters_is_refused(kind: str) -> None:
+    said = {**body(), "job": {"namespace": "tests", "name": ODD[kind]}}
+    if kind in CONTROLLED:
+        with pytest.raises(Unreadable, match="Control characters"):
+            decode(packed(said))
+    else:
+        event = decode(packed(said))
+        assert event.body
+        assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd")
 
 
 def test_large_bodies_take_turns_and_small_ones_do_not() -> None:
