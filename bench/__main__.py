@@ -25,8 +25,8 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     curve.NAME: curve.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
-    "end-to-end": end_to_end.measure,
     load.NAME: load.measure,
+    "end-to-end": end_to_end.measure,
 }
 _FEWEST = 100
 _PROBLEMS = (
