@@ -25,8 +25,8 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             redact=parts.redact,
         )
     except Refused as refusal:
-        note_refusal(parts.storage, body, refusal)
-        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
+        why = note_refusal(parts.storage, body, refusal)
+        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), why)
         return _http(refused(refusal))
     _LOG.info("batch received events=%d failed=%d", receipt.received, len(receipt.failed))
     return _http(batch_kept(receipt))

@@ -5,13 +5,18 @@ The receiver alone: the parser would do its work in the same process, and its me
 `bench end-to-end`. Bounded by a number of events and by a time.
 """
 
+import http.client
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from urllib.parse import urlsplit
 
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
@@ -19,7 +24,7 @@ from azure.storage.blob import BlobServiceClient
 from bench.figures import ROOT, Figure, percentile
 from bench.replay import Item, Replay
 from bench.sizes import Sizes, Steps
-from bench.worker import RUNS, BenchError, Child, Timings, child, posted
+from bench.worker import PATH, RUNS, BenchError, Child, Timings, child
 from local.azurite import Azurite
 from local.functions import FunctionsHost
 
@@ -28,13 +33,15 @@ _PARTS = 20
 _FIRST = 5
 """After so many parts of all events (a quarter) the worker's memory is looked at first."""
 _KIB = 1024
+_TIMEOUT = 60.0
+_ONCE_MORE = frozenset({429, 503})
 _OTHERS_OFF = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """What a request takes under load, and the worker's memory at the end against that after a quarter of the events.
 
-    BenchError when an event was answered by anything but a 201, when one is missing or too much in storage, or when it
+    BenchError when an event was answered by anything but a 201 in the end, when one is missing or too much in storage, or when it
     takes too long.
     """
     steps.begin(f"load, {sizes.load_events:,} events from {sizes.senders} senders", _PARTS)
@@ -45,11 +52,11 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         Azurite(location=Path(folder) / "azurite") as azurite,
         _host(azurite, Path(folder)) as host,
     ):
-        timings, memory = _flood(process, host, items, sizes, steps)
+        floods, memory = _flood(process, host, items, sizes, steps)
         stored = _stored(azurite.connection_string)
     _none_lost(items, stored)
-    calls = [call for each in timings for call in each.calls]
-    seconds = sum(each.total for each in timings)
+    calls = [call for each in floods for call in each.timings.calls]
+    seconds = sum(each.timings.total for each in floods)
     facts = {"events": len(items), "senders": sizes.senders, "seconds": round(seconds, 1)}
     return [
         Figure(
@@ -61,7 +68,12 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
             other=median(calls) * 1000,
             ratio=percentile(calls, 99) / median(calls),
             sizes=facts,
-            details={"per_second": round(len(calls) / seconds, 1), "lost": 0, **stored},
+            details={
+                "per_second": round(len(calls) / seconds, 1),
+                "sent_again": sum(each.again for each in floods),
+                "lost": 0,
+                **stored,
+            },
         ),
         Figure(
             benchmark=NAME,
@@ -91,21 +103,65 @@ def _host(azurite: Azurite, folder: Path) -> Iterator[FunctionsHost]:
 
 def _flood(
     process: Child, host: FunctionsHost, items: Sequence[Item], sizes: Sizes, steps: Steps
-) -> tuple[list[Timings], tuple[int, int]]:
-    """The timings of all parts, and the worker's memory after a quarter of them and in the end."""
+) -> tuple[list["Flood"], tuple[int, int]]:
+    """What the senders saw of all parts, and the worker's memory after a quarter of them and in the end."""
     deadline = time.monotonic() + sizes.load_deadline
     size = -(-len(items) // _PARTS)
-    timings: list[Timings] = []
+    floods: list[Flood] = []
     early = 0
     for start in range(0, len(items), size):
         if time.monotonic() > deadline:
             raise BenchError(f"{start:,} of {len(items):,} events took more than {sizes.load_deadline:.0f} s")
-        timings.append(process.run(posted, host.url, items[start : start + size], sizes.senders))
-        if len(timings) == _FIRST:
+        floods.append(process.run(flood, host.url, items[start : start + size], sizes.senders))
+        if len(floods) == _FIRST:
             early = _resident(host.pid)
         steps.done()
     last = _resident(host.pid)
-    return timings, (early or last, last)
+    return floods, (early or last, last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flood:
+    """Seconds of each request that was answered by a 201; and how many events had to be sent again."""
+
+    timings: Timings
+    again: int
+
+
+def flood(url: str, items: Sequence[Item], senders: int) -> Flood:
+    """Post events from so many senders, each of which does as Java's listener: after a 429 or 503 it waits as long as
+    it is asked to, tries once more, and then has lost the event (BenchError).
+    """
+    mine = threading.local()
+    again: list[str] = []
+
+    def send(item: Item) -> float:
+        connection = getattr(mine, "connection", None)
+        if connection is None:
+            connection = mine.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=_TIMEOUT)
+        begun = time.perf_counter()
+        status, wait = _posted(connection, item)
+        if status in _ONCE_MORE:
+            again.append(item.blob)
+            time.sleep(wait)
+            begun = time.perf_counter()
+            status, _ = _posted(connection, item)
+        if status != http.client.CREATED:
+            raise BenchError(f"an event is lost: the receiver answered {status}")
+        return time.perf_counter() - begun
+
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(senders) as pool:
+        calls = tuple(pool.map(send, items))
+    return Flood(timings=Timings(calls=calls, total=time.perf_counter() - begun), again=len(again))
+
+
+def _posted(connection: http.client.HTTPConnection, item: Item) -> tuple[int, float]:
+    """The status, and the seconds that are asked for before the next try."""
+    connection.request("POST", PATH, item.raw, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status, float(answer.headers.get("Retry-After", "0"))
 
 
 def _resident(pid: int) -> int:

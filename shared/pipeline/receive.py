@@ -185,8 +185,10 @@ def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
     return receipt
 
 
-def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> None:
-    """Count a refused body: its size, digest and what was wrong, never the body itself."""
+def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
+    """Count a refused body: its size, digest and what was wrong, never the body itself. Returns what was wrong as it
+    may be logged: the sender is told more.
+    """
     now = datetime.now(UTC)
     why = text_without_secrets(str(refusal)[:_LONGEST_JOB_NAME])
     row = Row(
@@ -202,6 +204,7 @@ def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> None:
         storage.upsert(REFUSED, row)
     except StorageUnavailable as error:
         _LOG.warning("a refusal was answered but could not be counted: %s", error)
+    return why
 
 
 def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
