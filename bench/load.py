@@ -41,8 +41,8 @@ _OTHERS_OFF = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_func
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """What a request takes under load, and the worker's memory at the end against that after a quarter of the events.
 
-    BenchError when an event was answered by anything but a 201 in the end, when one is missing or too much in storage, or when it
-    takes too long.
+    BenchError when an event was answered by anything but a 201 in the end, when one is missing or too much in storage,
+    or when it takes too long.
     """
     steps.begin(f"load, {sizes.load_events:,} events from {sizes.senders} senders", _PARTS)
     items = _items(sizes.load_events)

@@ -33,7 +33,7 @@ from shared.openlineage.wire import (
 class Hands:
     """What becomes of a statement (`names_quoted`: whether double quotes stand around names in it, not around texts),
     of environment properties, of a data set's namespace and name, and of the namespace or name of a job. Each must give
-    the same for the same, and for what it gave.
+    the same for the same.
     """
 
     statement: Callable[[str, bool], str]
