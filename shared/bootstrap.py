@@ -51,6 +51,7 @@ class Receiver:
     storage: Storage
     max_body_bytes: int
     selection: Selection
+    redact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ def receiver() -> Receiver:
             namespaces=_choice(settings.namespaces),
             paths=_paths(settings),
         ),
+        redact=settings.redact,
     )
 
 

@@ -76,6 +76,13 @@ SETTINGS: tuple[Setting, ...] = (
         of_receiver=True,
     ),
     Setting(
+        name="THROUGHLINE_REDACT",
+        default="false",
+        meaning="Whether events are stored without literals in SQL, Spark's properties, query strings and the like",
+        parse=yes_or_no,
+        of_receiver=True,
+    ),
+    Setting(
         name="THROUGHLINE_END_TIMEOUT_MINUTES",
         default="360",
         meaning="How long after its last event a run's end is waited for",
@@ -221,6 +228,7 @@ class Settings:
     catalog: CatalogSettings | None
     times: Times
     max_body_bytes: int
+    redact: bool
     operations_ignored: tuple[str, ...]
     operations_kept: tuple[str, ...]
     jobs: Patterns
@@ -293,6 +301,7 @@ def load(
             archive_keep=values["THROUGHLINE_ARCHIVE_KEEP_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
+        redact=values["THROUGHLINE_REDACT"],
         operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],
         operations_kept=values["THROUGHLINE_OPERATIONS_KEEP"],
         jobs=_patterns(values, "JOBS"),

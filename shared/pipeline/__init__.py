@@ -1,5 +1,6 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.answers import Answer, batch_kept, come_again, kept, refused
 from shared.pipeline.archive_index import stored_packed
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
@@ -12,6 +13,7 @@ from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
+from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
     Outcome,
@@ -38,6 +40,7 @@ __all__ = [
     "EVENTS",
     "KINDS",
     "Action",
+    "Answer",
     "Archiving",
     "AssetState",
     "BatchReceipt",
@@ -74,14 +77,17 @@ __all__ = [
     "Wanted",
     "World",
     "archive",
+    "batch_kept",
     "batches",
     "bury",
     "check_versions",
+    "come_again",
     "dead_letters",
     "digest_of",
     "discard",
     "extent",
     "held_back",
+    "kept",
     "last_rebuild",
     "last_stop",
     "lonely",
@@ -99,6 +105,8 @@ __all__ = [
     "receive",
     "receive_batch",
     "recorded",
+    "redacted",
+    "refused",
     "remove_placeholders",
     "replay",
     "replay_letters",

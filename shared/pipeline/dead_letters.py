@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import Contended, Quarantined, Refused
+from shared.naming import text_without_secrets
 from shared.pipeline.archive_index import job_in_archive
 from shared.pipeline.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.storage import Row, Storage
@@ -125,7 +126,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
         digest=digest,
         blob=blob,
         reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
-        error=f"{type(error).__name__}: {error}"[:_LONGEST_ERROR],
+        error=text_without_secrets(f"{type(error).__name__}: {error}")[:_LONGEST_ERROR],
         first=now,
         last=now,
     )

@@ -8,10 +8,12 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from zlib import crc32
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
+from shared.naming import text_without_secrets
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
@@ -26,6 +28,8 @@ from shared.storage import Storage
 _LOG = logging.getLogger("throughline.publish")
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
+_APART = 0.25
+"""The share of a wait by which two may differ."""
 _NO_ACCESS = frozenset({401, 403})
 """Answers that concern us and not an entity: nothing would go through."""
 _WITHOUT_ACCESS = 60.0
@@ -113,7 +117,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                 else:
                     _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
-                done.error = str(error)
+                done.error = _told(error)
                 _leave_alone(storage, how, batch, error)
                 return False
         if was_paused:
@@ -134,18 +138,26 @@ def _leave_alone(
     always chokes on must not keep everything else from being published.
     """
     wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
-    pause(storage, how.now() + wait, str(error)[:_LONGEST_ERROR])
+    pause(storage, how.now() + wait, _told(error))
     for dirty in batch if isinstance(error, CatalogUnavailable) else ():
         found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
         if found:
-            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, str(error), how.now(), how.pause).row())
-    _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), error)
+            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, _told(error), how.now(), how.pause).row())
+    _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), _told(error))
+
+
+def _told(error: Exception) -> str:
+    """An error's text as it may be stored and logged: catalogs, and what stands before them, may quote a request."""
+    return text_without_secrets(str(error))[:_LONGEST_ERROR]
 
 
 def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timedelta) -> Dirty:
-    """To be tried again later: longer each time."""
+    """To be tried again later: longer each time, and each a little apart from the others (always by the same share,
+    so that what happened can be repeated).
+    """
     wait = min(pause * 2 ** min(attempts, 16), _LONGEST_PAUSE)
-    return replace(dirty, due=now + wait, attempts=attempts + 1, error=error[:_LONGEST_ERROR])
+    wait *= 1 - _APART * crc32(f"{dirty.process}{attempts}".encode()) / 2**32
+    return replace(dirty, due=now + wait, attempts=attempts + 1, error=error)
 
 
 def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done: Published) -> Iterator[Dirty]:
@@ -302,5 +314,5 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
         found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
         if found:
             minute = timedelta(minutes=1)
-            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
-        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
+            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, _told(error), how.now(), minute).row())
+        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, _told(error))

@@ -15,12 +15,13 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 import logging
 import zlib
 from dataclasses import dataclass, replace
+from traceback import format_tb
 
 import msgspec
 
 from shared.errors import Contended, Refused
 from shared.model import Lineage, Process, Span
-from shared.naming import BUILT_IN, Names
+from shared.naming import BUILT_IN, Names, text_without_secrets
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
 from shared.pipeline.archive_index import ARCHIVED, Archived, ArchiveMissing, Kept, kept_events
 from shared.pipeline.assets import note_states
@@ -53,6 +54,7 @@ from shared.translation import Around, Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
+_FRAMES = 6
 _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
@@ -166,11 +168,13 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
         contents, outcome = _decide(gathered, run, heard)
         words = Words.of(run, heard) if run and outcome.verdict != "waiting" else Words()
     except _UNUSABLE as error:
-        _LOG.exception("run cannot be used run=%s", run_id)
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
+        where = "".join(format_tb(error.__traceback__)[-_FRAMES:])  # without the error's own text, which quotes events
+        _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
         run, contents, words = None, {}, Words()
-        outcome = _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
+        outcome = _Outcome(verdict="dead", reason=why)
     decided = _Decided(run=run, heard=heard, contents=contents, words=words, outcome=outcome)
     settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
@@ -218,7 +222,8 @@ def _readable(storage: Storage, kept: Kept) -> Event | None:
 def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
     """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
     if note_letter(storage, blob, digest, error):
-        _LOG.error("dead letter blob=%r error=%s: %s", blob, type(error).__name__, error)
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
+        _LOG.error("dead letter blob=%r error=%s", blob, why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,6 @@ def parts() -> Worker:
     return Worker(
         storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
     )
-        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
-    )
 
 
 @pytest.fixture
