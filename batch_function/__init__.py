@@ -1,20 +1,18 @@
 """POST /api/v1/lineage/batch: an array of OpenLineage events, each answered for itself."""
 
-import json
 import logging
-from typing import Any
 
 import azure.functions as func
 
 from shared.bootstrap import receiver
 from shared.errors import Refused
-from shared.pipeline import note_refusal, receive_batch
+from shared.pipeline import Answer, batch_kept, note_refusal, receive_batch, refused
 
 _LOG = logging.getLogger("throughline.batch")
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
-    """200 whatever became of the single events, as the specification has it: the body says which failed, and why."""
+    """Whoever can't send an event again in time is told so in the body: storage being away is no error here."""
     parts = receiver()
     body = req.get_body()
     try:
@@ -24,15 +22,15 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             encoding=req.headers.get("Content-Encoding", ""),
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
+            redact=parts.redact,
         )
     except Refused as refusal:
-        note_refusal(parts.storage, body, refusal)
-        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
-        problem = {"type": "about:blank", "title": refusal.title, "status": refusal.status, "detail": refusal.detail}
-        return _answer(refusal.status, problem, "application/problem+json")
+        why = note_refusal(parts.storage, body, refusal)
+        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), why)
+        return _http(refused(refusal))
     _LOG.info("batch received events=%d failed=%d", receipt.received, len(receipt.failed))
-    return _answer(200, receipt.document, "application/json")
+    return _http(batch_kept(receipt))
 
 
-def _answer(status: int, document: dict[str, Any], kind: str) -> func.HttpResponse:
-    return func.HttpResponse(json.dumps(document), status_code=status, mimetype=kind)
+def _http(answer: Answer) -> func.HttpResponse:
+    return func.HttpResponse(answer.body, status_code=answer.status, mimetype=answer.kind, headers=dict(answer.headers))

@@ -3,12 +3,13 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import requests
 from rich.console import Console
 
-from bench import curve, decode, end_to_end, imports, plan, receiver
+from bench import curve, decode, end_to_end, imports, load, plan, receiver
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -24,8 +25,10 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     curve.NAME: curve.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
+    load.NAME: load.measure,
     "end-to-end": end_to_end.measure,
 }
+_FEWEST = 100
 _PROBLEMS = (
     AzuriteError,
     BenchError,
@@ -57,13 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works, not how fast it is")
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--load-events", type=int, metavar="N", help="how many events `load` sends (20,000)")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
     console = Console(highlight=False)
+    sizes = QUICK if options.quick else DEFAULT
+    if options.load_events:
+        sizes = replace(sizes, load_events=max(options.load_events, _FEWEST))
     try:
         run(
             options.only or list(BENCHMARKS),
-            QUICK if options.quick else DEFAULT,
+            sizes,
             out=options.out,
             quick=options.quick,
             console=console,

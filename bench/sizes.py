@@ -29,6 +29,9 @@ class Sizes:
     import_rounds: int = 7
     chain_rounds: int = 3
     chain_events: int = 300
+    load_events: int = 20_000
+    load_deadline: float = 1800.0
+    """Seconds after which no more are sent."""
     senders: int = 8
     deadline: float = 180.0
     """Seconds after which the end of one end-to-end round is not waited for any more."""
@@ -47,6 +50,7 @@ QUICK = Sizes(
     import_rounds=1,
     chain_rounds=1,
     chain_events=30,
+    load_events=200,
     deadline=60.0,
 )
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.console import fail, note, out, print_json, progress_bar
 from cli.letters import SHORT, as_document, in_lines, pretty, times, unpacked, visible
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import Contended, StorageUnavailable
@@ -34,6 +34,7 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids as `list` s
 
 @app.command("list")
 def list_letters(
+    context: typer.Context,
     *,
     reason: Reason = "",
     discarded: Annotated[bool, typer.Option("--discarded", help="Those that were discarded instead")] = False,
@@ -48,7 +49,7 @@ def list_letters(
     throughline deadletter list --reason 'damaged' --json | jq '.dead_letters[].id'
     """  # noqa: D301 - \b keeps the lines of the examples apart
     count: Counter[str] = Counter()
-    storage = target(home).storage
+    storage = parts_of(context, home).storage
 
     def counted(letter: DeadLetter) -> bool:
         chosen = bool(letter.discarded) == discarded and _fits(letter, reason)
@@ -75,6 +76,7 @@ def list_letters(
 
 @app.command()
 def show(
+    context: typer.Context,
     letter_id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or as much of it as is unique")],
     *,
     home: Home = HOME,
@@ -83,10 +85,10 @@ def show(
 
     What a terminal might obey is shown as an escape.
     """
-    storage = target(home).storage
+    storage = parts_of(context, home).storage
     try:
         letter = _found(storage, letter_id)
-        packed = storage.get(pipeline.EVENTS, letter.blob)
+        packed = pipeline.stored_packed(storage, letter.blob)
     except StorageUnavailable as error:
         _storage_away(error)
     for name, value in as_document(letter).items():
@@ -104,6 +106,7 @@ def show(
 
 @app.command()
 def replay(
+    context: typer.Context,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Ids, or as short as is unique")] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="All dead letters that were not discarded")] = False,
@@ -122,7 +125,7 @@ def replay(
     if bool(ids) + everything + bool(reason and not everything) != 1:
         fail("say which: ids, or --all, or --reason TEXT", code=2)
     quiet()
-    parts = target(home)
+    parts = parts_of(context, home)
     outcomes: Counter[Outcome] = Counter()
     try:
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
@@ -146,6 +149,7 @@ def replay(
 
 @app.command()
 def discard(
+    context: typer.Context,
     ids: Ids,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without it only say what would be done")] = False,
@@ -159,7 +163,7 @@ def discard(
     throughline deadletter discard 3f2a 77c0
     throughline deadletter discard 3f2a 77c0 --yes
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    storage = target(home).storage
+    storage = parts_of(context, home).storage
     try:
         letters = {letter.digest: letter for letter in (_found(storage, each) for each in ids)}
         for letter in letters.values():

@@ -6,13 +6,14 @@ import typer
 
 from cli.console import fail, out, plain, print_json
 from cli.processes import detailed_document, process_tree
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.errors import StorageUnavailable
 from shared.model import Process
 
 
 def details(
+    context: typer.Context,
     text: Annotated[str, typer.Argument(help="A part of the process's name, or of a data set's; all without it")] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
@@ -27,7 +28,7 @@ def details(
     throughline details customer_master
     throughline details --json | jq '.processes[].sourceless'
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    parts = target(home)
+    parts = parts_of(context, home)
     try:
         recorded = [process for process, _ in pipeline.recorded(parts.storage, parts.publishing)]
         states = [state for state in pipeline.states(parts.storage) if text.lower() in state.asset.name.lower()]

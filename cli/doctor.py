@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.console import err, fail, out, plain, print_json
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from cli.trial import Step, follow
 from local.java import NoJavaError, find_java
 from local.node import NodeError, find_node
@@ -25,6 +25,7 @@ _NOWHERE = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.wind
 
 
 def doctor(
+    context: typer.Context,
     *,
     listener: Annotated[bool, typer.Option("--listener", help="Post a START and a COMPLETE and follow them")] = False,
     url: Annotated[str, typer.Option(help="The receiver; by default that of the world on this machine")] = "",
@@ -53,7 +54,7 @@ def doctor(
                 _show(step)
 
     tell(_machine())
-    parts = target(home)
+    parts = parts_of(context, home)
     tell(_careful("storage", lambda: _storage(parts)))
     tell(_careful("catalog", lambda: _catalog(parts)))
     if all(step.good for step in steps if step.name == "storage"):

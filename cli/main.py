@@ -15,6 +15,7 @@ from cli import (
     doctor,
     explain,
     purge,
+    rebuild,
     replay,
     retire,
     send,
@@ -23,6 +24,7 @@ from cli import (
     status,
     translate,
     upgrade,
+    verify,
     world,
 )
 
@@ -43,10 +45,12 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": show.show,
     "details": details.details,
     "replay": replay.replay,
+    "rebuild": rebuild.rebuild,
     "shadow": shadow.shadow,
     "retire": retire.retire,
     "purge": purge.purge,
     "upgrade": upgrade.upgrade,
+    "verify": verify.verify,
     "translate": translate.translate,
     "explain": explain.explain_command,
 }

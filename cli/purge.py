@@ -9,13 +9,14 @@ from cli.console import fail, note, out, print_json, progress_bar
 from cli.deadletter import quiet
 from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.pipeline import Purged
 
 
 def purge(
+    context: typer.Context,
     *,
     ours: Annotated[bool, typer.Option("--ours", help="What Throughline created: nothing else can be purged")] = False,
     plan: Plan = False,
@@ -39,7 +40,7 @@ def purge(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = target(home)
+    parts = parts_of(context, home)
     if parts.publishing.shadow and not plan:
         fail("shadow mode is on, and keeps everything from the catalog: set THROUGHLINE_SHADOW=false here", code=2)
     with one_sentence():

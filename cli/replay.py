@@ -11,7 +11,7 @@ import typer
 from cli.console import fail, note, out, progress_bar
 from cli.deadletter import quiet, tell_letter, tell_published
 from cli.stopping import INTERRUPTED, stopping
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import StorageUnavailable
@@ -21,6 +21,7 @@ _RUN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def replay(
+    context: typer.Context,
     *,
     since: Annotated[str, typer.Option("--from", metavar="T", help="From this time of events on, as 2026-11-21")] = "",
     before: Annotated[str, typer.Option("--to", metavar="T", help="Before this time, as 2026-11-21T13:00Z")] = "",
@@ -44,7 +45,7 @@ def replay(
         fail("--resume goes on with what was asked for then: leave the other options out", code=2)
     wanted = Wanted(since=_moment(since, "--from"), before=_moment(before, "--to"), job=job, run_id=_run_id(run))
     quiet()
-    parts = target(home)
+    parts = parts_of(context, home)
     try:
         begin = pipeline.last_stop(parts.storage) if resume else Stop(wanted=wanted)
         if begin is None:

@@ -9,7 +9,7 @@ from cli.console import fail, note, out, print_json, progress_bar
 from cli.deadletter import quiet, tell_published
 from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.catalog import AssetKey
@@ -17,6 +17,7 @@ from shared.pipeline import Unseen
 
 
 def retire(
+    context: typer.Context,
     *,
     days: Annotated[int, typer.Option("--unseen-days", min=1, max=36500, help="Unseen for how many days")] = 90,
     plan: Plan = False,
@@ -37,7 +38,7 @@ def retire(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = target(home)
+    parts = parts_of(context, home)
     with one_sentence():
         leaving, lonely = _look(parts, timedelta(days=days))
         if as_json:

@@ -7,7 +7,7 @@ import typer
 
 from cli.console import fail, out, plain, print_json
 from cli.letters import visible
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.errors import StorageUnavailable
 from shared.pipeline import Action
@@ -16,6 +16,7 @@ _COLOURS = {Action.WRITE: "green", Action.REMOVE: "red", Action.DESCRIBE: "cyan"
 
 
 def shadow(
+    context: typer.Context,
     *,
     most: Annotated[int, typer.Option(min=0, help="How many are listed; 0 for all")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form, always of all")] = False,
@@ -30,7 +31,7 @@ def shadow(
     throughline shadow
     throughline shadow --json | jq -r '.held[].qualified_name'
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    parts = target(home)
+    parts = parts_of(context, home)
     try:
         held = sorted((each for _, each in pipeline.held_back(parts.storage)), key=lambda each: each.qualified_name)
     except StorageUnavailable as error:

@@ -9,7 +9,7 @@ import typer
 from rich.tree import Tree
 
 from cli.console import fail, note, out, plain, print_json
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 
@@ -26,6 +26,7 @@ class Step:
 
 
 def show(
+    context: typer.Context,
     asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")],
     *,
     columns: Annotated[bool, typer.Option("--columns", help="Show which column makes which")] = False,
@@ -40,7 +41,7 @@ def show(
     throughline show customer_master --columns --depth 1
     throughline show file:///data/customer --json
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    catalog = target(home).catalog
+    catalog = parts_of(context, home).catalog
     try:
         node = _find(catalog, asset)
         upstream = steps(catalog.lineage(node.guid, direction="INPUT", depth=depth), node.guid, "INPUT", depth)

@@ -11,9 +11,14 @@ from shared.bootstrap import Worker, assemble
 from shared.errors import Misconfigured
 from shared.settings import load, named
 
-__all__ = ["HOME", "Home", "target"]
+__all__ = ["HOME", "Home", "parts_of", "target"]
 
 Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
+
+
+def parts_of(context: typer.Context, home: Path) -> Worker:
+    """The parts that whoever runs the command passed in (as click's `obj`), else those of `target`."""
+    return context.find_object(Worker) or target(home)
 
 
 def target(home: Path = HOME) -> Worker:

@@ -9,7 +9,7 @@ from cli.deadletter import quiet, tell_published
 from cli.leaving import Most, counted, one_sentence
 from cli.letters import visible
 from cli.stopping import INTERRUPTED, stopping
-from cli.target import HOME, Home, target
+from cli.target import HOME, Home, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
@@ -17,6 +17,7 @@ from shared.pipeline import Move, Versions
 
 
 def upgrade(
+    context: typer.Context,
     *,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be moved")] = False,
     most: Most = 50,
@@ -36,7 +37,7 @@ def upgrade(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = target(home)
+    parts = parts_of(context, home)
     with one_sentence():
         written = pipeline.written_with(parts.storage) or Versions()
         now = Versions(naming=parts.names.version)

@@ -1,14 +1,12 @@
 """POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
 
-import json
 import logging
-from typing import Any
 
 import azure.functions as func
 
 from shared.bootstrap import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.pipeline import note_refusal, receive
+from shared.pipeline import Answer, come_again, kept, note_refusal, receive, refused
 
 _LOG = logging.getLogger("throughline.receiver")
 
@@ -24,26 +22,18 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             encoding=req.headers.get("Content-Encoding", ""),
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
+            redact=parts.redact,
         )
     except Refused as refusal:
-        note_refusal(parts.storage, body, refusal)
-        _LOG.warning("refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
-        problem = {"type": "about:blank", "title": refusal.title, "status": refusal.status, "detail": refusal.detail}
-        return _answer(refusal.status, problem | ({"field": refusal.field} if refusal.field else {}))
+        why = note_refusal(parts.storage, body, refusal)
+        _LOG.warning("refused status=%d bytes=%d reason=%s", refusal.status, len(body), why)
+        return _http(refused(refusal))
     except StorageUnavailable as error:
         _LOG.error("storage unavailable bytes=%d reason=%s", len(body), error)
-        problem = {
-            "type": "about:blank",
-            "title": "Storage is away, send it again",
-            "status": 503,
-            "detail": str(error),
-        }
-        return _answer(503, problem, {"Retry-After": "1"})
+        return _http(come_again(error))
     _LOG.info("received run=%s type=%s ignored=%r", receipt.run_id, receipt.event_type, receipt.ignored)
-    outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
-    return _answer(201, {**outcome, "run": receipt.run_id, "event": receipt.digest})
+    return _http(kept(receipt))
 
 
-def _answer(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> func.HttpResponse:
-    kind = "application/json" if status < 400 else "application/problem+json"  # noqa: PLR2004 - HTTP's own number
-    return func.HttpResponse(json.dumps(body), status_code=status, mimetype=kind, headers=headers)
+def _http(answer: Answer) -> func.HttpResponse:
+    return func.HttpResponse(answer.body, status_code=answer.status, mimetype=answer.kind, headers=dict(answer.headers))

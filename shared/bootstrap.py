@@ -16,7 +16,7 @@ from azure.storage.blob import BlobServiceClient
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Publishing, Sweeping, check_versions
+from shared.pipeline import Archiving, Publishing, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -40,6 +40,9 @@ _QUICK = _Effort(tries=0, connect=1, read=1.5)
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
 
+_SIDE_BY_SIDE = 8
+"""Calls to storage at a time where many small ones are to be made: a connection pool of the SDK holds ten."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
@@ -48,6 +51,7 @@ class Receiver:
     storage: Storage
     max_body_bytes: int
     selection: Selection
+    redact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,7 @@ def receiver() -> Receiver:
             namespaces=_choice(settings.namespaces),
             paths=_paths(settings),
         ),
+        redact=settings.redact,
     )
 
 
@@ -133,7 +138,13 @@ def assemble(settings: Settings) -> Worker:
             shadow=settings.shadow,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
         ),
-        sweeping=Sweeping(end_timeout=settings.times.end_timeout, names=names),
+        sweeping=Sweeping(
+            end_timeout=settings.times.end_timeout,
+            names=names,
+            archiving=Archiving(
+                after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
+            ),
+        ),
         names=names,
     )
 

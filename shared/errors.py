@@ -8,8 +8,10 @@
     |-- GivenUp             its run could not be settled again and again: a dead letter until that works after all
     |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
     |   |-- StorageUnavailable
+    |   |   `-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
     |   |-- CatalogUnavailable
-    |   `-- Contended       another worker changed the same row; starting over settles it
+    |   |-- Contended       another worker changed the same row; starting over settles it
+    |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it anew
     |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
     `-- Misconfigured       settings are missing or wrong: nothing starts
 
@@ -17,6 +19,8 @@ Shells hold no classification: they look at the class alone.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 
 class ThroughlineError(Exception):
@@ -73,12 +77,20 @@ class StorageUnavailable(Retry):
     """Blob or table storage did not answer, or asked us to come back later."""
 
 
+class StorageBusy(StorageUnavailable):
+    """Storage pushes back (429, or 503 ServerBusy): whoever sends is to slow down."""
+
+
 class CatalogUnavailable(Retry):
     """The catalog did not answer, or asked us to come back later."""
 
 
 class Contended(Retry):
     """Somebody else kept changing the row we needed."""
+
+
+class ContentLost(Retry):
+    """A row names a blob that is not there: what it held is found anew by settling the runs behind it."""
 
 
 @dataclass
@@ -100,6 +112,17 @@ class Misconfigured(ThroughlineError):  # noqa: N818
 _LONGEST_WAIT = 3600.0
 
 
-def retry_after(header: str) -> float:
-    """The seconds that a Retry-After header asks for, an hour at most; 0 when it names none (RFC 9110, 10.2.3)."""
-    return min(float(header[:9]), _LONGEST_WAIT) if header.isdecimal() and header.isascii() else 0.0
+def retry_after(header: str, now: datetime | None = None) -> float:
+    """The seconds that a Retry-After header asks for, as a number or as a date (RFC 9110, 10.2.3), an hour at most; 0
+    when it names none.
+    """
+    text = header.strip()
+    if text.isdecimal() and text.isascii():
+        return min(float(text[:9]), _LONGEST_WAIT)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    if until.tzinfo is None:  # `-0000`, which no server should write
+        until = until.replace(tzinfo=UTC)
+    return min(max((until - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)

@@ -76,6 +76,13 @@ SETTINGS: tuple[Setting, ...] = (
         of_receiver=True,
     ),
     Setting(
+        name="THROUGHLINE_REDACT",
+        default="false",
+        meaning="Whether events are stored without literals in SQL, Spark's properties, query strings and the like",
+        parse=yes_or_no,
+        of_receiver=True,
+    ),
+    Setting(
         name="THROUGHLINE_END_TIMEOUT_MINUTES",
         default="360",
         meaning="How long after its last event a run's end is waited for",
@@ -92,6 +99,18 @@ SETTINGS: tuple[Setting, ...] = (
         default="7",
         meaning="How long an edge stays that an endless application does not repeat",
         parse=span(timedelta(days=1)),
+    ),
+    Setting(
+        name="THROUGHLINE_ARCHIVE_AFTER_HOURS",
+        default="48",
+        meaning="How long a settled run is quiet before it is closed and its events are archived; 0: never",
+        parse=lambda text: None if text == "0" else span(timedelta(hours=1))(text),
+    ),
+    Setting(
+        name="THROUGHLINE_ARCHIVE_KEEP_DAYS",
+        default="0",
+        meaning="How long archived events are kept; 0: for ever. The lineage stays in any case",
+        parse=lambda text: None if text == "0" else span(timedelta(days=1))(text),
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_IGNORE",
@@ -184,11 +203,13 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """The times of the rules of meaning."""
+    """The times of the rules of meaning, and of the archive (None: never)."""
 
     end_timeout: timedelta
     quiet: timedelta
     unseen: timedelta
+    archive_after: timedelta | None
+    archive_keep: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +228,7 @@ class Settings:
     catalog: CatalogSettings | None
     times: Times
     max_body_bytes: int
+    redact: bool
     operations_ignored: tuple[str, ...]
     operations_kept: tuple[str, ...]
     jobs: Patterns
@@ -275,8 +297,11 @@ def load(
             end_timeout=values["THROUGHLINE_END_TIMEOUT_MINUTES"],
             quiet=values["THROUGHLINE_QUIET_MINUTES"],
             unseen=values["THROUGHLINE_UNSEEN_DAYS"],
+            archive_after=values["THROUGHLINE_ARCHIVE_AFTER_HOURS"],
+            archive_keep=values["THROUGHLINE_ARCHIVE_KEEP_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
+        redact=values["THROUGHLINE_REDACT"],
         operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],
         operations_kept=values["THROUGHLINE_OPERATIONS_KEEP"],
         jobs=_patterns(values, "JOBS"),

@@ -28,6 +28,7 @@ TINY = Sizes(
     import_rounds=1,
     chain_rounds=1,
     chain_events=12,
+    load_events=24,
     senders=2,
     deadline=60.0,
 )
@@ -43,7 +44,7 @@ def test_every_benchmark_gives_its_ratio(tmp_path: Path) -> None:
     assert document["commit"]
     assert [each["name"] for each in document["figures"]] == [each.name for each in figures]
     assert {each["benchmark"] for each in document["figures"]} == {
-        *("decode", "plan", "curve", "receiver", "import", "end to end"),
+        *("decode", "plan", "curve", "receiver", "import", "load", "end to end"),
     }
     for each in document["figures"]:
         assert each["value"] > 0, each

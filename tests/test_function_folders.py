@@ -67,6 +67,14 @@ def test_host_json_names_a_bundle_with_blob_and_timer_triggers() -> None:
     assert host["extensions"]["blobs"]["poisonBlobThreshold"] == 5
 
 
+def test_the_host_turns_no_sender_away_by_itself() -> None:
+    """Beyond `maxOutstandingRequests` it answers 429 without Retry-After, and a listener loses the event."""
+    http = read(ROOT / "host.json")["extensions"]["http"]
+    assert http["maxOutstandingRequests"] == -1
+    assert http["dynamicThrottlesEnabled"] is False
+    assert 0 < http["maxConcurrentRequests"] <= 100
+
+
 def requirements(name: str) -> dict[str, str]:
     """Pinned names and versions of a requirements file."""
     lines = (ROOT / name).read_text().splitlines()

@@ -10,8 +10,10 @@ from shared.atlas.entities import (
     column_mapping,
     process_entity,
 )
+from shared.translation import OURS
 
 __all__ = [
+    "OURS",
     "PLACED",
     "PROCESS_ATTRIBUTES",
     "PROCESS_TYPE",

@@ -3,17 +3,23 @@
 Entities are made with pyapacheatlas' classes, here and nowhere else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
+from urllib.parse import quote
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import PLACED, PROCESS_ATTRIBUTES, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, Node, Placeholder
+from shared.atlas import OURS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.catalog.port import AssetKey, Graph, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
+_ACTIVE = "ACTIVE"
+_PAGE = 100
+_LONGEST_QUERY = 6000
+"""Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
 
 
 class AtlasCatalog:
@@ -78,17 +84,48 @@ class AtlasCatalog:
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
-        entity = self._by_name(type, qualified_name)
-        if entity is None:
-            return None
-        attributes = entity["attributes"]
-        return ProcessEntity(
-            type=type,
-            qualified_name=qualified_name,
-            attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
-            inputs=_keys(attributes["inputs"]),
-            outputs=_keys(attributes["outputs"]),
+        return next(
+            (each.entity for each in self.read_processes([qualified_name]).values() if each.entity.type == type), None
         )
+
+    def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+        """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
+        since they alone tell which inputs and outputs are only marked as removed.
+        """
+        found = {}
+        for names in _in_queries(qualified_names):
+            answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be told apart
+                f"{self._client.endpoint_url}/entity/bulk/uniqueAttribute/type/{PROCESS_TYPE}",
+                params={
+                    **{f"attr_{number}:qualifiedName": name for number, name in enumerate(names)},
+                    "ignoreRelationships": "false",
+                    "minExtInfo": "true",
+                },
+            )
+            for entity in answer.body.get("entities") or ():
+                held = HeldProcess(guid=str(entity["guid"]), entity=_process(entity))
+                found[held.entity.qualified_name] = held
+        return found
+
+    def ours(self) -> Iterator[Node]:
+        """As the port says."""
+        yield from self._beginning(PROCESS_TYPE, "qualifiedName", OURS)
+        yield from self._beginning("DataSet", "description", PLACED)
+
+    def is_used(self, guid: str) -> bool:
+        """As the port says. The lineage also tells of processes that are marked as deleted: they use nothing."""
+        answer = self._client.get_entity_lineage(guid, depth=1, direction="BOTH")
+        active = {key for key, each in (answer.get("guidEntityMap") or {}).items() if each.get("status") == _ACTIVE}
+        return any({edge["fromEntityId"], edge["toEntityId"]} <= active for edge in answer.get("relations") or ())
+
+    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
+        """As the port says."""
+        held = self._by_name(type, qualified_name)
+        placed = held and str(held["attributes"].get("description") or "").startswith(PLACED)
+        if not held or not placed or self.is_used(str(held["guid"])):
+            return False
+        self.delete_process(type, qualified_name)
+        return True
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """As the port says."""
@@ -131,6 +168,26 @@ class AtlasCatalog:
         edges = {(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.get("relations") or ()}
         return Graph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
 
+    def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
+        """What has an attribute that begins so, by basic search, a page at a time."""
+        condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
+        for offset in count(0, _PAGE):
+            answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
+                f"{self._client.endpoint_url}/search/basic",
+                json={
+                    "typeName": type_name,
+                    "excludeDeletedEntities": True,
+                    "includeSubTypes": True,
+                    "entityFilters": {"condition": "AND", "criterion": [condition]},
+                    "limit": _PAGE,
+                    "offset": offset,
+                },
+            )
+            page = answer.body.get("entities") or ()
+            yield from (_node(entity) for entity in page)
+            if len(page) < _PAGE:
+                return
+
     def _by_name(self, type_name: str, qualified_name: str, *, related: bool = False) -> dict[str, Any] | None:
         bare = "false" if related else "true"
         try:
@@ -155,9 +212,44 @@ class AtlasCatalog:
         return assigned
 
 
-def _keys(references: Iterable[Mapping[str, Any]] | None) -> tuple[AssetKey, ...]:
+def _in_queries(names: Iterable[str]) -> Iterator[list[str]]:
+    """So many names at a time as fit into one address."""
+    batch: list[str] = []
+    length = 0
+    for name in names:
+        needs = len(quote(name, safe="")) + len("&attr_00:qualifiedName=")
+        if batch and length + needs > _LONGEST_QUERY:
+            yield batch
+            batch, length = [], 0
+        batch.append(name)
+        length += needs
+    if batch:
+        yield batch
+
+
+def _process(entity: Mapping[str, Any]) -> ProcessEntity:
+    attributes = entity["attributes"]
+    return ProcessEntity(
+        type=str(entity["typeName"]),
+        qualified_name=str(attributes["qualifiedName"]),
+        attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
+        inputs=_active(entity, "inputs"),
+        outputs=_active(entity, "outputs"),
+    )
+
+
+def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
+    """One side of a process, without what was taken away from it: there may be several relationships to one data set,
+    of which some are only marked as deleted, and the references do not tell which.
+    """
+    related = (entity.get("relationshipAttributes") or {}).get(side) or ()
+    active = {each["guid"] for each in related if each.get("relationshipStatus", _ACTIVE) == _ACTIVE}
+    return _keys(each for each in entity["attributes"][side] or () if each["guid"] in active)
+
+
+def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
     return tuple(
-        sorted((str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references or ())
+        sorted({(str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references})
     )
 
 

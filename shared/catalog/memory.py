@@ -1,11 +1,11 @@
 """A catalog in memory: for tests of what stands before the catalog, and for trying things without one."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from shared.atlas import PLACED, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, Node, Placeholder
+from shared.atlas import OURS, PLACED, AssetEntity, ProcessEntity
+from shared.catalog.port import AssetKey, Graph, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
 
 
@@ -41,7 +41,7 @@ class MemoryCatalog:
         key = (asset.type, asset.qualified_name)
         with self._lock:
             held = self.assets.get(key)
-            if held is None or held == asset or not dict(held.attributes)["description"].startswith(PLACED):
+            if held is None or held == asset or not _is_placed(held):
                 return False
             self.writes += 1
             self.assets[key] = asset
@@ -64,6 +64,37 @@ class MemoryCatalog:
         with self._lock:
             found = self.processes.get(qualified_name)
             return found if found and found.type == type else None
+
+    def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+        """As the port says."""
+        with self._lock:
+            found = [self.processes[name] for name in qualified_names if name in self.processes]
+            return {each.qualified_name: HeldProcess(guid=self._guid(_key(each)), entity=each) for each in found}
+
+    def ours(self) -> Iterator[Node]:
+        """As the port says."""
+        with self._lock:
+            found = [self._process_node(each) for name, each in self.processes.items() if name.startswith(OURS)]
+            found += [self._asset_node(key) for key, asset in self.assets.items() if _is_placed(asset)]
+        return iter(found)
+
+    def is_used(self, guid: str) -> bool:
+        """As the port says."""
+        with self._lock:
+            return any(
+                self._guids[key] == guid for each in self.processes.values() for key in (*each.inputs, *each.outputs)
+            )
+
+    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
+        """As the port says."""
+        key = (type, qualified_name)
+        with self._lock:
+            held = self.assets.get(key)
+            if held is None or not _is_placed(held) or self.is_used(self._guids[key]):
+                return False
+            self.writes += 1
+            del self.assets[key], self._guids[key]
+            return True
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """As the port says."""
@@ -140,3 +171,11 @@ class MemoryCatalog:
             name=attributes["name"],
             attributes=attributes,
         )
+
+
+def _key(process: ProcessEntity) -> AssetKey:
+    return (process.type, process.qualified_name)
+
+
+def _is_placed(asset: AssetEntity) -> bool:
+    return dict(asset.attributes)["description"].startswith(PLACED)

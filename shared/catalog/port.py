@@ -4,7 +4,7 @@ Every method raises CatalogUnavailable when the catalog does not answer or asks 
 when it will not take what was sent.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -47,6 +47,14 @@ class Graph:
     edges: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldProcess:
+    """A process as the catalog holds it now."""
+
+    guid: str
+    entity: ProcessEntity
+
+
 class Catalog(Protocol):
     """Finding, writing and reading entities."""
 
@@ -69,6 +77,23 @@ class Catalog(Protocol):
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """A process as the catalog holds it now, None when it is not there."""
+
+    def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+        """Those of these processes of ours that are there, by qualified name: few calls for many, and not by search."""
+
+    def ours(self) -> Iterator[Node]:
+        """Every process that has a name of ours, and every data set that we placed (`Node.is_process` tells which).
+
+        By search, page by page: behind the writes by a moment, and whoever removes some of them collects all first.
+        """
+
+    def is_used(self, guid: str) -> bool:
+        """Whether a process that is there reads or writes this data set, whoever wrote it."""
+
+    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
+        """Remove a data set that we placed. False, and nothing removed, when it is not there, is not ours (any
+        more), or a process uses it.
+        """
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """Remove a process; nothing happens when it is not there."""

@@ -67,7 +67,7 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self.SCOPE).token
         except AzureError as error:
-            raise CatalogUnavailable(f"No token for the catalog: {type(error).__name__}", after=60) from error
+            raise CatalogUnavailable(f"No token for the catalog: {type(error).__name__}", after=60) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
@@ -152,7 +152,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 allow_redirects=False,
             )
         except requests.RequestException as error:
-            raise CatalogUnavailable(f"The catalog did not answer: {type(error).__name__}", after=0) from error
+            raise CatalogUnavailable(f"The catalog did not answer: {type(error).__name__}", after=0) from None
         if answer.status_code in _COME_BACK_LATER:
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",

@@ -6,8 +6,9 @@ from shared.naming.extension import parse_names
 from shared.naming.identity import NOWHERE, Identity, Where
 from shared.naming.names import BUILT_IN, RULES, Names, Naming, name_dataset
 from shared.naming.noise import is_noise
+from shared.naming.queries import without_query
 from shared.naming.rules import Named, Rule, bounded, rule
-from shared.naming.secrets import address_without_secrets, without_secrets
+from shared.naming.secrets import address_without_secrets, text_without_secrets, without_secrets
 from shared.naming.stores.kafka import split_names
 
 __all__ = [
@@ -30,5 +31,7 @@ __all__ = [
     "parse_names",
     "rule",
     "split_names",
+    "text_without_secrets",
+    "without_query",
     "without_secrets",
 ]

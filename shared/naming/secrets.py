@@ -12,6 +12,8 @@ So they are cut before anything else looks at a spelling:
 import re
 
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_CONTAINER = re.compile(r"\A([^/?;:@]*):[^/?;]*@")
+"""`container:secret@account`: a container's name never has a colon."""
 _WITH_KEYS = frozenset({"s3", "s3a", "s3n", "oss", "obs", "cosn"})
 """Stores whose addresses held `KEY:SECRET@bucket` once. A secret may have a slash in it; a bucket never has a colon."""
 
@@ -26,6 +28,28 @@ _IN_BRACES = re.compile(rf"[;?&]{_KEY}=\s*\{{(?:[^}}]|\}}\}}){{0,200}}\}}", re.I
 _AFTER_COLON = re.compile(rf":{_KEY}=.*", re.IGNORECASE | re.DOTALL)
 _IN_LIST = re.compile(rf"[,(]\s*{_KEY}=[^,)]*", re.IGNORECASE)
 _SIGNED = re.compile(r"\?(?:[^?]*&)?(?:sig|x-amz-\w+|x-goog-\w+)=.*", re.IGNORECASE | re.DOTALL)
+
+
+HIDDEN = "***"
+
+_MAY_HOLD = re.compile(r"[=:@]|bearer", re.IGNORECASE)
+_WORD = (
+    r"(?:password|passwd|passphrase|pwd|secret|token|credential|sig|signature|authorization"
+    r"|account\.key[\w.\-]{0,100}|(?:account|access|api|client|functions|master|private|storage)[_.\- ]?key)"
+)
+_VALUE = r"(?:(?:bearer|basic)\s{1,3})?(?:\{[^}]{0,200}\}|\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s;&,)\]}\"']{1,2000})"
+_TOLD = re.compile(rf"({_WORD}[\"']?\s{{0,3}}[=:]\s{{0,3}}|[?&]code=){_VALUE}", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer)\s{1,3}[\w.~+/=\-]{16,8000}", re.IGNORECASE)
+_USER = re.compile(r"(://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
+
+
+def text_without_secrets(text: str) -> str:
+    """A text that people wrote, or an error's, with `***` for what stands behind a word such as password, token or key,
+    for tokens of an Authorization header, and for users and passwords in addresses. All else stays as it was.
+    """
+    if not _MAY_HOLD.search(text):
+        return text
+    return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text)))
 
 
 def without_secrets(namespace: str, name: str) -> tuple[str, str]:
@@ -44,8 +68,8 @@ def address_without_secrets(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
         return _without_properties(address)
-    if scheme.lower() not in _WITH_CONTAINER:
-        rest = _without_user(scheme.lower(), rest)
+    scheme_of = scheme.lower()
+    rest = _CONTAINER.sub(r"\1@", rest) if scheme_of in _WITH_CONTAINER else _without_user(scheme_of, rest)
     return f"{scheme}://{_without_properties(rest)}"
 
 

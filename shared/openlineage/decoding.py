@@ -13,7 +13,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from shared.errors import Unreadable
+from shared.errors import TooLarge, Unreadable
+from shared.openlineage.bounds import DATASETS, is_crowded
 from shared.openlineage.mending import mended
 from shared.openlineage.salvage import Declared, Salvaged, salvage
 from shared.openlineage.wire import Envelope, EventType, JobEvent, Run, RunEvent
@@ -59,12 +60,15 @@ def decode(raw: bytes) -> Event:
     """One event from the bytes of one JSON object (RFC 8259; a byte order mark is passed over).
 
     Raises Unreadable, naming the field, when the bytes are no JSON or when what identifies the event (class, run, job,
-    time, type) is missing or of the wrong type. Broken data sets and facets are left out and listed in `omitted`.
+    time, type) is missing or of the wrong type; TooLarge when it names more data sets than any run has. Data sets and
+    facets that are broken or beyond the bounds are left out and listed in `omitted`.
     """
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
-        body = _decode_run_event(raw)
+        body = None if is_crowded(raw) else _decode_run_event(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = None
+    if body is None:
         found = _the_slow_way(raw)
         if not isinstance(found.said, RunEvent):
             return _declaration(found.said, found.omitted)
@@ -78,6 +82,8 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
         raise Unreadable("A run's id must be a UUID", field="run.runId")
     _check_name(job.namespace, "job.namespace")
     _check_name(job.name, "job.name")
+    if max(len(body.inputs or ()), len(body.outputs or ())) > DATASETS.most:
+        raise TooLarge(f"An event may name {DATASETS.most:,} inputs and as many outputs; this one names more")
     facets = run.facets
     if facets and facets.parent and not _UUID.fullmatch(facets.parent.run.run_id):
         orphan = msgspec.structs.replace(run, facets=msgspec.structs.replace(facets, parent=None))

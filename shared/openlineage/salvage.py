@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
+from shared.openlineage.bounds import is_crowded
 from shared.openlineage.wire import (
     Dataset,
     DatasetEvent,
@@ -31,8 +32,6 @@ from shared.openlineage.wire import (
 Declared = JobEvent | DatasetEvent
 """What is said without a run."""
 
-_MOST_PARTS = 1_000_000
-"""Of a list that is looked at part by part: each costs some 70 bytes of memory, even where it is one character."""
 _MOST_TOLD = 1000
 """Paths of what was left out; beyond these they are counted."""
 
@@ -74,6 +73,13 @@ def _attempt(reader: Decoder[T], raw: Raw) -> T | UnsetType:
         return UNSET
 
 
+def _built(reader: Decoder[T], raw: Raw) -> T | UnsetType:
+    """The same, for a part that may grow in memory: UNSET also when it holds too much."""
+    if is_crowded(raw):
+        return UNSET
+    return _attempt(reader, raw)
+
+
 class _Facets(Generic[F]):
     """Reads the facets of one kind: all at once, else one by one."""
 
@@ -91,7 +97,7 @@ class _Facets(Generic[F]):
         """Those that fit; None where there are none."""
         if isinstance(raw, UnsetType):
             return None
-        whole = _attempt(self._all, raw)
+        whole = _built(self._all, raw)
         if not isinstance(whole, UnsetType):
             return whole
         parts = _attempt(self._parts, raw)
@@ -103,7 +109,7 @@ class _Facets(Generic[F]):
             part = getattr(parts, name)
             if part is UNSET:
                 continue
-            fits = _attempt(reader, part)
+            fits = _built(reader, part)
             if isinstance(fits, UnsetType):
                 omitted.append(f"{path}.{written}")
             else:
@@ -159,12 +165,10 @@ def _datasets(raw: Raw | UnsetType, path: str, omitted: list[str]) -> tuple[Data
     """Those that fit: all at once, else one by one."""
     if isinstance(raw, UnsetType):
         return ()
-    whole = _attempt(_datasets_whole, raw)
+    whole = _built(_datasets_whole, raw)
     if not isinstance(whole, UnsetType):
         return whole or ()
-    apart: list[Raw] | UnsetType = UNSET
-    if _countable(raw):
-        apart = _attempt(_datasets_apart, raw)
+    apart = _built(_datasets_apart, raw)
     if isinstance(apart, UnsetType):
         omitted.append(path)
         return ()
@@ -172,13 +176,8 @@ def _datasets(raw: Raw | UnsetType, path: str, omitted: list[str]) -> tuple[Data
     return tuple(dataset for dataset in found if dataset)
 
 
-def _countable(raw: Raw) -> bool:
-    """Whether a list has few enough parts to look at each."""
-    return len(raw) < _MOST_PARTS or bytes(raw).count(b",") < _MOST_PARTS
-
-
 def _dataset(raw: Raw, path: str, omitted: list[str]) -> Dataset | None:
-    whole = _attempt(_dataset_whole, raw)
+    whole = _built(_dataset_whole, raw)
     if not isinstance(whole, UnsetType):
         return whole
     name, holder = _attempt(_dataset_name, raw), _attempt(_dataset_holder, raw)

@@ -4,17 +4,19 @@ Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEv
 ErrorMessageRunFacet, ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0,
 SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet, LifecycleStateChangeDatasetFacet, InputStatisticsInputDatasetFacet and
 OutputStatisticsOutputDatasetFacet. Whatever is not named here is passed over without being built.
-Field names are the specification's own, in snake case; unset and null mean the same.
+Field names are the specification's own, in snake case; unset and null mean the same. `bounds` says how much of each.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct, field
+
+from shared.openlineage.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 
 
-class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The base of all: camelCase on the wire, frozen here. What JSON can say has no cycles to collect."""
 
 
@@ -29,58 +31,58 @@ class Transformation(Wire, frozen=True):
 class InputField(Wire, frozen=True):
     """A column of a data set, as a source."""
 
-    namespace: str
-    name: str
-    field: str
-    transformations: tuple[Transformation, ...] | None = None
+    namespace: Name
+    name: Name
+    field: ColumnName
+    transformations: Annotated[tuple[Transformation, ...], Steps] | None = None
 
 
 class OutputField(Wire, frozen=True):
     """All that one output column comes from; `transformation_type` is how facets before 1-1-0 told a mask."""
 
-    input_fields: tuple[InputField, ...] | None = None
+    input_fields: Annotated[tuple[InputField, ...], Sources] | None = None
     transformation_type: str | None = None
 
 
 class ColumnLineage(Wire, frozen=True):
     """`fields`: by output column; `dataset`: what every output row depends on (since 1-2-0)."""
 
-    fields: dict[str, OutputField] | None = None
-    dataset: tuple[InputField, ...] | None = None
+    fields: Annotated[dict[ColumnName, OutputField], Columns] | None = None
+    dataset: Annotated[tuple[InputField, ...], Sources] | None = None
 
 
 class SchemaField(Wire, frozen=True):
     """A column's name and the producer's word for its type."""
 
-    name: str
+    name: ColumnName
     type: str | None = None
 
 
 class Schema(Wire, frozen=True):
     """The columns of a data set, in their order."""
 
-    fields: tuple[SchemaField, ...] | None = None
+    fields: Annotated[tuple[SchemaField, ...], Columns] | None = None
 
 
 class Symlink(Wire, frozen=True):
     """Another name of the same data set; `type` is TABLE for a catalog's table."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
     type: str = ""
 
 
 class Symlinks(Wire, frozen=True):
     """All other names."""
 
-    identifiers: tuple[Symlink, ...] | None = None
+    identifiers: Annotated[tuple[Symlink, ...], OtherNames] | None = None
 
 
 class JobName(Wire, frozen=True):
     """A job, or a data set, by namespace and name."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
 
 
 class LifecycleStateChange(Wire, frozen=True):
@@ -122,8 +124,8 @@ class DatasetFacets(Wire, frozen=True):
 class Dataset(Wire, frozen=True):
     """An input or an output, or the subject of a DatasetEvent."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
     facets: DatasetFacets | None = None
     input_facets: InputFacets | None = None
     output_facets: OutputFacets | None = None
@@ -145,7 +147,7 @@ class Parent(Wire, frozen=True):
 class EnvironmentProperties(Wire, frozen=True):
     """Databricks' properties, which the listener nests twice under one name."""
 
-    values: dict[str, Any] | None = field(name="environment-properties", default=None)
+    values: Annotated[dict[str, Any], Properties] | None = field(name="environment-properties", default=None)
 
 
 class ProcessingEngine(Wire, frozen=True):
@@ -203,8 +205,8 @@ class JobFacets(Wire, frozen=True):
 class Job(Wire, frozen=True):
     """A job by namespace and name, with its facets."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
     facets: JobFacets | None = None
 
 

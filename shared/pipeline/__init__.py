@@ -1,13 +1,19 @@
 """Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
+from shared.pipeline.answers import Answer, batch_kept, come_again, kept, refused
+from shared.pipeline.archive_index import stored_packed
+from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
+from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
+from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
     Outcome,
@@ -23,7 +29,7 @@ from shared.pipeline.replay import (
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
 from shared.pipeline.settle import bury, settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
-from shared.pipeline.status import Status, Waiting, status
+from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.upgrade import Move, moves, upgrade
@@ -32,21 +38,33 @@ from shared.pipeline.written import Versions, check_versions, mismatch, note_ver
 __all__ = [
     "DISCARDED",
     "EVENTS",
+    "KINDS",
     "Action",
+    "Answer",
+    "Archiving",
     "AssetState",
     "BatchReceipt",
+    "By",
+    "Damage",
     "DeadLetter",
+    "Extent",
     "Fate",
+    "Found",
+    "Group",
     "Held",
+    "Kind",
     "Move",
     "Outcome",
     "Published",
     "Publishing",
     "Purged",
+    "Rebuild",
+    "Rebuilt",
     "Receipt",
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",
+    "Stage",
     "Status",
     "Stop",
     "StoredEvent",
@@ -57,13 +75,20 @@ __all__ = [
     "Versions",
     "Waiting",
     "Wanted",
+    "World",
+    "archive",
+    "batch_kept",
     "batches",
     "bury",
     "check_versions",
+    "come_again",
     "dead_letters",
     "digest_of",
     "discard",
+    "extent",
     "held_back",
+    "kept",
+    "last_rebuild",
     "last_stop",
     "lonely",
     "mismatch",
@@ -76,9 +101,12 @@ __all__ = [
     "publish",
     "publish_all",
     "purge",
+    "rebuild",
     "receive",
     "receive_batch",
     "recorded",
+    "redacted",
+    "refused",
     "remove_placeholders",
     "replay",
     "replay_letters",
@@ -89,9 +117,11 @@ __all__ = [
     "status",
     "step_out",
     "stored_from_blob",
+    "stored_packed",
     "stored_runs",
     "sweep",
     "unseen",
     "upgrade",
+    "verify",
     "written_with",
 ]

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import Contended, GivenUp, Quarantined, Refused
+from shared.naming import text_without_secrets
+from shared.pipeline.archive_index import job_in_archive
 from shared.pipeline.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.storage import Row, Storage
 
@@ -126,7 +128,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
         digest=digest,
         blob=blob,
         reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
-        error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR],
+        error=text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR],
         first=now,
         last=now,
     )
@@ -170,4 +172,4 @@ def let_go(storage: Storage, letter: DeadLetter) -> bool:
 def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
     found = storage.read(RUNS, place.run_id, place.row_key) if place else None
-    return str(found.values.get("job", "")) if found else ""
+    return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""

@@ -10,8 +10,6 @@ from shared.pipeline.records import ContentKey, content_digest
 from shared.pipeline.siblings import Words
 from shared.translation import Around, Skip, Wait, translate
 
-_LONGEST_REASON = 500
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -55,10 +53,9 @@ def decide(run: MergedRun | None, heard: Around, *, timed_out: bool, stored: boo
     return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), words=words, changes=changes)
 
 
-def dead(heard: Around, error: Exception) -> Decided:
+def dead(heard: Around, why: str) -> Decided:
     """Of a run that cannot be used at all."""
-    outcome = Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
-    return Decided(run=None, heard=heard, outcome=outcome)
+    return Decided(run=None, heard=heard, outcome=Outcome(verdict="dead", reason=why))
 
 
 def _contents(lineage: Lineage) -> dict[ContentKey, Process]:

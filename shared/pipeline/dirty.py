@@ -76,6 +76,14 @@ def pause(storage: Storage, until: datetime, error: str) -> None:
     storage.upsert(DIRTY, Dirty(process=_PAUSE, due=until, error=error).row())
 
 
+_FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)
+
+
+def hold(storage: Storage, why: str) -> None:
+    """Leave the catalog alone until `resume`: what is on record is not all that there is."""
+    pause(storage, _FOR_EVER, why)
+
+
 def resume(storage: Storage) -> None:
     """The catalog answers again."""
     storage.delete(DIRTY, DIRTY_PARTITION, _PAUSE)

@@ -2,13 +2,18 @@
 
     events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
+    archive/2026/11/21/13/{batch}.jsonl.gz                        events of closed runs, one a line: see docs/archive.md
+    archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
+
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
                    {run}      process|{process}                   the run is an application that wrote this process
                    {run}      application                         … and what its runs have told of it
                    {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
                    {run}      alone|{time}|{run}                  … and a write that names no source
                    {run}      fate|{asset}|{state}                … and a data set that it dropped, renamed or emptied
+                   {run}      archived|{hour}|{batch}             what of the run lies where in a file of the archive
                    {run}      state                               what became of the run
+                   ignored|{hour}|{reason}  archived|{hour}|{batch}  the same of ignored events
     contributions  {process}  {application run}|{content}         what an application run says about the process
                    {process}  {application run}|~fates            what it says counts only with what it says of others
     dirty          process    {process}                           to be published anew, when due
@@ -16,8 +21,9 @@
     assets         {asset}    state                               when it was dropped, renamed, emptied, made …
     ledger         {process}  catalog                             what the catalog holds of it
     deadletters    event      {digest}                            what can never be used, and why
-    control        {what}     {which}                             how far a sweep has come, and at which run it is
+    control        {what}     {which}                             how far a sweep, an archiving … has come
     control        trouble    {run}                               a run that could not be settled, and how often
+    control        trouble    at                                  the run that a sweep is at
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
 Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.
@@ -35,6 +41,7 @@ from shared.storage import Row, Storage
 
 EVENTS = "events"
 IGNORED = "ignored"
+ARCHIVE = "archive"
 CONTENTS = "contributions"
 
 RUNS = "runs"
@@ -52,6 +59,9 @@ CATALOG = "catalog"
 DIRTY_PARTITION = "process"
 ASSET = "asset|"
 """How the keys of those rows in `dirty` begin that stand for a data set."""
+
+LONGEST_JOB_NAME = 1000
+"""Characters of a job's name that stand in a row."""
 
 _EVENT_BLOB = re.compile(
     r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
@@ -131,6 +141,14 @@ def written_by(storage: Storage, application_run: str) -> set[str]:
 def ignored_blob(event: Event, digest: str, reason: str) -> str:
     """The name of an ignored event's blob in `ignored`."""
     return f"{event.time:%Y/%m/%d/%H}/{reason.replace(' ', '-')}/{digest}.json.gz"
+
+
+_IGNORED_BLOB = re.compile(r"\d{4}/\d\d/\d\d/\d\d/[^/]+/[0-9a-f]{32}\.json\.gz")
+
+
+def is_ignored_blob(name: str) -> bool:
+    """Whether a name within `ignored` is one of ours."""
+    return _IGNORED_BLOB.fullmatch(name) is not None
 
 
 def reason_of_ignored(name: str) -> str:

@@ -8,11 +8,13 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from zlib import crc32
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity
 from shared.catalog import AssetKey, Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.model import Asset
+from shared.naming import text_without_secrets
 from shared.pipeline.assets import is_asset, placeholder, publish_state, sentences
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
 from shared.pipeline.ledger import Entry, note
@@ -27,6 +29,8 @@ from shared.storage import Storage
 _LOG = logging.getLogger("throughline.publish")
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
+_APART = 0.25
+"""The share of a wait by which two may differ."""
 _NO_ACCESS = frozenset({401, 403})
 """Answers that concern us and not an entity: nothing would go through."""
 _WITHOUT_ACCESS = 60.0
@@ -43,6 +47,12 @@ class Published:
     postponed: int = 0
     held: int = 0
     error: str = ""
+
+    def add(self, more: "Published") -> None:
+        """What another draining did, and what stands in its way."""
+        for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        self.error = more.error
 
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
@@ -108,7 +118,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                 else:
                     _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
-                done.error = str(error)
+                done.error = _told(error)
                 _leave_alone(storage, how, batch, error)
                 return False
         if was_paused:
@@ -129,18 +139,26 @@ def _leave_alone(
     always chokes on must not keep everything else from being published.
     """
     wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
-    pause(storage, how.now() + wait, str(error)[:_LONGEST_ERROR])
+    pause(storage, how.now() + wait, _told(error))
     for dirty in batch if isinstance(error, CatalogUnavailable) else ():
         found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
         if found:
-            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, str(error), how.now(), how.pause).row())
-    _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), error)
+            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, _told(error), how.now(), how.pause).row())
+    _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), _told(error))
+
+
+def _told(error: Exception) -> str:
+    """An error's text as it may be stored and logged: catalogs, and what stands before them, may quote a request."""
+    return text_without_secrets(str(error))[:_LONGEST_ERROR]
 
 
 def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timedelta) -> Dirty:
-    """To be tried again later: longer each time."""
+    """To be tried again later: longer each time, and each a little apart from the others (always by the same share,
+    so that what happened can be repeated).
+    """
     wait = min(pause * 2 ** min(attempts, 16), _LONGEST_PAUSE)
-    return replace(dirty, due=now + wait, attempts=attempts + 1, error=error[:_LONGEST_ERROR])
+    wait *= 1 - _APART * crc32(f"{dirty.process}{attempts}".encode()) / 2**32
+    return replace(dirty, due=now + wait, attempts=attempts + 1, error=error)
 
 
 def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done: Published) -> Iterator[Dirty]:
@@ -150,6 +168,22 @@ def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done:
             done.written += publish_state(storage, catalog, dirty)
         else:
             yield dirty
+
+
+def _plans(
+    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+) -> Iterator[Plan]:
+    """The plans for the processes of a batch. One of which something that was said can't be read waits until
+    `verify --fix` has mended that, longer each time, and holds up no other.
+    """
+    reading = Reading()
+    for dirty in _processes(storage, catalog, batch, done):
+        try:
+            yield plan_for(storage, how, dirty, reading)
+        except ContentLost as error:
+            done.refused += 1
+            storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
+            _LOG.error("process left process=%s error=%s", dirty.process, error)
 
 
 def _publish_batch(
@@ -163,12 +197,10 @@ def _publish_batch(
 ) -> None:
     """Publish a batch. What is to be removed is put off: added to `leaving`, where that is given."""
     plans: list[Plan] = []
-    reading = Reading()
-    for dirty in _processes(storage, catalog, batch, done):
-        plan = plan_for(storage, how, dirty, reading)
+    for plan in _plans(storage, catalog, how, batch, done):
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
-            storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
+            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
             clean(storage, plan.dirty, plan.revisit)
@@ -177,7 +209,7 @@ def _publish_batch(
         elif leaving is None:
             _alone(storage, catalog, how, plan, done)
         else:
-            leaving.append(dirty)
+            leaving.append(plan.dirty)
     if plans:
         _write_all(storage, catalog, how, plans, done)
 
@@ -298,5 +330,5 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
         found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
         if found:
             minute = timedelta(minutes=1)
-            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
-        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
+            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, _told(error), how.now(), minute).row())
+        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, _told(error))

@@ -6,39 +6,64 @@ import logging
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
-from shared.openlineage import DEFAULT_SELECTION, Ignore, Selection, decode, select
-from shared.pipeline.places import EVENTS, IGNORED, REFUSED, RUNS, digest_of, ignored_blob, stamp, stored
-from shared.storage import Row, Storage
+from shared.naming import text_without_secrets
+from shared.openlineage import DEFAULT_SELECTION, Event, Ignore, Selection, decode, select
+from shared.pipeline.places import (
+    EVENTS,
+    IGNORED,
+    LONGEST_JOB_NAME,
+    REFUSED,
+    RUNS,
+    digest_of,
+    ignored_blob,
+    stamp,
+    stored,
+)
+from shared.pipeline.redacting import redacted
+from shared.pipeline.turns import turn_for
+from shared.storage import Row, Storage, Value
 
 _LOG = logging.getLogger("throughline.receive")
-_LONGEST_JOB_NAME = 1000
+_LONGEST_LIST = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What became of an event that was accepted: `ignored` says why it is not needed, if it is not."""
+    """What became of an event that was accepted: `ignored` says why it is not needed, if it is not; `omitted` which
+    parts of it can't be used.
+    """
 
     run_id: str
     event_type: str
     digest: str
     ignored: str | None = None
+    omitted: tuple[str, ...] = ()
 
 
 def receive(
-    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    redact: bool = False,
 ) -> Receipt:
     """Store one event as it was sent. Doing so again with the same bytes changes nothing.
 
     `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
-    is what the settings say of operations. Raises Refused when the sender must mend something and StorageUnavailable
-    when it should come again.
+    is what the settings say of operations; `redact`: what is stored is not what was sent, but what `redacted` leaves of
+    it. Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
     """
-    return _keep(storage, _unpacked(body, encoding, most_bytes), selection)
+    with turn_for(body, encoding):
+        prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, redact=redact)
+    return _keep(storage, prepared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,28 +103,37 @@ class BatchReceipt:
 
 
 _MOST_EVENTS = 1000
-_decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+@cache
+def _batch_decoder() -> msgspec.json.Decoder[Any]:
+    """Reads the first events of an array, and one more: who sends millions of nothings builds no millions here."""
+    places = [(f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(_MOST_EVENTS + 1)]
+    return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
 
 
 def receive_batch(
-    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    redact: bool = False,
 ) -> BatchReceipt:
     """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
 
     One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
     array, or too long a one.
     """
-    raw = _unpacked(body, encoding, most_bytes)
-    try:
-        events = _decode_array(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
-    if len(events) > _MOST_EVENTS:
-        raise TooLarge(f"A batch may have {_MOST_EVENTS} events; this one has {len(events)}")
+    with turn_for(body, encoding):
+        events = _events_of(_unpacked(body, encoding, most_bytes))
     failed: list[Failed] = []
     for index, event in enumerate(events):
         try:
-            _keep(storage, bytes(event), selection)
+            with turn_for(event):
+                prepared = _prepared(event, selection, redact=redact)
+            _keep(storage, prepared)
         except Refused as refusal:
             failed.append(Failed(index=index, reason=str(refusal), retriable=False))
         except StorageUnavailable as error:
@@ -108,33 +142,78 @@ def receive_batch(
     return BatchReceipt(received=len(events), failed=tuple(failed))
 
 
-def _keep(storage: Storage, raw: bytes, selection: Selection) -> Receipt:
+def _events_of(raw: bytes) -> list[bytes]:
+    try:
+        found = msgspec.structs.astuple(_batch_decoder().decode(raw))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
+    if found[-1] is not msgspec.UNSET:
+        raise TooLarge(f"A batch may have {_MOST_EVENTS:,} events; this one has more")
+    return [bytes(each) for each in found if each is not msgspec.UNSET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """An event as it will be stored, and what is answered then. The received bytes can go by now."""
+
+    receipt: Receipt
+    event: Event
+    packed: bytes
+    size: int
+
+
+def _prepared(raw: bytes, selection: Selection, *, redact: bool) -> _Prepared:
     event = decode(raw)
-    digest = digest_of(raw)
     decision = select(event, selection)
-    packed = gzip.compress(raw, compresslevel=6, mtime=0)
-    if isinstance(decision, Ignore):
-        storage.put_new(IGNORED, ignored_blob(event, digest, decision.reason), packed)
-        return Receipt(run_id=event.run_id, event_type=event.type, digest=digest, ignored=decision.reason)
-    place = stored(event, digest)
-    job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
-    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values={"job": job, "bytes": len(raw)}))
-    storage.put_new(EVENTS, place.blob, packed)
-    return Receipt(run_id=event.run_id, event_type=event.type, digest=digest)
+    stored_bytes = redacted(event) if redact else raw
+    receipt = Receipt(
+        run_id=event.run_id,
+        event_type=event.type,
+        digest=digest_of(stored_bytes),
+        ignored=decision.reason if isinstance(decision, Ignore) else None,
+        omitted=event.omitted,
+    )
+    packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
+    return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
 
 
-def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> None:
-    """Count a refused body: its size, digest and what was wrong, never the body itself."""
+def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
+    receipt, event = prepared.receipt, prepared.event
+    if receipt.ignored:
+        storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), prepared.packed)
+        return receipt
+    place = stored(event, receipt.digest)
+    values: dict[str, Value] = {
+        "job": text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
+        "bytes": prepared.size,
+    }
+    if receipt.omitted:
+        values["omitted"] = "\n".join(receipt.omitted)[:_LONGEST_LIST]
+    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))
+    storage.put_new(EVENTS, place.blob, prepared.packed)
+    return receipt
+
+
+def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
+    """Count a refused body: its size, digest and what was wrong, never the body itself. Returns what was wrong as it
+    may be logged: the sender is told more.
+    """
     now = datetime.now(UTC)
+    why = text_without_secrets(str(refusal)[:LONGEST_JOB_NAME])
     row = Row(
         partition=f"{now:%Y-%m-%d}",
         key=f"{stamp(now)}|{digest_of(body)}",
-        values={"status": refusal.status, "error": str(refusal)[:_LONGEST_JOB_NAME], "bytes": len(body)},
+        values={
+            "status": refusal.status,
+            "error": why,
+            "bytes": len(body),
+        },
     )
     try:
         storage.upsert(REFUSED, row)
     except StorageUnavailable as error:
         _LOG.warning("a refusal was answered but could not be counted: %s", error)
+    return why
 
 
 def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:

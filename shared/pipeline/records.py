@@ -5,9 +5,11 @@ import gzip
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import msgspec
 
+from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage import stronger_end
 from shared.pipeline.places import CONTENTS, STATE, digest_of
@@ -35,7 +37,8 @@ class RunState:
     its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds; `merged` the
     digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting as far as the
     run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had told then, empty
-    while another settling is under way.
+    while another settling is under way. `closed`: the last arrival of an event before the run was closed; what comes
+    later is never merged. `gone`: retention has deleted its events, and so what it says stays as it is.
     """
 
     run_id: str
@@ -52,6 +55,8 @@ class RunState:
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
+    closed: datetime | None = None
+    gone: bool = False
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
@@ -85,6 +90,8 @@ class RunState:
                 "verdict": self.verdict,
                 "reason": self.reason,
                 "heard": self.heard,
+                "closed": self.closed.isoformat() if self.closed else "",
+                "gone": self.gone,
                 **packed_cell(storage, "lists", lists),
             },
         )
@@ -108,6 +115,8 @@ class RunState:
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
+            closed=datetime.fromisoformat(closed) if (closed := str(row.values.get("closed", ""))) else None,
+            gone=bool(row.values.get("gone", False)),
             etag=row.etag,
         )
 
@@ -214,9 +223,14 @@ def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
 
 
 def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
-    """The JSON of a packed cell."""
+    """The JSON of a packed cell. Raises ContentLost when it is a blob that is gone."""
     blob = row.values.get(f"{name}_blob")
-    return _unpack(storage.get(CONTENTS, str(blob)) if blob else row.values[name])
+    if not blob:
+        return _unpack(row.values[name])
+    packed = storage.get(CONTENTS, str(blob))
+    if packed is None:
+        raise ContentLost(f"The blob {blob!s} of a row is gone: `throughline verify --fix` writes it anew", after=60)
+    return _unpack(packed)
 
 
 _decode_lists = msgspec.json.Decoder(_Lists).decode

@@ -17,11 +17,12 @@ import msgspec
 
 from shared.catalog import Catalog
 from shared.errors import Contended, Refused, StorageUnavailable
-from shared.naming import BUILT_IN, Names
+from shared.naming import BUILT_IN, Names, text_without_secrets
 from shared.openlineage import END_STRENGTH, decode, stronger_end
+from shared.pipeline.archive_index import is_stored, stored_packed
 from shared.pipeline.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
 from shared.pipeline.dirty import dirty_processes
-from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent
+from shared.pipeline.places import CONTROL, RUNS, STATE, StoredEvent
 from shared.pipeline.planning import Publishing
 from shared.pipeline.publish import Published, publish
 from shared.pipeline.records import RunState
@@ -44,6 +45,7 @@ class Fate(StrEnum):
     SETTLED = "settled"
     EARLIER = "settled in an earlier hour"
     OPEN = "still waiting for its end"
+    GONE = "no longer in the archive"
     OTHER_JOB = "of another job"
     BUSY = "kept changing"
 
@@ -141,7 +143,10 @@ def _destined(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) ->
     ):
         return Fate.EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
-    if not ends and _state(storage, run.run_id) is None:
+    state = _state(storage, run.run_id)
+    if state and state.gone:
+        return Fate.GONE  # a part of it is no longer there: it stays as it is
+    if not ends and state is None:
         return Fate.OPEN  # nobody has settled it yet: from then on that would have to be done for each event
     return Fate.SETTLED
 
@@ -153,7 +158,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) 
         note_events(storage, known.missing(run.events))
     if fate is Fate.SETTLED:
         try:
-            _settle(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
         except Contended:
             return Fate.BUSY
     return fate
@@ -162,7 +167,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) 
 def _jobs_told(storage: Storage, run: StoredRun) -> frozenset[str]:
     """The job's name as the first event tells that can be read: where no row does."""
     for event in run.events:
-        packed = storage.get(EVENTS, event.blob)
+        packed = stored_packed(storage, event.blob)
         try:
             body = decode(gzip.decompress(packed)).body if packed else None
         except (Refused, OSError, EOFError, zlib.error):
@@ -177,13 +182,16 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(
+def settle_stored(
     storage: Storage, run_id: str, state: RunState | None, events: tuple[StoredEvent, ...], names: Names
 ) -> None:
-    """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way."""
+    """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way, unless
+    the run is closed: then it is settled with what it was closed with.
+    """
     last = max(events, key=lambda event: END_STRENGTH[event.end], default=None)
     told = state.end if state else None
-    news = last if last and stronger_end(told, last.end) != told else None
+    is_open = state is None or not state.closed
+    news = last if is_open and last and stronger_end(told, last.end) != told else None
     settle_run(storage, run_id, trigger=news, names=names)
 
 
@@ -224,7 +232,7 @@ def replay_letters(
             place = letter.place
             if place is None:
                 yield _foreign(storage, letter)
-            elif not _is_stored(storage, letter.blob):
+            elif not is_stored(storage, letter.blob):
                 yield ReplayedLetter(letter=letter, outcome=Outcome.MISSING)
             else:
                 runs.setdefault(place.run_id, []).append((letter, place))
@@ -239,7 +247,7 @@ def _key(letter: DeadLetter) -> str:
 
 def _foreign(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
     """A name does not get better: such a letter leaves when the blob has left, for it was given its right name."""
-    if not _is_stored(storage, letter.blob) and let_go(storage, letter):
+    if not is_stored(storage, letter.blob) and let_go(storage, letter):
         return ReplayedLetter(letter=letter, outcome=Outcome.GONE)
     count_again(storage, letter, replace(letter, last=datetime.now(UTC)))
     return _failed(storage, letter)
@@ -249,25 +257,21 @@ def _failed(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
     return ReplayedLetter(letter=dead_letter(storage, letter.digest) or letter, outcome=Outcome.FAILED)
 
 
-def _is_stored(storage: Storage, blob: str) -> bool:
-    first = next(storage.blobs(EVENTS, blob), None)  # by name: the one that is called just so comes first
-    return first is not None and first.name == blob
-
-
 def _letters_of(
     storage: Storage, run_id: str, group: list[tuple[DeadLetter, StoredEvent]], names: Names
 ) -> Iterator[ReplayedLetter]:
-    note_events(storage, (place for _, place in group))
     try:
-        _settle(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        note_events(storage, noted(storage, run_id).missing(place for _, place in group))
+        settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except Contended:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
         return
     except StorageUnavailable:
         raise
     except Exception as error:  # noqa: BLE001 - it is put on record: one run in trouble holds up no other
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR]
         for letter, _ in group:
-            again = replace(letter, error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR], last=datetime.now(UTC))
+            again = replace(letter, error=why, last=datetime.now(UTC))
             count_again(storage, letter, again)
             yield _failed(storage, letter)
         return
@@ -290,15 +294,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Pu
     step_out(storage, how)
     while not total.error:
         done = publish(storage, catalog, how)
-        total = Published(
-            written=total.written + done.written,
-            unchanged=total.unchanged + done.unchanged,
-            removed=total.removed + done.removed,
-            refused=total.refused + done.refused,
-            postponed=total.postponed + done.postponed,
-            held=total.held + done.held,
-            error=done.error,
-        )
+        total.add(done)
         dirty, paused_until, why = dirty_processes(storage)
         left = sum(not each.revisit for each in dirty)
         if paused_until and left and how.now() < paused_until:

@@ -12,25 +12,25 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
    was told in between settles it anew.
 """
 
-import gzip
 import logging
 import zlib
 from dataclasses import dataclass, replace
 from functools import partial
+from traceback import format_tb
 
 import msgspec
 
 from shared.errors import Contended, Refused
 from shared.model import Process, Span
-from shared.naming import BUILT_IN, Names
+from shared.naming import BUILT_IN, Names, text_without_secrets
 from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
+from shared.pipeline.archive_index import ARCHIVED, Archived, ArchiveMissing, Kept, kept_events
 from shared.pipeline.dead_letters import note_letter
 from shared.pipeline.deciding import Decided, dead, decide
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.links import note_link
 from shared.pipeline.places import (
     CONTRIBUTIONS,
-    EVENTS,
     LINK,
     RUNS,
     STATE,
@@ -54,6 +54,7 @@ from shared.translation import Around
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
+_FRAMES = 6
 _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
@@ -68,7 +69,8 @@ def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: 
         found = storage.read(RUNS, event.run_id, STATE)
         if found is None:
             return event.type == "START" and _mark_what_it_wrote(storage, event, packed)
-        if RunState.of(found, storage).done_with(event.digest, None):
+        state = RunState.of(found, storage)
+        if state.closed or state.done_with(event.digest, None):
             return False
     settle_run(storage, event.run_id, trigger=event, known={event.digest: packed}, names=names)
     return True
@@ -78,7 +80,7 @@ def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes) -> 
     """The START of an application that comes after its runs may change which application is newer: what it wrote is
     published anew. Whether there is anything. Only an application's START costs more than the point read.
     """
-    opened = _readable(storage, event, packed)
+    opened = _readable(storage, Kept(place=event, packed=packed))
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
     written = written_by(storage, event.run_id)
@@ -99,12 +101,15 @@ def settle_run(
     """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
 
     `known` holds blobs that need not be read again, by digest; `names` are the rules by
-    which data sets are named; `nested`: it is settled because of a sibling.
+    which data sets are named; `nested`: it is settled because of a sibling. Nothing that triggers it changes a run that
+    is closed; one whose events are gone stays as it is.
     """
     for tried in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
             continue
+        if state.gone or (trigger and state.closed):
+            return
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             return  # later not: who settled it meanwhile may have heard less than we said that all have heard
         if _settle_once(storage, run_id, known or {}, names, nested=nested):
@@ -122,6 +127,8 @@ def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool
     if found is None:
         return None
     state = RunState.of(found, storage)
+    if state.closed:
+        return state
     wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
     if wanted == state:
         return state
@@ -147,7 +154,11 @@ class _Gathered:
 
 def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: Names, *, nested: bool) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
-    gathered = _gather(storage, run_id, known)
+    try:
+        gathered = _gather(storage, run_id, known)
+    except ArchiveMissing as error:
+        _LOG.error("run left as it is run=%s error=%s", run_id, error)
+        return True
     heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
@@ -156,10 +167,12 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
             return True
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
     except _UNUSABLE as error:
-        _LOG.exception("run cannot be used run=%s", run_id)
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
+        where = "".join(format_tb(error.__traceback__)[-_FRAMES:])  # without the error's own text, which quotes events
+        _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
-        decided = dead(heard, error)
+        decided = dead(heard, why)
     settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
         _LOG.info(
@@ -175,28 +188,30 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
 
 def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered:
     state, events, places, written = RunState(run_id=run_id), [], [], []
+    noted, archived = [], []
     for row in storage.partition(RUNS, run_id):
         if row.key == STATE:
             state = RunState.of(row, storage)
         elif row.key.startswith(LINK):
             written.append(row.key.removeprefix(LINK))
+        elif row.key.startswith(ARCHIVED):
+            archived.append(Archived.of(row, storage))
         elif place := stored_from_row(run_id, row.key):
-            packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
-            if packed is None:
-                continue  # a row without a blob is no event: its sender was never told 2xx
-            places.append(place)
-            event = _readable(storage, place, packed)
-            if event:
-                events.append(event)
+            noted.append(place)
+    for kept in kept_events(storage, state, noted, archived, known):
+        places.append(kept.place)
+        event = _readable(storage, kept)
+        if event:
+            events.append(event)
     return _Gathered(state=state, events=tuple(events), places=tuple(places), written=tuple(written))
 
 
-def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | None:
+def _readable(storage: Storage, kept: Kept) -> Event | None:
     """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
     try:
-        event = decode(gzip.decompress(packed))
+        event = decode(kept.raw())
     except (Refused, OSError, EOFError, zlib.error) as error:
-        bury(storage, place.blob, place.digest, error)
+        bury(storage, kept.place.blob, kept.place.digest, error)
         return None
     return event
 
@@ -204,7 +219,8 @@ def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | No
 def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
     """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
     if note_letter(storage, blob, digest, error):
-        _LOG.error("dead letter blob=%r error=%s: %s", blob, type(error).__name__, error)
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
+        _LOG.error("dead letter blob=%r error=%s", blob, why)
 
 
 def _apply(storage: Storage, gathered: _Gathered, decided: Decided, *, nested: bool) -> bool:

@@ -9,6 +9,7 @@ the settling that left it: it may be taken back, and a settling that was overtak
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -18,7 +19,7 @@ from shared.errors import Contended
 from shared.model import Span
 from shared.naming import Names
 from shared.openlineage import MergedRun
-from shared.pipeline.places import RUNS, digest_of, stamp
+from shared.pipeline.places import LINK, RUNS, digest_of, stamp
 from shared.pipeline.records import WordKey, packed_cell, unpacked_cell
 from shared.storage import Row, Storage, Value
 from shared.translation import (
@@ -202,6 +203,28 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
     return {run: words[run] for run in (*others, *latest)}
 
 
+def is_word(row: Row) -> bool:
+    """Whether a row of `runs` is where runs left word that they may take back."""
+    return row.key.startswith((_BATCH, _FATE))
+
+
+APPLICATION_ROWS = (LINK, _TOLD, _BATCH, _ALONE, _FATE)
+"""How the keys of all rows begin that tell of an application and not of a run."""
+
+
+def words_of(storage: Storage, row: Row, runs: AbstractSet[str]) -> Row | None:
+    """What of a row that tells of an application these runs have left there; what is told of it as a whole stays."""
+    if row.key.startswith(_ALONE):
+        return row if row.key.rpartition("|")[2] in runs else None
+    if not is_word(row):
+        return row
+    words = _words(storage, row)
+    stays = {run: word for run, word in words.items() if run in runs}
+    if len(stays) == len(words):
+        return row
+    return replace(row, values=packed_cell(storage, "words", stays)) if stays else None
+
+
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
@@ -229,7 +252,12 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
 
 def fates_of(storage: Storage, application_run: str) -> Fates:
     """What became of the application's data sets."""
-    rows = storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~")
+    return fates_told(storage, storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~"))
+
+
+def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:
+    """What rows of one application tell of its data sets."""
+    rows = (row for row in rows if row.key.startswith(_FATE))
     return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
 
 

@@ -1,49 +1,53 @@
 """The counts that reconcile: every event received is published, skipped, waiting or dead, and each exactly once.
 
-Counted against the blobs themselves, which are what was promised to be kept.
+Counted against the blobs themselves, which are what was promised to be kept. They are counted as they are listed; what
+is held is a few hundred bytes for each run, and the groups that were asked for.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.errors import Quarantined
-from shared.pipeline.dead_letters import DISCARDED, dead_letters
-from shared.pipeline.dirty import dirty_processes
+from shared.pipeline.archive_index import ARCHIVED, Archived
+from shared.pipeline.compact import Ticks, mark, short
+from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters
+from shared.pipeline.dirty import Dirty, dirty_processes
 from shared.pipeline.ledger import Entry
-from shared.pipeline.places import (
-    EVENTS,
-    IGNORED,
-    LEDGER,
-    REFUSED,
-    RUNS,
-    STATE,
-    StoredEvent,
-    digest_of,
-    process_key,
-    reason_of_ignored,
-    stored_from_blob,
-)
-from shared.pipeline.planning import what_remains
-from shared.pipeline.records import RunState
-from shared.pipeline.shadow import Shadow, counted, held_back
-from shared.pipeline.siblings import has_fates
+from shared.pipeline.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
+from shared.pipeline.shadow import Shadow, held_back
+from shared.pipeline.shadow import counted as summed
+from shared.pipeline.stored_runs import Arrived, arrivals
+from shared.pipeline.verdicts import Processes, Seen, Verdicts, Waiting, counted
 from shared.storage import Storage
-from shared.translation import NO_PROCESS
+
+__all__ = ["By", "Group", "Status", "Waiting", "status"]
 
 _LAST_ERRORS = 5
 
 
-class Waiting(StrEnum):
-    """What an event waits for."""
+class By(StrEnum):
+    """What events may be grouped by."""
 
-    END = "the end of its run"
-    PARSER = "the parser"
-    CATALOG = "the catalog"
-    SHADOW = "the end of shadow mode"
+    DAY = "day"
+    JOB = "job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The events of one day (UTC, by their own time), of one job, or of one job on one day.
+
+    `job` is empty for what was ignored, whose job is not on record, and for names that are none of ours.
+    """
+
+    day: str = ""
+    job: str = ""
+    received: int = 0
+    published: int = 0
+    skipped: int = 0
+    waiting: int = 0
+    dead: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +67,14 @@ class Status:
     dirty: int
     last_errors: tuple[str, ...]
     shadow: Shadow
+    groups: tuple[Group, ...] = ()
 
     @property
     def reconciles(self) -> bool:
-        """Whether every received event has exactly one state."""
-        return self.received == self.published + self.skipped + self.waiting + self.dead
+        """Whether every received event has exactly one state, as a whole and in each group."""
+        whole = self.received == self.published + self.skipped + self.waiting + self.dead
+        each = all(one.received == one.published + one.skipped + one.waiting + one.dead for one in self.groups)
+        return whole and each and (not self.groups or self.received == sum(one.received for one in self.groups))
 
     @property
     def in_progress(self) -> int:
@@ -77,123 +84,139 @@ class Status:
         return self.waiting - self.waiting_for.get(Waiting.END, 0) - self.waiting_for.get(Waiting.SHADOW, 0)
 
 
-def status(storage: Storage) -> Status:
-    """The counts, from one listing of each container, one scan of each table, and all that those applications said
-    whose data sets have fates.
-    """
-    states: dict[str, RunState] = {}
-    fated: list[str] = []
-    for row in storage.scan(RUNS):
-        if row.key == STATE:
-            states[row.partition] = RunState.of(row, storage)
-        elif has_fates(row):
-            fated.append(row.partition)
-    present = _present(storage, fated)
-    ledger = {row.partition: Entry.of(row) for row in storage.scan(LEDGER)}
-    dirty, paused_until, why = dirty_processes(storage)
-    unsettled = {each.process for each in dirty if not each.revisit}
-    held = dict(held_back(storage))
-    kept = _Kept(dirty=unsettled, held=held.keys())
-    letters = {letter.digest: letter for letter in dead_letters(storage)}
-    buried = {digest: letter.error for digest, letter in letters.items() if not letter.discarded}
-    refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
+@dataclass(slots=True, kw_only=True)
+class _Counts:
+    """What was counted so far; `received` apart from the states, so that the two can be held against one another."""
 
-    counts: Counter[str] = Counter()
-    skipped: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
+    by: frozenset[By]
+    received: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    waiting: Counter[str] = field(default_factory=Counter)
     oldest: datetime | None = None
-    for fact in storage.blobs(EVENTS):
-        counts["received"] += 1
-        event = _event(fact.name)
-        digest = event.digest if event else digest_of(fact.name.encode())
-        if digest in letters:
-            counts["dead" if digest in buried else "skipped"] += 1
-            skipped[DISCARDED] += digest not in buried
-            continue
-        if event is None:
-            counts["waiting"] += 1
-            continue
-        state, reason = _state(event, states.get(event.run_id), ledger, kept, present)
-        counts[state] += 1
+
+    def receive(self, day: str, job: str) -> tuple[str, str]:
+        """One more event: the group that it is in."""
+        group = (day if By.DAY in self.by else "", job if By.JOB in self.by else "")
+        self.received[group] += 1
+        return group
+
+    def count(self, group: tuple[str, str], state: str, reason: str, arrived: datetime | None) -> None:
+        """What became of it."""
+        self.states[*group, state] += 1
         if state == "skipped":
-            skipped[reason] += 1
+            self.skipped[reason] += 1
         elif state == "waiting":
-            waiting[reason] += 1
-            oldest = min(oldest or fact.arrived, fact.arrived)
-    for fact in storage.blobs(IGNORED):
-        counts["received"] += 1
-        counts["skipped"] += 1
-        skipped[reason_of_ignored(fact.name)] += 1
-    errors = [f"catalog: {each.error}" for each in dirty if each.error]
-    errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
-    errors += [f"dead letter: {error}" for error in buried.values()]
-    errors += [f"refused: {error}" for _, error in refusals]
-    return Status(
-        received=counts["received"],
-        published=counts["published"],
-        skipped=counts["skipped"],
-        waiting=counts["waiting"],
-        dead=counts["dead"],
-        refused=len(refusals),
-        skipped_because=dict(sorted((+skipped).items())),
-        waiting_for=dict(sorted(waiting.items())),
-        oldest_waiting=oldest,
-        processes=sum(entry.state == "written" for entry in ledger.values()),
-        dirty=len(unsettled),
-        last_errors=tuple(errors[-_LAST_ERRORS:]),
-        shadow=counted(tuple(held.values())),
-    )
+            self.waiting[reason] += 1
+            self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
 
+    def groups(self) -> Iterator[Group]:
+        """In order, if any were asked for."""
+        for group, received in sorted(self.received.items()) if self.by else ():
+            states = {state: self.states[*group, state] for state in ("published", "skipped", "waiting", "dead")}
+            yield Group(day=group[0], job=group[1], received=received, **states)
 
-Present = Mapping[tuple[str, str], AbstractSet[str]]
-"""By application run and the key of a process of which it spoke: the processes that this is now, if any."""
+    def total(self, state: str) -> int:
+        """All events in this state."""
+        return sum(number for (*_, each), number in self.states.items() if each == state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """The keys of the processes that are to be published, and of those that shadow mode keeps from it."""
+class _Known:
+    """What decides of each event: the runs, the dead letters by id, and the processes by the state of each."""
 
-    dirty: AbstractSet[str]
-    held: AbstractSet[str]
+    verdicts: Verdicts
+    letters: Mapping[str, DeadLetter]
+    processes: Processes
+
+    def count(self, counts: _Counts, each: Arrived) -> None:
+        """Count what became of one that is stored."""
+        event = each.event
+        run = self.verdicts.runs.get(event.run_id) if event else None
+        letter = self.letters.get(event.digest if event else digest_of(each.name.encode()))
+        job = run.job_of(event) if run and event else ""
+        day = event.time if event else each.arrived
+        group = counts.receive(f"{day:%Y-%m-%d}" if day else "", job or (letter.job if letter else ""))
+        if letter:
+            state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", "")
+        elif event is None:
+            state, reason = "waiting", Waiting.PARSER
+        else:
+            state, reason = self.verdicts.of(event, self.processes)
+        counts.count(group, state, reason, each.arrived)
+
+    def ignore(self, counts: _Counts, name: str) -> None:
+        """Count an event that was ignored, by the name that it has or had in `ignored`."""
+        group = counts.receive(name[: len("2026/11/21")].replace("/", "-"), "")
+        counts.count(group, "skipped", reason_of_ignored(name), None)
 
 
-def _present(storage: Storage, applications: Iterable[str]) -> Present:
-    """Of these application runs, what became of the processes of which they spoke."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for run in applications:
-        for each in what_remains(storage, run):
-            now = found.setdefault((run, process_key(each.said.content.qualified_name)), set())
-            if each.remains:
-                now.add(process_key(each.remains.content.qualified_name))
-    return found
+def _archived(storage: Storage) -> Iterator[Archived]:
+    """What lies in the archive, as its rows tell; they are read once more only if there is an archive."""
+    if next(storage.blobs(ARCHIVE), None):
+        yield from (Archived.of(row, storage) for row in storage.scan(RUNS) if row.key.startswith(ARCHIVED))
 
 
-def _event(name: str) -> StoredEvent | None:
-    """The event of a blob; None for a name that is none of ours."""
-    try:
-        return stored_from_blob(name)
-    except Quarantined:
-        return None
+def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what, _more: None) -> Status:
+    """The counts, and those of each group if it is asked for, from one listing of each container and one scan of each
+    table: the calls grow with the pages of these. `seen` is told how far it has come.
+
+    Tables before what they point to: a run that is settled meanwhile is not found without its process. Blobs before the
+    rows of the archive: what is moved meanwhile is found in one of them.
+    """
+    verdicts = Verdicts.read(storage, seen)
+    letters = {letter.digest: letter for letter in dead_letters(storage)}
+    dirty, paused_until, why = dirty_processes(storage)
+    unsettled = frozenset(_key(each) for each in dirty if not each.revisit)
+    held = dict(held_back(storage))
+    ledger = [Entry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
+    written = frozenset(short(entry.process) for entry in ledger if entry.state == "written")
+    processes = Processes(
+        written=written,
+        unsettled=unsettled,
+        held=frozenset(short(key) for key in held if "|" not in key),
+        why={short(entry.process): entry.why for entry in ledger if entry.why},
+    )
+    known = _Known(verdicts=verdicts, letters=letters, processes=processes)
+    counts = _Counts(by=frozenset(by))
+    listed = Ticks()
+    for each in counted(seen, "events", arrivals(storage)):
+        known.count(counts, each)
+        listed.add(mark(EVENTS, each.name))
+    for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
+        known.ignore(counts, fact.name)
+        listed.add(mark(IGNORED, fact.name))
+    for archived in counted(seen, "archive", _archived(storage)):
+        for name in archived.blobs:
+            if listed.meet(mark(IGNORED if archived.ignored else EVENTS, name)):
+                continue  # it was moved meanwhile, or that was cut off
+            if archived.ignored:
+                known.ignore(counts, name)
+            else:
+                known.count(counts, Arrived.of(name, None))
+    refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
+    errors = [f"catalog: {each.error}" for each in dirty if each.error]
+    errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
+    errors += [f"dead letter: {each.error}" for each in letters.values() if not each.discarded]
+    errors += [f"refused: {error}" for _, error in refusals]
+    return Status(
+        received=counts.received.total(),
+        published=counts.total("published"),
+        skipped=counts.total("skipped"),
+        waiting=counts.total("waiting"),
+        dead=counts.total("dead"),
+        refused=len(refusals),
+        skipped_because=dict(sorted(counts.skipped.items())),
+        waiting_for=dict(sorted(counts.waiting.items())),
+        oldest_waiting=counts.oldest,
+        processes=len(written),
+        dirty=len(unsettled),
+        last_errors=tuple(errors[-_LAST_ERRORS:]),
+        shadow=summed(tuple(held.values())),
+        groups=tuple(counts.groups()),
+    )
 
 
-def _state(
-    event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], kept: _Kept, present: Present
-) -> tuple[str, str]:
-    """An event's state and, for skipped and waiting, the reason."""
-    if run is None:
-        return "waiting", Waiting.PARSER if event.end else Waiting.END
-    if not run.settled or event.digest not in run.merged:
-        return "waiting", Waiting.PARSER
-    if run.verdict == "waiting":
-        return "waiting", Waiting.END
-    if run.verdict != "published":
-        return run.verdict, run.reason
-    now = {each for process, by, _ in run.current for each in present.get((by, process), (process,))}
-    if (now | run.processes) & kept.dirty:
-        return "waiting", Waiting.CATALOG
-    if (now | run.processes) & kept.held:
-        return "waiting", Waiting.SHADOW
-    if any(process in ledger and ledger[process].state == "written" for process in now):
-        return "published", ""
-    wanted = sorted({ledger[each].why for each in now if each in ledger} - {""})
-    return "skipped", wanted[0] if wanted else NO_PROCESS
+def _key(dirty: Dirty) -> int:
+    """A dirty mark's process; those of data sets are told apart by what stands before the digest."""
+    return short(digest_of(dirty.process.encode())) if "|" in dirty.process else short(dirty.process)

@@ -1,14 +1,19 @@
-"""The runs in `events` between two times, by the names of the blobs alone: a folder (an hour and a run) at a time."""
+"""The stored runs between two times, by the names of the blobs in `events` and by what the files of the archive hold: a
+folder (an hour and a run) at a time.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from heapq import merge
 from itertools import groupby
 
 from shared.errors import Quarantined
-from shared.pipeline.places import EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
-from shared.storage import BlobFact, Row, Storage
+from shared.pipeline.archive_format import members_of
+from shared.pipeline.archive_index import archived_of, stored_packed
+from shared.pipeline.places import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
+from shared.storage import Row, Storage
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 """No event has a time outside of these: the decoder refuses it."""
@@ -98,12 +103,63 @@ def stored_runs(storage: Storage, wanted: Wanted, *, after: str = "") -> Iterato
     A run comes once for each hour in which it has events. What has a foreign name is passed over.
     """
     for prefix in _prefixes(storage, wanted, hour_of(after) if after else wanted.since):
-        for folder, facts in groupby(storage.blobs(EVENTS, prefix), key=lambda fact: fact.name.rpartition("/")[0]):
+        names = merge((fact.name for fact in storage.blobs(EVENTS, prefix)), archived_names(storage, prefix))
+        for folder, found in groupby(names, key=lambda name: name.rpartition("/")[0]):
             if after and folder <= after:
                 continue
-            events = tuple(event for event in _events(facts) if wanted.holds(event.time))
+            events = tuple(event for event in _events(dict.fromkeys(found)) if wanted.holds(event.time))
             if events and wanted.run_id in {"", events[0].run_id}:
                 yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """A stored event: `event` is None for a name that is none of ours, `arrived` once it lies in the archive."""
+
+    name: str
+    event: StoredEvent | None
+    arrived: datetime | None
+
+    @classmethod
+    def of(cls, name: str, arrived: datetime | None) -> "Arrived":
+        """What a name tells."""
+        try:
+            event = stored_from_blob(name)
+        except Quarantined:
+            event = None
+        return cls(name=name, event=event, arrived=arrived)
+
+
+def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
+    """All that lies in `events` and whose name begins so, by name."""
+    return (Arrived.of(fact.name, fact.arrived) for fact in storage.blobs(EVENTS, prefix))
+
+
+def last_arrival(storage: Storage, events: Iterable[StoredEvent]) -> datetime | None:
+    """When the last of these events of one run arrived; None when all that is stored of them is archived."""
+    wanted = set(events)
+    found = (each for folder in sorted({_folder(event) for event in wanted}) for each in arrivals(storage, folder))
+    return max((each.arrived for each in found if each.arrived and each.event in wanted), default=None)
+
+
+def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
+    """The bytes of an event, as they were packed; None when they are not stored (any more)."""
+    return stored_packed(storage, event.blob)
+
+
+def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
+    """The names that archived events had in `events`, as far as they start so, by name: the files of an hour are read
+    for it, one at a time; for a folder of a run its rows tell.
+    """
+    hour, run = prefix[: len("2026/11/21/13/")], prefix[len("2026/11/21/13/") :].rstrip("/")
+    if run:
+        names = (name for archived in archived_of(storage, run) for name in archived.blobs)
+        yield from sorted(name for name in names if name.startswith(prefix))
+        return
+    files = (fact.name for fact in storage.blobs(ARCHIVE, hour) if not fact.name.startswith("ignored/"))
+    for _, group in groupby(files, key=lambda name: name.rpartition("/")[0]):
+        members = (member for name in group for member in members_of(storage.get(ARCHIVE, name) or b""))
+        yield from sorted(line.blob for member in members for line in member.lines if line.blob.startswith(prefix))
 
 
 def _prefixes(storage: Storage, wanted: Wanted, since: datetime | None) -> Iterable[str]:
@@ -116,10 +172,10 @@ def _folder(place: StoredEvent) -> str:
     return f"{place.blob.rpartition('/')[0]}/"
 
 
-def _events(facts: Iterator[BlobFact]) -> Iterator[StoredEvent]:
-    for fact in facts:
+def _events(names: Iterable[str]) -> Iterator[StoredEvent]:
+    for name in names:
         try:
-            yield stored_from_blob(fact.name)
+            yield stored_from_blob(name)
         except Quarantined:
             continue  # the sweeper puts it among the dead letters
 
@@ -138,8 +194,12 @@ class Noted:
 
 
 def noted(storage: Storage, run_id: str) -> Noted:
-    """The events of a run by its rows, in the order of their times: one query."""
-    events, jobs = [], set()
+    """The events of a run by its rows: two queries, for it may be archived."""
+    events: list[StoredEvent] = []
+    jobs: set[str] = set()
+    for archived in archived_of(storage, run_id):
+        events += archived.events
+        jobs.add(archived.job)
     for row in storage.partition(RUNS, run_id, since="event|", before="event|~"):
         place = stored_from_row(run_id, row.key)
         if place:

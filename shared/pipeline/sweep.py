@@ -5,12 +5,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Quarantined, StorageUnavailable
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
+from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
@@ -29,23 +30,29 @@ def _utc_now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeping:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named; `now`: the clock; `seconds`: one that is never set back.
+    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `now`: the
+    clock; `seconds`: one that is never set back.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
+    archiving: Archiving = field(default_factory=Archiving)
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time."""
+    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
+    how many events were archived, and how many deleted from the archive.
+    """
 
     timed_out: int = 0
     undelivered: int = 0
     failed: int = 0
+    archived: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +74,16 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
+        done += archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
     finally:
         shift.lease.release()
-    return Swept(timed_out=done["timed_out"], undelivered=done["undelivered"], failed=done["failed"])
+    return Swept(
+        timed_out=done["timed_out"],
+        undelivered=done["undelivered"],
+        failed=done["failed"],
+        archived=done["archived"],
+        deleted=done["deleted"],
+    )
 
 
 def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
@@ -138,6 +152,8 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
 
 def _settle(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
     state = _state(storage, run.run_id)
+    if state and state.closed:
+        return "decided"
     late, missed = _is_late(run, state, deadline), _missed(run, state)
     if late or missed:
         beginning(storage, run.run_id)

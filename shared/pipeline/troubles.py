@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
+from shared.naming import text_without_secrets
 from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter
 from shared.pipeline.places import CONTROL, StoredEvent
 from shared.pipeline.records import RunState
@@ -23,6 +24,7 @@ from shared.storage import Row, Storage, Value
 
 _LOG = logging.getLogger("throughline.sweep")
 _PARTITION = "trouble"
+_AT = "at"
 _HOPELESS = 3
 _FIRST_PAUSE = timedelta(minutes=1)
 _LONGEST_PAUSE = timedelta(hours=6)
@@ -65,9 +67,10 @@ class Trouble:
 
 
 def troubles(storage: Storage, now: datetime) -> dict[str, Trouble]:
-    """The runs in trouble, by run: one query, and one more where the last sweep was cut off."""
-    found = {row.key: Trouble.of(row) for row in storage.partition(CONTROL, _PARTITION)}
-    at = storage.read(CONTROL, "sweep", "at")
+    """The runs in trouble, by run: also that at which the last sweep was cut off. One query."""
+    rows = {row.key: row for row in storage.partition(CONTROL, _PARTITION)}
+    at = rows.pop(_AT, None)
+    found = {run_id: Trouble.of(row) for run_id, row in rows.items()}
     if at:
         run_id = str(at.values["run"])
         found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
@@ -77,12 +80,12 @@ def troubles(storage: Storage, now: datetime) -> dict[str, Trouble]:
 
 def beginning(storage: Storage, run_id: str) -> None:
     """The sweep is about to settle this run."""
-    storage.upsert(CONTROL, Row(partition="sweep", key="at", values={"run": run_id}))
+    storage.upsert(CONTROL, Row(partition=_PARTITION, key=_AT, values={"run": run_id}))
 
 
 def ended(storage: Storage) -> None:
     """The sweep is at no run any more."""
-    storage.delete(CONTROL, "sweep", "at")
+    storage.delete(CONTROL, _PARTITION, _AT)
 
 
 def _once_more(storage: Storage, run_id: str, known: Trouble | None, error: str, now: datetime) -> Trouble:
@@ -93,7 +96,7 @@ def _once_more(storage: Storage, run_id: str, known: Trouble | None, error: str,
 
 def failed(storage: Storage, run_id: str, known: Trouble | None, error: Exception, now: datetime) -> Trouble:
     """A run could not be settled (again)."""
-    trouble = _once_more(storage, run_id, known, f"{type(error).__name__}: {error}", now)
+    trouble = _once_more(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
     _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, trouble.count, trouble.error)
     return trouble
 

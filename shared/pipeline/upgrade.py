@@ -7,7 +7,6 @@ What is done drops out of what is found, so an upgrade that was cut off just goe
 """
 
 import functools
-import gzip
 import operator
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from shared.errors import Contended, Refused
 from shared.model import Lineage, Process
 from shared.naming import Names
 from shared.openlineage import decode, merge
+from shared.pipeline.archive_index import archived_of, kept_events
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.links import FATED, note_link, speakers
@@ -149,7 +149,7 @@ def _speakers(storage: Storage, process: str) -> set[str]:
 def _can_be_settled(storage: Storage, run_id: str) -> bool:
     """Whether every event that was merged before is still stored."""
     state = _state(storage, run_id)
-    if state is None or not state.merged:
+    if state is None or state.gone or not state.merged:
         return False
     return state.merged <= {event.digest for event in _stored(storage, run_id)}
 
@@ -160,8 +160,10 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
 
 
 def _stored(storage: Storage, run_id: str) -> Iterator[StoredEvent]:
-    """The events of a run whose blobs are there: one listing for each hour of it."""
-    events = {event.blob: event for event in noted(storage, run_id).events}
+    """The events of a run that are there: in the archive by its rows, else by one listing for each hour of it."""
+    archived = {event.blob: event for each in archived_of(storage, run_id) for event in each.events}
+    yield from archived.values()
+    events = {event.blob: event for event in noted(storage, run_id).events if event.blob not in archived}
     for folder in sorted({blob.rpartition("/")[0] for blob in events}):
         for fact in storage.blobs(EVENTS, f"{folder}/"):
             if fact.name in events:
@@ -179,7 +181,7 @@ def _destiny(storage: Storage, process: str, runs: Iterable[str], names: Names) 
         for content in (ContributionRecord.of(row, storage).content,)
         if content
     }
-    states = [state for run in runs for state in (_state(storage, run),) if state and state.seen]
+    states = [state for run in runs for state in (_state(storage, run),) if state and state.seen and not state.gone]
     for state in sorted(states, key=lambda each: (each.seen.last if each.seen else _NEVER, each.run_id), reverse=True):
         said = _says(storage, state, names)
         new = [each for each in said if each.outputs in sinks and each.operations] or list(said)[: len(said) == 1]
@@ -194,10 +196,10 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 def _says(storage: Storage, state: RunState, names: Names) -> tuple[Process, ...]:
     """What a run says by these names, settled by nobody."""
     bodies = []
-    for place in _stored(storage, state.run_id):
-        packed = storage.get(EVENTS, place.blob) if place.digest in state.merged else None
+    places = noted(storage, state.run_id).events
+    for kept in kept_events(storage, state, places, archived_of(storage, state.run_id), {}):
         try:
-            bodies += [decode(gzip.decompress(packed))] if packed else []
+            bodies += [decode(kept.raw())] if kept.place.digest in state.merged else []
         except (Refused, OSError, EOFError, zlib.error):
             continue  # a dead letter already: the rest of the run goes on without it
     if not bodies:

@@ -4,6 +4,7 @@ Containers and tables are made when the service says that they are missing: noth
 Two makers race for the same one and one of them gets a 409, which is as good as having made it.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,36 +23,48 @@ from azure.core.exceptions import (
 from azure.data.tables import TableClient, TableServiceClient, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
-from shared.errors import StorageUnavailable, retry_after
+from shared.errors import StorageBusy, StorageUnavailable, retry_after
 from shared.storage.port import BlobFact, Row
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_NO_ACCESS = frozenset({401, 403})
+"""The tables' SDK raises a plain HttpResponseError for these."""
+_PUSHES_BACK = frozenset({429, 503})
+"""What Azure Storage answers above its rates: 503 ServerBusy; its front ends also 429."""
 _LEASES = "control"
 
 T = TypeVar("T")
 
 
+for noisy, least in (("azure", logging.WARNING), ("urllib3", logging.ERROR)):
+    # At INFO the SDK tells every request, and urllib3's warnings hold whole addresses, signatures included.
+    logging.getLogger(noisy).setLevel(least)
+
+
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """The SDK's errors as those of our own tree; what is a mistake of ours passes through as it is."""
+    """The SDK's errors as those of our own tree; what is a mistake of ours passes through as it is.
+
+    Their own text goes no further (`from None`): it may hold the whole address that was asked, a signature in it.
+    """
     try:
         yield
     except (ServiceRequestError, ServiceResponseError) as error:
-        raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from error
-    except ClientAuthenticationError as error:
-        raise StorageUnavailable(
-            "Storage refused our identity: grant it Storage Blob Data Owner and Storage Table Data Contributor",
-            after=60,
-        ) from error
+        raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
     except HttpResponseError as error:
-        if error.status_code == 403:  # noqa: PLR2004 - HTTP's own number
+        if isinstance(error, ClientAuthenticationError) or error.status_code in _NO_ACCESS:
             raise StorageUnavailable(
-                "Storage refused access (403): check roles and network rules of the account", after=60
-            ) from error
+                "Storage refused our identity or access: grant it Storage Blob Data Owner and Storage Table Data"
+                " Contributor, and check the network rules of the account",
+                after=60,
+            ) from None
+        if error.status_code is None or error.status_code < 400:  # noqa: PLR2004 - HTTP's own number
+            raise StorageUnavailable(f"Storage's answer can't be read: {type(error).__name__}") from None
         if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):
             raise
         asked = getattr(error.response, "headers", {}).get("Retry-After", "")
-        raise StorageUnavailable(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from error
+        kind = StorageBusy if error.status_code in _PUSHES_BACK else StorageUnavailable
+        raise kind(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from None
 
 
 def _expect(error: ResourceExistsError, code: str) -> None:
@@ -60,7 +73,7 @@ def _expect(error: ResourceExistsError, code: str) -> None:
     The code stands in the text alone: the tables' SDK sets no `error_code` when it creates.
     """
     if code not in str(error):
-        raise StorageUnavailable("Storage answered 409: what was to be written can't be written now") from error
+        raise StorageUnavailable("Storage answered 409: what was to be written can't be written now") from None
 
 
 class AzureStorage:
@@ -88,6 +101,23 @@ class AzureStorage:
                 return self._blob(container, name).download_blob().readall()
         except ResourceNotFoundError:
             return None
+
+    def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
+        """As the port says."""
+        try:
+            with _translated_errors():
+                return self._blob(container, name).download_blob(offset=offset, length=length).readall()
+        except ResourceNotFoundError:
+            return None
+        except HttpResponseError as error:
+            if error.status_code == 416:  # noqa: PLR2004 - HTTP's own number: it ends before the offset
+                return b""
+            raise
+
+    def delete_blob(self, container: str, name: str) -> None:
+        """As the port says."""
+        with suppress(ResourceNotFoundError), _translated_errors():
+            self._blob(container, name).delete_blob(delete_snapshots="include")
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""

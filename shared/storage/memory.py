@@ -43,6 +43,16 @@ class MemoryStorage:
         found = self._blobs.get(container, {}).get(name)
         return found[0] if found else None
 
+    def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
+        """As the port says."""
+        found = self.get(container, name)
+        return None if found is None else found[offset : offset + length]
+
+    def delete_blob(self, container: str, name: str) -> None:
+        """As the port says."""
+        with self._lock:
+            self._blobs.get(container, {}).pop(name, None)
+
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""
         with self._lock:

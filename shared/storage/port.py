@@ -68,6 +68,12 @@ class Storage(Protocol):
     def get(self, container: str, name: str) -> bytes | None:
         """A blob's content, None when there is none."""
 
+    def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
+        """So many bytes of a blob from an offset on, fewer where it ends before; None when there is no such blob."""
+
+    def delete_blob(self, container: str, name: str) -> None:
+        """Remove a blob. One that is not there counts as removed."""
+
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """All blobs whose names start with `prefix`, by name."""
 

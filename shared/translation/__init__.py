@@ -9,14 +9,16 @@ from shared.translation.application import (
     Batch,
     Told,
     enclosing,
+    needed_properties,
     told_by,
 )
 from shared.translation.columns import ALL_ROWS
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from shared.translation.identity import VOLATILE, naming_of, stable_name
+from shared.translation.identity import OURS, VOLATILE, naming_of, stable_name
 from shared.translation.lasting import Lasting, lasting
 from shared.translation.shown import asset_names, shown
+from shared.translation.statement import redact
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
 
@@ -26,6 +28,7 @@ __all__ = [
     "NOTHING_AROUND",
     "NOTHING_TOLD",
     "NO_PROCESS",
+    "OURS",
     "VOLATILE",
     "Around",
     "Batch",
@@ -50,7 +53,9 @@ __all__ = [
     "lasting",
     "names_no_source",
     "naming_of",
+    "needed_properties",
     "present_name",
+    "redact",
     "shown",
     "stable_name",
     "told_by",

@@ -13,7 +13,7 @@ import msgspec
 from shared.model import Asset, Span
 from shared.naming import BUILT_IN, NOWHERE, Names, Where, address_without_secrets
 from shared.openlineage import MergedRun
-from shared.translation.databricks import workspace
+from shared.translation.databricks import telling, workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
 
 
@@ -101,6 +101,15 @@ def _where(host: str, properties: Mapping[str, Any]) -> Where:
         if isinstance(point, str) and isinstance(source, str) and point and source
     }
     return Where(workspace=host, mounts=tuple(sorted(pairs))) if host or pairs else NOWHERE
+
+
+def needed_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment properties by which a run is named or places are found, without the secrets in them; of those
+    that a run has, nothing else is ever read.
+    """
+    mounts = _where("", properties).mounts
+    kept: dict[str, Any] = telling(properties)
+    return kept | ({_MOUNTS: [{"mountPoint": point, "source": source} for point, source in mounts]} if mounts else {})
 
 
 AT_ONCE = timedelta(milliseconds=2)

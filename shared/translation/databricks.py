@@ -41,13 +41,16 @@ _DEPLOYMENT = re.compile(
 _WORKSPACE = "/Workspace/"
 """The file system's root for notebooks, which newer runtimes write before their paths."""
 
+_PATH, _JOB_ID = "spark.databricks.notebook.path", "spark.databricks.job.id"
+_TAGS, _CLUSTER = "spark.databricks.clusterUsageTags.clusterAllTags", "spark.databricks.clusterUsageTags.clusterName"
+_RUN_NAME = "RunName"
 _JOB_CLUSTER = re.compile(r"job-(\d+)-run-\d+")
 _LONGEST_TAGS = 100_000
 
 
 def notebook(properties: Mapping[str, Any]) -> str:
     """The notebook's path without commit or deployment; empty where there is none."""
-    path = _text(properties, "spark.databricks.notebook.path")
+    path = _text(properties, _PATH)
     if path.startswith(_WORKSPACE):
         path = path[len(_WORKSPACE) - 1 :]
     return _DEPLOYMENT.sub("", _CHECKOUT.sub("", path))
@@ -58,10 +61,10 @@ def job(properties: Mapping[str, Any]) -> str:
     name = _run_name(properties)
     if name is not None:
         return "" if is_generic(name) else name
-    found = _text(properties, "spark.databricks.job.id")
+    found = _text(properties, _JOB_ID)
     if found:
         return found
-    cluster = _JOB_CLUSTER.match(_text(properties, "spark.databricks.clusterUsageTags.clusterName"))
+    cluster = _JOB_CLUSTER.match(_text(properties, _CLUSTER))
     return cluster[1] if cluster else ""
 
 
@@ -83,9 +86,24 @@ _DOTTED_HOST = re.compile(
 )
 
 
+def telling(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Only what is read here, and of the tags only the run's name: enough for the same notebook and job."""
+    kept = {key: text for key in (_PATH, _JOB_ID) if (text := _text(properties, key))}
+    name = _written_run_name(properties)
+    if name:
+        kept[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])
+    cluster = _JOB_CLUSTER.match(_text(properties, _CLUSTER))
+    return kept | ({_CLUSTER: cluster[0]} if cluster else {})
+
+
 def _run_name(properties: Mapping[str, Any]) -> str | None:
     """The run's name without volatile parts; None where no tag tells one."""
-    text = _text(properties, "spark.databricks.clusterUsageTags.clusterAllTags")
+    name = _written_run_name(properties)
+    return stable_name(name) if name else None
+
+
+def _written_run_name(properties: Mapping[str, Any]) -> str | None:
+    text = _text(properties, _TAGS)
     if not text or len(text) > _LONGEST_TAGS:
         return None
     try:
@@ -94,8 +112,8 @@ def _run_name(properties: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(tags, list):
         return None
-    names = (tag.get("value") for tag in tags if isinstance(tag, dict) and tag.get("key") == "RunName")
-    return next((stable_name(name) for name in names if isinstance(name, str) and name), None)
+    names = (tag.get("value") for tag in tags if isinstance(tag, dict) and tag.get("key") == _RUN_NAME)
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _text(properties: Mapping[str, Any], key: str) -> str:

@@ -17,13 +17,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming import Identity, bounded
+from shared.naming import Identity, bounded, text_without_secrets
 from shared.openlineage import UNKNOWN, MergedRun, split_job_name
 from shared.translation.databricks import job, notebook, without_host
 from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
 from shared.versions import NAMING
 
 __all__ = [
+    "OURS",
     "VOLATILE",
     "JobIdentity",
     "Strength",
@@ -39,6 +40,9 @@ __all__ = [
     "stable_name",
     "strongest",
 ]
+
+OURS = "throughline:"
+"""How the qualified names of all processes begin that are ours."""
 
 LONGEST = 1000
 """Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
@@ -179,8 +183,9 @@ def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, versi
 
 def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) -> tuple[str, str]:
     place = f"{sink.namespace}/{sink.name.lstrip('/')}"
-    qualified = f"throughline:{version}://{quote(namespace, safe='')}/{quote(identity.name, safe=' ')}/{place}"
-    name = f"{identity.name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
+    namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
+    qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place}"
+    name = f"{job_name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, LONGEST), bounded(name, LONGEST)
 
 

@@ -9,11 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli import purge as purge_command
-from cli import retire as retire_command
-from cli import shadow as shadow_command
-from cli import status as status_command
-from cli import upgrade as upgrade_command
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
@@ -41,84 +36,82 @@ class Parts:
             names=BUILT_IN,
         )
 
+    def run(self, *words: str, say: str = "") -> Result:
+        """What a command says and does with these."""
+        return runner.invoke(app, words, input=say, obj=self.worker)
+
     def shadow(self) -> None:
         """From now on in shadow mode."""
         self.worker = replace(self.worker, publishing=replace(self.worker.publishing, shadow=True))
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+def parts() -> Parts:
     """Two processes in the catalog, one of them unseen since 2020."""
     found = Parts()
-    for command in (purge_command, retire_command, shadow_command, status_command, upgrade_command):
-        monkeypatch.setattr(command, "target", lambda _: found.worker)
     settled(found.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
     settled(found.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
     publish(found.storage, found.catalog, found.worker.publishing)
     return found
 
 
-def run(*words: str, say: str = "") -> Result:
-    return runner.invoke(app, words, input=say)
-
-
 def test_retire_lists_asks_and_removes(parts: Parts) -> None:
-    result = run("retire", "--plan", "--unseen-days", "1000")
+    result = parts.run("retire", "--plan", "--unseen-days", "1000")
     assert result.exit_code == 0
     assert "1 process unseen for 1,000 days, 1 placeholder that nothing will use" in result.output
     assert "2020-01-01  throughline:v1://tests/app/file/gone[1]" in result.output
-    assert run("retire", "--unseen-days", "1000", say="n\n").exit_code == 1
+    assert parts.run("retire", "--unseen-days", "1000", say="n\n").exit_code == 1
     assert len(parts.catalog.processes) == 2
-    done = run("retire", "--unseen-days", "1000", "--yes")
+    done = parts.run("retire", "--unseen-days", "1000", "--yes")
     assert done.exit_code == 0
     assert "1 process retired" in done.output
     assert "1 placeholder removed" in done.output
     assert [name.rpartition("/")[2] for name in parts.catalog.processes] == ["b"]
-    assert "0 processes unseen" in run("retire", "--unseen-days", "1000", "--yes").output
+    assert "0 processes unseen" in parts.run("retire", "--unseen-days", "1000", "--yes").output
 
 
 def test_retire_in_json(parts: Parts) -> None:
-    found = json.loads(run("retire", "--plan", "--unseen-days", "1000", "--json").output)
+    found = json.loads(parts.run("retire", "--plan", "--unseen-days", "1000", "--json").output)
     assert found == {
         "processes": [
             {"qualified_name": "throughline:v1://tests/app/file/gone[1]", "last": "2020-01-01T10:00:30+00:00"}
         ],
         "placeholders": [{"type": "fs_path", "qualified_name": "file:///gone[1]"}],
     }
-    assert run("retire", "--json").exit_code == 2
+    assert parts.run("retire", "--json").exit_code == 2
     assert len(parts.catalog.processes) == 2
 
 
 def test_retire_in_shadow_mode_only_holds_back(parts: Parts) -> None:
     parts.shadow()
-    result = run("retire", "--unseen-days", "1000", "--yes")
+    result = parts.run("retire", "--unseen-days", "1000", "--yes")
     assert "placeholders stay" in result.output
     assert len(parts.catalog.processes) == 2
-    assert json.loads(run("shadow", "--json").output)["count"] == {"write": 0, "remove": 1, "describe": 0}
+    assert json.loads(parts.run("shadow", "--json").output)["count"] == {"write": 0, "remove": 1, "describe": 0}
 
 
 def test_purge_wants_to_be_told_whose(parts: Parts) -> None:
-    assert run("purge", "--yes").exit_code == 2
+    assert parts.run("purge", "--yes").exit_code == 2
     assert len(parts.catalog.processes) == 2
 
 
 def test_purge_lists_asks_and_removes(parts: Parts) -> None:
-    result = run("purge", "--ours", "--plan", "--most", "1")
+    result = parts.run("purge", "--ours", "--plan", "--most", "1")
     assert "2 processes and 3 placeholders of ours" in result.output
     assert "… and 1 more" in result.output
-    assert run("purge", "--ours", say="\n").exit_code == 1
+    assert parts.run("purge", "--ours", say="\n").exit_code == 1
     assert len(parts.catalog.processes) == 2
-    assert len(json.loads(run("purge", "--ours", "--plan", "--json").output)["placeholders"]) == 3
-    done = run("purge", "--ours", say="y\n")
+    assert len(json.loads(parts.run("purge", "--ours", "--plan", "--json").output)["placeholders"]) == 3
+    done = parts.run("purge", "--ours", say="y\n")
     assert (done.exit_code, "2 processes and 3 placeholders removed" in done.output) == (0, True)
     assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
-    assert "0 processes and 0 placeholders of ours" in run("purge", "--ours", "--yes").output
+    assert "0 processes and 0 placeholders of ours" in parts.run("purge", "--ours", "--yes").output
 
 
 def test_purge_keeps_out_of_shadow_mode(parts: Parts) -> None:
     parts.shadow()
-    assert "THROUGHLINE_SHADOW=false" in run("purge", "--ours", "--yes").output
-    assert run("purge", "--ours", "--plan").exit_code == 0
+    assert "THROUGHLINE_SHADOW=false" in parts.run("purge", "--ours", "--yes").output
+    assert parts.run("purge", "--ours", "--plan").exit_code == 0
     assert len(parts.catalog.processes) == 2
 
 
@@ -132,10 +125,10 @@ def test_purge_stops_between_two_batches_and_goes_on(parts: Parts) -> None:
     catalog.__dict__.update(parts.catalog.__dict__)
     worker = parts.worker
     parts.worker = replace(worker, catalog=catalog)
-    result = run("purge", "--ours", "--yes")
+    result = parts.run("purge", "--ours", "--yes")
     assert (result.exit_code, "2 processes and 0 placeholders removed" in result.output) == (130, True)
     parts.worker = worker
-    assert "0 processes and 3 placeholders removed" in run("purge", "--ours", "--yes").output
+    assert "0 processes and 3 placeholders removed" in parts.run("purge", "--ours", "--yes").output
 
 
 @pytest.mark.parametrize("command", [("purge", "--ours"), ("retire",)])
@@ -145,43 +138,45 @@ def test_a_catalog_that_is_away_ends_in_one_sentence(parts: Parts, command: tupl
             raise CatalogUnavailable(f"no answer for {len(list(keys))}")
 
     parts.worker = replace(parts.worker, catalog=Away())
-    result = run(*command, "--plan")
+    result = parts.run(*command, "--plan")
     assert (result.exit_code, "Nothing is half done" in result.output) == (1, True)
 
 
 def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> None:
-    assert "nothing is kept" in run("shadow").output
+    assert "nothing is kept" in parts.run("shadow").output
     parts.shadow()
     settled(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
     publish(parts.storage, parts.catalog, parts.worker.publishing)
-    assert "write    throughline:v1://tests/app/file/d and 2 new assets" in run("shadow").output
-    document = json.loads(run("shadow", "--json").output)
+    assert "write    throughline:v1://tests/app/file/d and 2 new assets" in parts.run("shadow").output
+    document = json.loads(parts.run("shadow", "--json").output)
     assert document["shadow"] is True
     assert document["held"][0]["creates"][0] == {"type": "fs_path", "qualified_name": "file:///c[bold]"}
-    assert "would write 1 process, 2 assets, remove 0" in run("status").output
-    counts = json.loads(run("status", "--json").output)
+    assert "would write 1 process, 2 assets, remove 0" in parts.run("status").output
+    counts = json.loads(parts.run("status", "--json").output)
     assert counts["shadow"] == {"writes": 1, "creates": 2, "removes": 0, "describes": 0}
     assert counts["waiting_for"] == {"the end of shadow mode": 2}
 
 
 def test_upgrade_lists_moves_and_notes_the_version(parts: Parts) -> None:
-    assert "0 processes to move" in run("upgrade", "--plan").output
+    assert "0 processes to move" in parts.run("upgrade", "--plan").output
     parts.worker = replace(parts.worker, names=Names(version="v2"))
-    result = run("upgrade", "--plan")
+    result = parts.run("upgrade", "--plan")
     assert "2 processes to move, 0 that can't be moved" in result.output
     assert "→ throughline:v2://tests/app/file/gone[1]" in result.output
-    assert len(json.loads(run("upgrade", "--plan", "--json").output)["moves"]) == 2
-    done = run("upgrade")
+    assert len(json.loads(parts.run("upgrade", "--plan", "--json").output)["moves"]) == 2
+    done = parts.run("upgrade")
     assert (done.exit_code, "2 processes moved" in done.output) == (0, True)
     assert "catalog: 2 written, 2 removed" in done.output
     assert all(name.startswith("throughline:v2://") for name in parts.catalog.processes)
     assert written_with(parts.storage) == Versions(naming="v2")
-    assert "newer Throughline" in run("status").output, "this one is older by now"
-    assert "0 processes to move" in run("upgrade", "--plan").output
+    assert "newer Throughline" in parts.run("status").output, "this one is older by now"
+    assert "0 processes to move" in parts.run("upgrade", "--plan").output
 
 
 def test_upgrade_leaves_alone_what_a_newer_one_wrote(parts: Parts) -> None:
     note_versions(parts.storage, Versions(naming="v9"))
-    result = run("upgrade")
+    result = parts.run("upgrade")
     assert (result.exit_code, "newer Throughline" in result.output) == (2, True)
-    assert json.loads(run("status", "--json").output)["upgrade"].startswith("What is stored was written by a newer")
+    assert json.loads(parts.run("status", "--json").output)["upgrade"].startswith(
+        "What is stored was written by a newer"
+    )

@@ -3,16 +3,15 @@
 import gzip
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli import deadletter
-from cli import replay as replay_command
 from cli.letters import pretty, unpacked, visible
 from cli.main import app
 from shared.bootstrap import Worker, assemble
@@ -31,14 +30,11 @@ runner = CliRunner()
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Worker:
+def parts() -> Worker:
     """What the commands work with: memory in the place of storage and catalog."""
-    found = Worker(
+    return Worker(
         storage=MemoryStorage(), catalog=Moody(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
     )
-    for command in (deadletter, replay_command):
-        monkeypatch.setattr(command, "target", lambda _: found)
-    return found
 
 
 @pytest.fixture
@@ -55,8 +51,17 @@ def storage(parts: Worker) -> MemoryStorage:
     return parts.storage
 
 
-def run(*words: str) -> Result:
-    return runner.invoke(app, words)
+Run = Callable[..., Result]
+
+
+def run_with(parts: Worker | None, *words: str) -> Result:
+    return runner.invoke(app, words, obj=parts)
+
+
+@pytest.fixture
+def run(parts: Worker) -> Run:
+    """Runs a command over these parts."""
+    return partial(run_with, parts)
 
 
 def ids(storage: MemoryStorage, reason: str) -> list[str]:
@@ -69,7 +74,7 @@ def repair(storage: MemoryStorage) -> None:
             put(storage, letter.place, gzip.compress(write("damaged", "app", "10:00", "/repaired")[0]))
 
 
-def test_the_list_tells_all_and_counts_by_reason(storage: MemoryStorage) -> None:
+def test_the_list_tells_all_and_counts_by_reason(run: Run, storage: MemoryStorage) -> None:
     result = run("deadletter", "list")
     assert result.exit_code == 0
     assert "4 dead letters: 2 unusable run, 1 damaged bytes, 1 foreign name" in result.output
@@ -84,7 +89,7 @@ def test_the_list_tells_all_and_counts_by_reason(storage: MemoryStorage) -> None
         assert words in result.output
 
 
-def test_the_list_as_json_can_be_read_and_narrowed(storage: MemoryStorage) -> None:
+def test_the_list_as_json_can_be_read_and_narrowed(run: Run, storage: MemoryStorage) -> None:
     found = json.loads(run("deadletter", "list", "--json", "--reason", "DAMAGED").stdout)
     (letter,) = found["dead_letters"]
     assert (found["count"], found["by_reason"]) == (1, {"damaged bytes": 1})
@@ -99,13 +104,12 @@ def test_the_list_as_json_can_be_read_and_narrowed(storage: MemoryStorage) -> No
     assert len(json.loads(run("deadletter", "list", "--json", "--most", "0").stdout)["dead_letters"]) == 4
 
 
-@pytest.mark.usefixtures("parts")
-def test_no_dead_letters_is_good_news() -> None:
+def test_no_dead_letters_is_good_news(run: Run) -> None:
     result = run("deadletter", "list")
     assert (result.exit_code, result.output) == (0, "0 dead letters\n")
 
 
-def test_show_prints_the_event_so_that_no_terminal_obeys_it(storage: MemoryStorage) -> None:
+def test_show_prints_the_event_so_that_no_terminal_obeys_it(run: Run, storage: MemoryStorage) -> None:
     damaged, unusable = ids(storage, "damaged bytes")[0], ids(storage, "unusable run")[0]
     result = run("deadletter", "show", damaged[:6])
     assert result.exit_code == 0
@@ -118,7 +122,7 @@ def test_show_prints_the_event_so_that_no_terminal_obeys_it(storage: MemoryStora
     assert event["run"]["runId"] == run_id("unusable")
 
 
-def test_show_of_a_blob_that_is_gone_still_tells_the_rest(storage: MemoryStorage) -> None:
+def test_show_of_a_blob_that_is_gone_still_tells_the_rest(run: Run, storage: MemoryStorage) -> None:
     (letter,) = (each for each in dead_letters(storage) if each.reason == "foreign name")
     del storage._blobs["events"][letter.blob]
     result = run("deadletter", "show", letter.digest)
@@ -127,7 +131,7 @@ def test_show_of_a_blob_that_is_gone_still_tells_the_rest(storage: MemoryStorage
     assert "not in the container" in result.output
 
 
-def test_replay_takes_what_was_repaired_and_keeps_the_rest(parts: Worker, storage: MemoryStorage) -> None:
+def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Worker, storage: MemoryStorage) -> None:
     repair(storage)
     result = run("deadletter", "replay", "--all")
     assert result.exit_code == 1, "the foreign name is left"
@@ -140,7 +144,7 @@ def test_replay_takes_what_was_repaired_and_keeps_the_rest(parts: Worker, storag
     assert inputs == {"file:///a", "file:///repaired", "file:///b"}
 
 
-def test_replay_by_id_and_by_reason(storage: MemoryStorage) -> None:
+def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
     repair(storage)
     result = run("deadletter", "replay", ids(storage, "damaged bytes")[0][:8])
     assert (result.exit_code, ids(storage, "damaged bytes")) == (0, [])
@@ -150,7 +154,7 @@ def test_replay_by_id_and_by_reason(storage: MemoryStorage) -> None:
     assert "nothing to replay" in run("deadletter", "replay", "--reason", "unusable").output
 
 
-def test_discard_plans_first(storage: MemoryStorage) -> None:
+def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
     chosen = ids(storage, "unusable run")
     plan = run("deadletter", "discard", *chosen)
     assert (plan.exit_code, "2 would be discarded" in plan.output) == (0, True)
@@ -182,7 +186,7 @@ def test_discard_plans_first(storage: MemoryStorage) -> None:
     ],
     ids=" ".join,
 )
-def test_a_mistake_is_one_sentence(parts: Worker, words: list[str], sentence: str) -> None:
+def test_a_mistake_is_one_sentence(run: Run, parts: Worker, words: list[str], sentence: str) -> None:
     now = datetime.now(UTC)
     for digest in ("00001".ljust(32, "1"), "00002".ljust(32, "1")):
         letter = DeadLetter(digest=digest, blob="x", reason="foreign name", error="x", first=now, last=now)
@@ -194,7 +198,7 @@ def test_a_mistake_is_one_sentence(parts: Worker, words: list[str], sentence: st
     assert not any(letter.discarded for letter in dead_letters(parts.storage))
 
 
-def test_a_catalog_that_is_away_costs_nothing_but_time(parts: Worker, storage: MemoryStorage) -> None:
+def test_a_catalog_that_is_away_costs_nothing_but_time(run: Run, parts: Worker, storage: MemoryStorage) -> None:
     assert isinstance(parts.catalog, Moody)
     parts.catalog.away = True
     result = run("deadletter", "replay", "--reason", "unusable")
@@ -229,15 +233,13 @@ def test_storage_that_is_away_is_one_sentence(words: list[str], monkeypatch: pyt
         },
     )
     monkeypatch.setattr("time.sleep", lambda _: None)  # the SDK's own waits between its tries
-    for command in (deadletter, replay_command):
-        monkeypatch.setattr(command, "target", lambda _: assemble(away))
-    result = run(*words)
+    result = run_with(assemble(away), *words)
     assert result.exit_code == 1
     assert "Storage did not answer" in result.output
     assert len([line for line in result.output.splitlines() if line.strip()]) == 1, result.output
 
 
-def test_replay_says_what_it_did_and_does_nothing_twice(parts: Worker) -> None:
+def test_replay_says_what_it_did_and_does_nothing_twice(run: Run, parts: Worker) -> None:
     for day in (20, 21):
         post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
@@ -261,14 +263,14 @@ def before_handler() -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("before_handler")
-def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     storage = Stepped(MemoryStorage())
     for number in range(5):
         post(storage.real, *write(f"r{number}", "app", f"1{number}:00", "/a", sink=f"/o{number}"))
     parts = Worker(
         storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
     )
-    monkeypatch.setattr(replay_command, "target", lambda _: parts)
+    run = partial(run_with, parts)
     settled: list[str] = []
 
     def third(name: str, arguments: tuple[Any, ...]) -> None:
@@ -292,13 +294,13 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on(monkeypatch: pyte
     assert settled == [run_id(f"r{number}") for number in range(5)]
 
 
-def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_that_goes_away_in_the_middle_says_how_to_go_on() -> None:
     storage = Stepped(MemoryStorage())
     post(storage.real, *write("a", "app", "10:00", "/a"))
     parts = Worker(
         storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
     )
-    monkeypatch.setattr(replay_command, "target", lambda _: parts)
+    run = partial(run_with, parts)
 
     def away(name: str, arguments: tuple[Any, ...]) -> None:
         if (name, arguments[0]) == ("insert", "contributions"):
@@ -314,7 +316,7 @@ def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(monkeypatch: pyt
 
 @pytest.mark.parametrize("command", [["deadletter", "list"], ["replay"]], ids=" ".join)
 def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
-    result = run(*command, "--home", str(tmp_path))
+    result = run_with(None, *command, "--home", str(tmp_path))
     assert (result.exit_code, "make up" in result.output) == (2, True)
 
 

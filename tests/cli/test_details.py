@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli import details as command
 from cli.main import app
 from cli.processes import detailed_document, process_document
 from shared.bootstrap import Worker
@@ -33,28 +32,27 @@ def worker(*bodies: bytes) -> Worker:
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def recorded() -> Worker:
     said = (
         *write("a", "app", "10:00", "/a"),
         *write("b", "app", "10:01", "/b", sink="/other"),
         event("c", "COMPLETE", "11:00:00", outputs=["/other"], application="app2", states={"/other": ("DROP", "")}),
     )
-    monkeypatch.setattr(command, "target", lambda _: worker(*said))
+    return worker(*said)
 
 
-@pytest.mark.usefixtures("recorded")
-def test_details_of_one_process_and_of_all() -> None:
-    one = runner.invoke(app, ["details", "out"])
+def test_details_of_one_process_and_of_all(recorded: Worker) -> None:
+    one = runner.invoke(app, ["details", "out"], obj=recorded)
     assert one.exit_code == 0, one.output
     assert "app → out" in one.output
     assert "other" not in one.output
-    everything = json.loads(runner.invoke(app, ["details", "--json"]).stdout)
+    everything = json.loads(runner.invoke(app, ["details", "--json"], obj=recorded).stdout)
     assert [each["name"] for each in everything["processes"]] == ["app → other", "app → out"]
     assert [(each["qualified_name"], list(each["times"])) for each in everything["states"]] == [
         ("file:///other", ["DROP"])
     ]
-    assert "Dropped on" in runner.invoke(app, ["details", "other"]).output
-    assert runner.invoke(app, ["details", "nothing like it"]).exit_code == 1
+    assert "Dropped on" in runner.invoke(app, ["details", "other"], obj=recorded).output
+    assert runner.invoke(app, ["details", "nothing like it"], obj=recorded).exit_code == 1
 
 
 def test_the_details_hold_all_that_the_stable_form_holds_and_more() -> None:

@@ -18,6 +18,7 @@ from shared.catalog import MemoryCatalog
 from shared.errors import Retry
 from shared.pipeline import (
     EVENTS,
+    Archiving,
     Publishing,
     Status,
     Sweeping,
@@ -43,6 +44,9 @@ END = timedelta(days=60).total_seconds()
 NEVER = timedelta(days=100_000)
 _TRIES = 5
 _NO_FAULTS = Rates()
+_NO_ARCHIVING = Archiving(after=None, keep=None)
+"""It has threads of its own, which take no turns."""
+
 _DAY = 86_400.0
 _CALM_TICKS = [60.0] * 15 + [1200.0] * 12 + [_DAY / 4] * 24
 """Seconds between the sweeper's ticks once nothing fails any more: what is set back waits for six hours at most."""
@@ -123,7 +127,9 @@ class Life:
         self.publishing = Publishing(
             batch=3, patience=Patience(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
         )
-        self.sweeping = Sweeping(end_timeout=way.end_timeout, now=self._now, seconds=lambda: turns.now)
+        self.sweeping = Sweeping(
+            end_timeout=way.end_timeout, now=self._now, seconds=lambda: turns.now, archiving=_NO_ARCHIVING
+        )
         self.faults = Faults(
             turns=turns,
             chance=random.Random(f"faults {way.seed}"),

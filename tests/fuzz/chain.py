@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from shared.atlas import asset_entity, process_entity
 from shared.errors import Refused
 from shared.openlineage import Event, decode, select
+from shared.pipeline import redacted
 from shared.translation import History, translate_history
 
 
@@ -23,10 +24,18 @@ def survives(raws: Sequence[bytes]) -> int:
             refused += 1
     for event in events:
         select(event)
+        _redacted(event)
     history = translate_history(events)
     assert translate_history([*reversed(events), *events]) == history, "the order or the number of events shows"
     _entities(history)
     return refused
+
+
+def _redacted(event: Event) -> None:
+    """What is stored with redaction can be read, says whose event it is, and nothing that would have to leave."""
+    again = decode(redacted(event))
+    assert (again.run_id, again.time, again.type) == (event.run_id, event.time, event.type)
+    assert not again.omitted
 
 
 def _entities(history: History) -> None:

@@ -28,11 +28,18 @@ JUNK: tuple[Any, ...] = (
         "\U0001f600",
         "\N{LATIN SMALL LETTER E WITH ACUTE}",
         "x" * 5000,
+        "x" * 9000,
     ),
     *([], {}, [None], [[]], [{}], {"": ""}, {"a": None}, {"namespace": "file", "name": "/x"}, _DEEP),
     *("2026-11-21T10:00:00Z", "1969-12-31T23:59:59Z", "COMPLETE", "FAIL", "SPARK", "DIRECT", "INDIRECT", "DROP"),
     *("3f2504e0-4f89-41d3-9a0c-0305e82c3301", "3F2504E0-4F89-41D3-9A0C-0305E82C3301"),
     *({"fields": {"x": {"inputFields": [{"namespace": "", "name": "", "field": ""}]}}}, {"identifiers": [{}]}),
+    *(
+        {"identifiers": [{"namespace": "n", "name": "t"}] * 1001},
+        [0] * 10_001,
+        {str(number): 0 for number in range(1001)},
+    ),
+    "INSERT INTO t SELECT 'Ann', 7 FROM s WHERE a = \"Bo",
 )
 """JSON values that do not belong where they will be put."""
 
@@ -73,6 +80,8 @@ AFFIXES = (
         "kafka://k:9092",
         "jdbc:postgresql://h/d",
         "s3a://b",
+        "abfss://c:password=x@a.dfs.core.windows.net?sig=y&a=b",
+        ";password={a};token=b",
         "dbfs:/mnt/x",
         "wasbs://c@",
     ),

@@ -1,6 +1,6 @@
 """One contract for the catalog port, held by memory and by the local catalog through pyapacheatlas alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,8 @@ def asset(name: str) -> AssetEntity:
     return AssetEntity(type="fs_path", qualified_name=qualified_name, attributes=attributes)
 
 
-def process(inputs: Sequence[str], outputs: Sequence[str], mapping: str = "[]") -> ProcessEntity:
-    def keys(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def process(inputs: Iterable[str], outputs: Iterable[str], mapping: str = "[]") -> ProcessEntity:
+    def keys(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
         return tuple(("fs_path", f"file:///data/{name}") for name in names)
 
     return ProcessEntity(
@@ -99,8 +99,9 @@ def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) 
     again = process("a", "c")
     assert catalog.write_processes([again], guids) == written, "the same process keeps its guid"
     held = catalog.read_process(PROCESS_TYPE, first.qualified_name)
-    assert held
-    assert dict(held.attributes)["columnMapping"] == "[]"
+    assert held == again, "an input that was left out is gone"
+    catalog.write_processes([first], guids)
+    assert catalog.read_process(PROCESS_TYPE, first.qualified_name) == first, "and back once it is named again"
 
 
 def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
@@ -135,6 +136,46 @@ def test_a_removed_process_is_gone_and_removing_it_again_is_nothing(catalog: Cat
         catalog.delete_process(PROCESS_TYPE, "throughline:test/b")
     assert catalog.read_process(PROCESS_TYPE, "throughline:test/b") is None
     assert catalog.find(guids) == guids, "its assets stay"
+
+
+def test_many_processes_are_read_back_with_their_guids(catalog: Catalog) -> None:
+    names = [f"{number:03}{'x' * 400}" for number in range(40)]
+    guids = catalog.create_assets([asset(name) for name in (*names, "t")])
+    written = [replace(process("t", "t"), qualified_name=f"throughline:test/{name}") for name in names]
+    assigned = catalog.write_processes(written, guids)
+    held = catalog.read_processes([*(each.qualified_name for each in written), "throughline:test/nobody"])
+    assert {name: each.guid for name, each in held.items()} == assigned
+    assert [held[each.qualified_name].entity for each in written] == written
+    assert catalog.read_processes(["throughline:test/nobody"]) == {}
+    assert catalog.read_processes([]) == {}
+
+
+def test_ours_are_told_from_those_of_others(catalog: Catalog) -> None:
+    many = [placed(f"{number}") for number in range(103)]
+    guids = catalog.create_assets([*many, placed("theirs", mark="Found by a scan.")])
+    mine, other = process("1", "2"), replace(process("1", "3"), qualified_name="adf://pipeline/copy")
+    catalog.write_processes([mine, other], guids)
+    found = list(catalog.ours())
+    assert [node.qualified_name for node in found if node.is_process] == [mine.qualified_name]
+    assets = [node for node in found if not node.is_process]
+    assert sorted(node.qualified_name for node in assets) == sorted(each.qualified_name for each in many)
+    assert {(node.type, node.qualified_name): node.guid for node in assets} == {
+        key: guid for key, guid in guids.items() if "theirs" not in key[1]
+    }
+
+
+def test_a_placeholder_is_removed_once_no_process_uses_it(catalog: Catalog) -> None:
+    guids = catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan."), placed("other")])
+    catalog.write_processes([process(["ours"], ["other"])], guids)
+    here, there = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
+    assert catalog.is_used(guids[here])
+    assert catalog.remove_placeholder(*here) is False, "a process reads it"
+    catalog.delete_process(PROCESS_TYPE, "throughline:test/other")
+    assert not catalog.is_used(guids[here])
+    assert catalog.remove_placeholder(*here) is True
+    assert catalog.remove_placeholder(*here) is False, "it is not there"
+    assert catalog.remove_placeholder(*there) is False, "a scan found it"
+    assert catalog.find([here, there]) == {there: guids[there]}
 
 
 def test_search_finds_by_a_part_of_the_name(catalog: Catalog) -> None:

@@ -51,6 +51,27 @@ def test_an_empty_and_a_large_blob_come_back_whole(storage: Storage, unique: str
         assert storage.get(unique, name) == data
 
 
+def test_a_part_of_a_blob_is_read(storage: Storage, unique: str) -> None:
+    assert storage.get_part(unique, "b", 0, 1) is None
+    storage.put_new(unique, "b", b"0123456789")
+    assert storage.get_part(unique, "b", 3, 4) == b"3456"
+    assert storage.get_part(unique, "b", 8, 10) == b"89"
+    assert storage.get_part(unique, "b", 10, 5) == b""
+    assert storage.get_part(unique, "other", 0, 1) is None
+
+
+def test_a_blob_that_was_removed_is_gone_and_can_be_written_again(storage: Storage, unique: str) -> None:
+    storage.delete_blob(unique, "a")
+    storage.put_new(unique, "a", b"first")
+    storage.put_new(unique, "ab", b"other")
+    storage.delete_blob(unique, "a")
+    storage.delete_blob(unique, "a")
+    assert storage.get(unique, "a") is None
+    assert [fact.name for fact in storage.blobs(unique)] == ["ab"]
+    assert storage.put_new(unique, "a", b"second")
+    assert storage.get(unique, "a") == b"second"
+
+
 def test_a_listing_is_by_name_and_prefix_and_tells_size_and_arrival(storage: Storage, unique: str) -> None:
     assert list(storage.blobs(unique)) == []
     for name in ("b/2", "a/1", "b/1"):
@@ -207,6 +228,8 @@ def test_storage_that_is_away_says_so() -> None:
     attempts: list[Callable[[], object]] = [
         lambda: away.put_new("c", "b", b""),
         lambda: away.get("c", "b"),
+        lambda: away.get_part("c", "b", 0, 1),
+        lambda: away.delete_blob("c", "b"),
         lambda: list(away.blobs("c")),
         lambda: away.insert("t", Row(partition="p", key="k")),
         lambda: away.upsert("t", Row(partition="p", key="k")),

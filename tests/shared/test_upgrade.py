@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,9 @@ from shared.catalog import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names
 from shared.pipeline import (
+    Archiving,
     Versions,
+    archive,
     check_versions,
     mismatch,
     moves,
@@ -81,8 +83,11 @@ def test_the_plan_lists_what_would_move_and_writes_nothing(storage: MemoryStorag
     assert list(moves(storage, OLDER)) == []
 
 
-def test_all_is_moved_and_means_the_same(storage: MemoryStorage, catalog: Moody) -> None:
+@pytest.mark.parametrize("archived", [False, True], ids=["in events", "in the archive"])
+def test_all_is_moved_and_means_the_same(storage: MemoryStorage, catalog: Moody, archived: bool) -> None:
     before = same_but_for_names(catalog)
+    if archived:
+        assert archive(storage, Archiving(after=timedelta(0)))["archived"] == 6
     assert len(list(upgrade(storage, BUILT_IN))) == 2
     done = publish(storage, catalog, how(Clock()))
     assert (done.written, done.removed) == (2, 2)

@@ -35,12 +35,13 @@ def _read(sql: str, default_catalog: str, default_database: str) -> Statement | 
     return read(sql, (default_catalog, default_database))
 
 
-def redact(sql: str) -> str:
-    """The statement without its literals, each replaced by `?`, and without its comments.
+def redact(sql: str, *, readable: bool = False) -> str:
+    """The statement without its literals, each replaced by `?`, and without its comments. `readable`: each replaced by
+    a literal of its kind that says nothing, so that `read_statement` reads from it what it read before.
 
     Names stay, as do NULL, TRUE and FALSE. What the tokenizer does not understand or what is too long becomes an empty
     text: rather nothing than somebody's data. It never raises.
     """
     from shared.translation.statement.redacting import redacted  # noqa: PLC0415 - costs a third of a second
 
-    return redacted(sql)
+    return redacted(sql, readable=readable)

@@ -1,0 +1,28 @@
+"""Large requests take turns, so that many at once can't take all memory. Nobody is turned away for that: a listener
+that is answered by a 429 tries once more and then loses the event.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LARGE = 4 * 1024 * 1024
+"""Bytes of a body, from which on it takes a turn."""
+_LARGE_PACKED = 64 * 1024
+"""The same for a packed one, which may become a thousand times as large."""
+AT_ONCE = 2
+
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+@contextmanager
+def turn_for(body: bytes, encoding: str = "") -> Iterator[None]:
+    """Be one of two that unpack, read and pack a large body; small ones go on at once.
+
+    Threads do such work one after the other anyway; only storage is waited for together, and so outside of a turn.
+    """
+    if len(body) < (_LARGE_PACKED if encoding else LARGE):
+        yield
+        return
+    with _turns:
+        yield

@@ -1,0 +1,100 @@
+"""`throughline rebuild`: what it says, that it can be interrupted, and what it says when storage goes away."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from shared.bootstrap import Worker
+from shared.catalog import MemoryCatalog
+from shared.errors import StorageUnavailable
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping, archive, publish, status
+from shared.storage import MemoryStorage
+from tests.shared.events import write
+from tests.shared.test_archive import AT_ONCE
+from tests.shared.test_dead_letters import Stepped
+from tests.shared.test_settle import post, settle
+
+
+@pytest.fixture
+def parts() -> Worker:
+    """What the command works with: memory in the place of storage and catalog."""
+    storage: Any = Stepped(MemoryStorage())
+    return Worker(
+        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+    )
+
+
+@pytest.fixture
+def storage(parts: Worker) -> Any:
+    """One run in the archive, one beside it, both published."""
+    found: Any = parts.storage
+    for name, hour in (("a", "10:00"), ("b", "11:00")):
+        for place in post(found.real, *write(name, "app", hour, f"/{name}", sink=f"/out-{name}")):
+            settle(found.real, place)
+        if name == "a":
+            archive(found.real, AT_ONCE)
+    publish(found.real, parts.catalog, parts.publishing)
+    return found
+
+
+@pytest.fixture
+def run(parts: Worker) -> Callable[..., Result]:
+    """The command with these words."""
+    return lambda *words: CliRunner().invoke(app, ["rebuild", *words], obj=parts)
+
+
+def test_the_plan_says_how_much_and_writes_nothing(run: Callable[..., Result], storage: Any) -> None:
+    rows = list(storage.real.scan("runs"))
+    result = run("--plan")
+    assert result.exit_code == 0
+    assert "rows would be deleted and rebuilt\nfrom 1 files of the archive and 2 events beside it" in result.output
+    assert list(storage.real.scan("runs")) == rows
+
+
+def test_it_rebuilds_and_publishes_what_is_new_and_nothing_twice(run: Callable[..., Result], storage: Any) -> None:
+    for row in list(storage.real.scan("contributions")):
+        storage.real.delete("contributions", row.partition, row.key)
+    for _ in range(2):
+        result = run()
+        assert result.exit_code == 0
+        assert "2 runs rebuilt, from 1 files of the archive and 2 events beside it" in result.output
+        assert "catalog: 0 written, 0 removed, 2 as they were" in result.output
+    assert status(storage.real).published == 4
+
+
+def test_ctrl_c_stops_and_resume_goes_on(run: Callable[..., Result], storage: Any) -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("delete", "contributions"):
+            storage.step_in = lambda *_: None
+            signal.raise_signal(signal.SIGINT)
+
+    storage.step_in = ask
+    stopped = run()
+    assert (stopped.exit_code, "rebuild --resume" in stopped.output) == (130, True)
+    assert signal.getsignal(signal.SIGINT) == before
+    assert "are being rebuilt" in " ".join(status(storage.real).last_errors)
+    assert run("--resume").exit_code == 0
+    assert status(storage.real).published == 4
+    nothing = run("--resume")
+    assert (nothing.exit_code, "nothing to resume" in nothing.output) == (2, True)
+
+
+def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(run: Callable[..., Result], storage: Any) -> None:
+    def away(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("insert", "contributions"):
+            raise StorageUnavailable("Storage answered 503")
+
+    storage.step_in = away
+    result = run()
+    assert result.exit_code == 1
+    assert "Storage answered 503. Once storage answers, `throughline rebuild --resume` goes on" in result.output
+    storage.step_in = lambda *_: None
+    assert run("--resume").exit_code == 0
+    assert status(storage.real).published == 4

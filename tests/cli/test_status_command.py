@@ -1,0 +1,112 @@
+"""`throughline status`: tables that people read, and JSON that machines do."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from shared.bootstrap import Worker
+from shared.catalog import MemoryCatalog
+from shared.errors import StorageUnavailable
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping, publish_all
+from shared.storage import MemoryStorage
+from tests.shared.events import event
+from tests.shared.test_dead_letters import Stepped
+from tests.shared.test_settle import post, settle
+
+Run = Callable[..., Result]
+
+
+def run_with(parts: Worker, *words: str) -> Result:
+    return CliRunner().invoke(app, words, obj=parts)
+
+
+@pytest.fixture
+def parts() -> Worker:
+    """Three jobs on two days, of which one has most events; what it is called looks like markup."""
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    for day, job, number in ((20, "app.[bold]", 1), (21, "app.[bold]", 2), (21, "app.b", 3), (21, "app.c", 4)):
+        said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app", "job": job}
+        bodies = [event(f"r{number}", "COMPLETE", f"2026-11-{day}T10:00:00", **said)]
+        bodies += [event("r2", "START", "2026-11-21T09:00:00", **said)] if number == 2 else []
+        for place in post(storage, *bodies):
+            settle(storage, place)
+    publish_all(storage, catalog, Publishing())
+    return Worker(storage=storage, catalog=catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN)
+
+
+@pytest.fixture
+def run(parts: Worker) -> Run:
+    return partial(run_with, parts)
+
+
+def lines(result: Result) -> list[list[str]]:
+    assert result.exit_code == 0, result.output
+    return [line.split() for line in result.stdout.splitlines() if line.strip()]
+
+
+def test_status_by_day_adds_up(run: Run) -> None:
+    assert lines(run("status", "--by", "day")) == [
+        ["day", "received", "published", "skipped", "waiting", "dead"],
+        ["2026-11-20", "1", "1", "0", "0", "0"],
+        ["2026-11-21", "4", "4", "0", "0", "0"],
+        ["=", "all", "5", "5", "0", "0", "0"],
+    ]
+
+
+def test_status_by_job_tells_of_the_rest(run: Run) -> None:
+    assert lines(run("status", "--by", "job", "--limit", "1"))[1:] == [
+        ["app.[bold]", "3", "3", "0", "0", "0"],
+        ["2", "more", "2", "2", "0", "0", "0"],
+        ["=", "all", "5", "5", "0", "0", "0"],
+    ]
+
+
+def test_status_by_both(run: Run) -> None:
+    assert [line[:2] for line in lines(run("status", "--by", "day,job"))[1:-1]] == [
+        ["2026-11-20", "app.[bold]"],
+        ["2026-11-21", "app.[bold]"],
+        ["2026-11-21", "app.b"],
+        ["2026-11-21", "app.c"],
+    ]
+
+
+def test_status_as_json(run: Run) -> None:
+    whole = json.loads(run("status", "--json").stdout)
+    assert (whole["received"], whole["reconciles"], "by" in whole, "groups" in whole) == (5, True, False, False)
+    found = json.loads(run("status", "--json", "--by", "job", "--limit", "2").stdout)
+    assert found["groups"] == 3
+    assert found["by"] == [
+        {"job": "app.[bold]", "received": 3, "published": 3, "skipped": 0, "waiting": 0, "dead": 0},
+        {"job": "app.b", "received": 1, "published": 1, "skipped": 0, "waiting": 0, "dead": 0},
+    ]
+
+
+def test_status_without_groups_is_as_it_was(run: Run) -> None:
+    result = run("status")
+    assert (lines(result)[0], lines(result)[4]) == (["5", "published"], ["=", "5", "received"])
+
+
+@pytest.mark.parametrize("words", [["--by", "week"], ["--by", "day,day,x"], ["--limit", "3"]], ids=" ".join)
+def test_a_mistake_is_one_sentence(run: Run, words: list[str]) -> None:
+    result = run("status", *words)
+    assert (result.exit_code, len(result.output.strip().splitlines())) == (2, 1)
+
+
+def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
+    storage = Stepped(MemoryStorage())
+
+    def away(_name: str, _arguments: tuple[Any, ...]) -> None:
+        raise StorageUnavailable("Storage answered 503")
+
+    storage.step_in = away
+    away_parts = Worker(
+        storage=storage, catalog=parts.catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+    )
+    result = run_with(away_parts, "status")
+    assert (result.exit_code, "Storage answered 503" in result.output) == (1, True)

@@ -1,0 +1,146 @@
+"""`throughline verify`: what it says, what it does, and how it ends."""
+
+import json
+import re
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from shared.bootstrap import Worker
+from shared.errors import CatalogUnavailable, StorageUnavailable
+from shared.naming import BUILT_IN
+from shared.pipeline import KINDS, Sweeping
+from shared.storage import MemoryStorage
+from tests.shared.damages import PLANTED, PUBLISHING, whole
+from tests.shared.test_dead_letters import Stepped
+from tests.shared.test_publish import Moody
+
+NOW = Sweeping(grace=timedelta(0), end_timeout=timedelta(0))
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def parts() -> Worker:
+    """A world in which a process was deleted, an event's row is lost, and a data set is nobody's."""
+    storage, catalog = MemoryStorage(), Moody()
+    world = whole(storage, catalog)
+    for name in ("deleted process", "lost event row", "unused placeholder"):
+        PLANTED[name].plant(world)
+    return Worker(storage=storage, catalog=catalog, publishing=PUBLISHING, sweeping=NOW, names=BUILT_IN)
+
+
+def run_with(parts: Worker, *words: str) -> Result:
+    return CliRunner().invoke(app, words, obj=parts)
+
+
+@pytest.fixture
+def run(parts: Worker) -> Run:
+    return partial(run_with, parts)
+
+
+def test_verify_says_what_is_damaged_and_writes_nothing(run: Run, parts: Worker) -> None:
+    assert isinstance(parts.catalog, Moody)
+    writes = parts.catalog.writes
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "3 damaged\n" in result.output
+    for words in ("gone process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
+        assert words in result.output
+    assert "--fix" not in result.output
+    plan = run("verify", "--plan")
+    assert (plan.exit_code, plan.output.count("--fix: ")) == (1, 3)
+    assert parts.catalog.writes == writes
+
+
+def test_verify_as_json_tells_every_damage(run: Run) -> None:
+    found = json.loads(run("verify", "--json").stdout)
+    assert found["by_kind"] == {"blob without row": 1, "gone process": 1, "unused placeholder": 1}
+    assert found["count"] == len(found["damages"]) == 3
+    assert {each["mended"] for each in found["damages"]} == {None}
+    mended = json.loads(run("verify", "--fix", "--json").stdout)
+    assert {each["mended"] for each in mended["damages"]} == {True}
+    assert mended["catalog"] == {"written": 1, "removed": 0, "error": None}
+
+
+def test_fix_mends_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -> None:
+    assert isinstance(parts.catalog, Moody)
+    result = run("verify", "--fix")
+    assert result.exit_code == 0, result.output
+    assert "3 damaged, 3 mended" in result.output
+    assert "catalog: 1 written" in result.output
+    writes = parts.catalog.writes
+    again = run("verify", "--fix")
+    assert (again.exit_code, again.stdout, parts.catalog.writes) == (0, "0 damaged\n", writes)
+
+
+def test_what_is_under_way_is_no_damage(parts: Worker) -> None:
+    result = run_with(replace(parts, sweeping=Sweeping()), "verify", "--json")
+    assert json.loads(result.stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
+
+
+def test_fix_and_plan_together_are_a_mistake(run: Run) -> None:
+    result = run("verify", "--fix", "--plan")
+    assert (result.exit_code, "leave one of them out" in result.output) == (2, True)
+
+
+def test_a_catalog_that_is_away_is_one_sentence_and_what_was_mended_stays(run: Run, parts: Worker) -> None:
+    class Away(Moody):
+        def read_processes(self, _names: object) -> dict[str, Any]:
+            raise CatalogUnavailable("no answer", after=0)
+
+    result = run_with(replace(parts, catalog=Away()), "verify", "--fix")
+    assert result.exit_code == 1
+    assert "1 damaged, 1 mended" in result.output
+    assert "no answer. What was mended stays so" in result.output
+    assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
+
+
+def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
+    storage = Stepped(MemoryStorage())
+
+    def away(_name: str, _arguments: tuple[Any, ...]) -> None:
+        raise StorageUnavailable("Storage answered 503")
+
+    storage.step_in = away
+    result = run_with(replace(parts, storage=storage), "verify")
+    assert (result.exit_code, "Storage answered 503" in result.output) == (1, True)
+
+
+@pytest.fixture
+def before_handler() -> Iterator[Any]:
+    """What Ctrl-C does is the same afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    yield before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.usefixtures("before_handler")
+def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Worker) -> None:
+    assert isinstance(parts.storage, MemoryStorage)
+    storage = Stepped(parts.storage)
+
+    def at_the_row(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "insert" and arguments[0] == "runs" and arguments[1].key.startswith("event|"):
+            signal.raise_signal(signal.SIGINT)
+
+    storage.step_in = at_the_row
+    stopped = run_with(replace(parts, storage=storage), "verify", "--fix")
+    assert stopped.exit_code == 130, stopped.output
+    assert "1 damaged, 1 mended" in stopped.output
+    assert "verify again to go on" in stopped.output
+    rest = run_with(parts, "verify", "--fix")
+    assert (rest.exit_code, "2 damaged, 2 mended" in rest.output) == (0, True)
+
+
+def test_the_table_in_the_docs_is_the_codes_own() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "recovery.md").read_text()
+    table = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", text.partition("## Verify")[2], re.MULTILINE)
+    assert table == [(kind.name, kind.means, kind.mends) for kind in KINDS]

@@ -1,0 +1,81 @@
+"""The same secrets through the real functions host, Azurite and catalog, with redaction on and with failures."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import requests
+from typer.testing import CliRunner
+
+from cli.main import app
+from local.functions import FunctionsHost
+from local.world import World
+from shared.bootstrap import assemble
+from shared.pipeline import status
+from shared.settings import load
+from shared.storage import Storage
+from tests.shared.planted import BEARER, REFUSED, SECRET, events, shown, told
+
+PATIENCE_SECONDS = 60
+HEADERS = {"Authorization": BEARER, "x-functions-key": SECRET, "Content-Type": "application/json"}
+
+
+def _post(url: str, raw: bytes, path: str = "", key: str = SECRET) -> requests.Response:
+    return requests.post(f"{url}/api/v1/lineage{path}?code={key}", data=raw, headers=HEADERS, timeout=30)
+
+
+def _wait(storage: Storage) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = status(storage)
+        if found.received >= 4 and found.reconciles and not found.in_progress:
+            return
+        time.sleep(0.3)
+    pytest.fail(f"not settled: {status(storage)}")
+
+
+def test_no_secret_gets_out_of_the_running_world(tmp_path: Path) -> None:
+    with World(home=tmp_path, usual_ports=False, settings={"THROUGHLINE_REDACT": "true"}) as world:
+        url = world.functions.url
+        parts = assemble(load(catalog=True, environment=world.environment))
+        answers = [_post(url, raw) for raw in (*events(), *events(), *REFUSED)]
+        answers.append(_post(url, b"[" + b",".join((*events(), *REFUSED[:2])) + b"]", "/batch"))
+        assert [answer.status_code for answer in answers] == [201] * 8 + [400] * 4 + [200]
+        _wait(parts.storage)
+        nodes = parts.catalog.search("report")
+        assert nodes
+        graph = parts.catalog.lineage(nodes[0].guid, direction="BOTH", depth=2)
+        outputs = [
+            CliRunner().invoke(app, [*command, "--home", str(tmp_path)]).output
+            for command in (["status"], ["status", "--json"], ["show", nodes[0].qualified_name, "--columns"])
+        ]
+        held = list(told(parts.storage, raw=True))
+    log = (tmp_path / "functions.log").read_text()
+    assert "received run=" in log
+    assert "refused status=400" in log
+    assert [line for line in log.splitlines() if shown(line)] == []
+    assert [where for where, text in held if shown(text)] == []
+    assert any(where.startswith("events/") for where, _ in held)
+    assert [repr(node) for node in (*nodes, *graph.nodes.values()) if shown(repr(node))] == []
+    assert "report" in outputs[2]
+    assert [output for output in outputs if shown(output)] == []
+
+
+def test_no_secret_of_the_settings_gets_into_the_log_when_storage_and_catalog_are_away(tmp_path: Path) -> None:
+    places = "BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a;QueueEndpoint=http://127.0.0.1:9/a"
+    environment = {
+        "AzureWebJobsStorage": f"{places};SharedAccessSignature=sv=2024-11-04&sig={SECRET}",
+        "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9/catalog",
+        "THROUGHLINE_CATALOG_TOKEN": SECRET,
+        **{f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")},
+    }
+
+    root = Path(__file__).parents[2]
+    log = tmp_path / "host.log"
+    with FunctionsHost(app=root, environment={**os.environ, **environment}, log=log) as host:
+        answers = [_post(host.url, events()[0]), _post(host.url, REFUSED[0])]
+    assert [answer.status_code for answer in answers] == [503, 400]
+    assert "Retry-After" in answers[0].headers
+    assert not any(shown(answer.text) for answer in answers[:1])
+    assert [line for line in log.read_text().splitlines() if shown(line)] == []
