@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
+from shared.pipeline.states import Mark
 from shared.storage import Row, Storage
 
 _PAUSE = "!pause"
@@ -24,6 +25,14 @@ class Dirty:
     error: str = ""
     revisit: bool = False
     etag: str = ""
+
+    def mark(self, now: datetime) -> Mark:
+        """What this says of its process, at this time."""
+        if self.revisit:
+            return Mark.REVISIT
+        if self.attempts:
+            return Mark.REFUSED
+        return Mark.POSTPONED if now < self.due else Mark.DIRTY
 
     def row(self) -> Row:
         """As a row of `dirty`."""

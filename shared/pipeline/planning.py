@@ -27,6 +27,7 @@ from shared.pipeline.places import (
 )
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_of
+from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown
 
@@ -68,8 +69,8 @@ class Plan:
     def unchanged(self) -> bool:
         """Whether the catalog holds it already."""
         if self.entity is None:
-            return self.entry.state == "nothing"
-        return self.entry.state == "written" and self.entry.fingerprint == self.entity.fingerprint
+            return self.entry.state is Held.NOTHING
+        return self.entry.state is Held.WRITTEN and self.entry.fingerprint == self.entity.fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
+from shared.pipeline.states import Held
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.publish")
@@ -213,7 +214,7 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
             storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
         raise
     for plan, entity, entry in begun:
-        if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
+        if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):
             clean(storage, plan.dirty, plan.revisit)
         _LOG.info(
             "process published process=%r inputs=%d outputs=%d",
@@ -236,7 +237,7 @@ def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
 def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     return replace(
         entry,
-        state="writing",
+        state=Held.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
@@ -258,11 +259,11 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> 
     """Take a process away that nothing speaks for any more. How many were removed."""
     until = how.now() + 2 * how.call_bound
     claimed = _claim(storage, plan, until)
-    entry = note(storage, replace(plan.entry, state="writing", until=until)) if claimed else None
+    entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
     if claimed is None or entry is None or how.now() + how.call_bound > until:
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
+    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", guid="")):
         clean(storage, claimed.dirty, claimed.revisit)
     _LOG.info("process removed process=%r", entry.qualified_name)
     return 1

@@ -49,6 +49,7 @@ from shared.pipeline.records import (
     contribution_key,
 )
 from shared.pipeline.siblings import Application, Words, application, around, leave_words, listen, note_heard
+from shared.pipeline.states import State
 from shared.storage import Storage
 from shared.translation import Around, Skip, Wait, translate
 
@@ -155,13 +156,13 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
         if nested and gathered.is_settled_with(heard):
             return True
         contents, outcome = _decide(gathered, run, heard)
-        words = Words.of(run, heard) if run and outcome.verdict != "waiting" else Words()
+        words = Words.of(run, heard) if run and outcome.verdict is not State.WAITING else Words()
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error)
         run, contents, words = None, {}, Words()
-        outcome = _Outcome(verdict="dead", reason=f"{type(error).__name__}: {error}"[:500])
+        outcome = _Outcome(verdict=State.DEAD, reason=f"{type(error).__name__}: {error}"[:500])
     decided = _Decided(run=run, heard=heard, contents=contents, words=words, outcome=outcome)
     settled = _apply(storage, gathered, decided, nested=nested)
     if settled:
@@ -212,7 +213,7 @@ def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    verdict: str
+    verdict: State
     reason: str = ""
 
 
@@ -220,13 +221,13 @@ def _decide(gathered: _Gathered, run: MergedRun | None, heard: Around) -> tuple[
     """Pure: the contents that this run stands for, and what became of it."""
     if run is None:
         reason = "none of its events can be used" if gathered.merged else "none of its events is stored yet"
-        return {}, _Outcome(verdict="dead" if gathered.merged else "waiting", reason=reason)
+        return {}, _Outcome(verdict=State.DEAD if gathered.merged else State.WAITING, reason=reason)
     word = translate(run, heard, timed_out=gathered.state.timed_out)
     if isinstance(word, Wait):
-        return {}, _Outcome(verdict="waiting", reason=word.reason)
+        return {}, _Outcome(verdict=State.WAITING, reason=word.reason)
     if isinstance(word, Skip):
-        return {}, _Outcome(verdict="skipped", reason=word.reason)
-    return _contents(word), _Outcome(verdict="published")
+        return {}, _Outcome(verdict=State.SKIPPED, reason=word.reason)
+    return _contents(word), _Outcome(verdict=State.PUBLISHED)
 
 
 def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
@@ -272,7 +273,7 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-        if outcome.verdict != "waiting" or state.left:
+        if outcome.verdict is not State.WAITING or state.left:
             known = _tell_siblings(storage, run, decided, state, nested=nested)
             if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False

@@ -31,6 +31,7 @@ from shared.pipeline.planning import what_remains
 from shared.pipeline.records import RunState
 from shared.pipeline.shadow import Shadow, counted, held_back
 from shared.pipeline.siblings import has_fates
+from shared.pipeline.states import Held, State
 from shared.storage import Storage
 from shared.translation import NO_PROCESS
 
@@ -103,42 +104,42 @@ def status(storage: Storage) -> Status:
     waiting: Counter[str] = Counter()
     oldest: datetime | None = None
     for fact in storage.blobs(EVENTS):
-        counts["received"] += 1
+        counts[State.RECEIVED] += 1
         event = _event(fact.name)
         digest = event.digest if event else digest_of(fact.name.encode())
         if digest in letters:
-            counts["dead" if digest in buried else "skipped"] += 1
+            counts[State.DEAD if digest in buried else State.SKIPPED] += 1
             skipped[DISCARDED] += digest not in buried
             continue
         if event is None:
-            counts["waiting"] += 1
+            counts[State.WAITING] += 1
             continue
         state, reason = _state(event, states.get(event.run_id), ledger, kept, present)
         counts[state] += 1
-        if state == "skipped":
+        if state is State.SKIPPED:
             skipped[reason] += 1
-        elif state == "waiting":
+        elif state is State.WAITING:
             waiting[reason] += 1
             oldest = min(oldest or fact.arrived, fact.arrived)
     for fact in storage.blobs(IGNORED):
-        counts["received"] += 1
-        counts["skipped"] += 1
+        counts[State.RECEIVED] += 1
+        counts[State.SKIPPED] += 1
         skipped[reason_of_ignored(fact.name)] += 1
     errors = [f"catalog: {each.error}" for each in dirty if each.error]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {error}" for error in buried.values()]
     errors += [f"refused: {error}" for _, error in refusals]
     return Status(
-        received=counts["received"],
-        published=counts["published"],
-        skipped=counts["skipped"],
-        waiting=counts["waiting"],
-        dead=counts["dead"],
+        received=counts[State.RECEIVED],
+        published=counts[State.PUBLISHED],
+        skipped=counts[State.SKIPPED],
+        waiting=counts[State.WAITING],
+        dead=counts[State.DEAD],
         refused=len(refusals),
         skipped_because=dict(sorted((+skipped).items())),
         waiting_for=dict(sorted(waiting.items())),
         oldest_waiting=oldest,
-        processes=sum(entry.state == "written" for entry in ledger.values()),
+        processes=sum(entry.state is Held.WRITTEN for entry in ledger.values()),
         dirty=len(unsettled),
         last_errors=tuple(errors[-_LAST_ERRORS:]),
         shadow=counted(tuple(held.values())),
@@ -178,22 +179,22 @@ def _event(name: str) -> StoredEvent | None:
 
 def _state(
     event: StoredEvent, run: RunState | None, ledger: dict[str, Entry], kept: _Kept, present: Present
-) -> tuple[str, str]:
+) -> tuple[State, str]:
     """An event's state and, for skipped and waiting, the reason."""
     if run is None:
-        return "waiting", Waiting.PARSER if event.end else Waiting.END
+        return State.WAITING, Waiting.PARSER if event.end else Waiting.END
     if not run.settled or event.digest not in run.merged:
-        return "waiting", Waiting.PARSER
-    if run.verdict == "waiting":
-        return "waiting", Waiting.END
-    if run.verdict != "published":
+        return State.WAITING, Waiting.PARSER
+    if run.verdict is State.WAITING:
+        return State.WAITING, Waiting.END
+    if run.verdict is not State.PUBLISHED:
         return run.verdict, run.reason
     now = {each for process, by, _ in run.current for each in present.get((by, process), (process,))}
     if (now | run.processes) & kept.dirty:
-        return "waiting", Waiting.CATALOG
+        return State.WAITING, Waiting.CATALOG
     if (now | run.processes) & kept.held:
-        return "waiting", Waiting.SHADOW
-    if any(process in ledger and ledger[process].state == "written" for process in now):
-        return "published", ""
+        return State.WAITING, Waiting.SHADOW
+    if any(process in ledger and ledger[process].state is Held.WRITTEN for process in now):
+        return State.PUBLISHED, ""
     wanted = sorted({ledger[each].why for each in now if each in ledger} - {""})
-    return "skipped", wanted[0] if wanted else NO_PROCESS
+    return State.SKIPPED, wanted[0] if wanted else NO_PROCESS
