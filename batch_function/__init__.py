@@ -1,7 +1,6 @@
 """POST /api/v1/lineage/batch: an array of OpenLineage events, each answered for itself."""
 
 import json
-import logging
 from typing import Any
 
 import azure.functions as func
@@ -9,8 +8,6 @@ import azure.functions as func
 from shared.bootstrap import receiver
 from shared.errors import Refused
 from shared.pipeline import note_refusal, receive_batch
-
-_LOG = logging.getLogger("throughline.batch")
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -24,13 +21,12 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             encoding=req.headers.get("Content-Encoding", ""),
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
+            telemetry=parts.telemetry,
         )
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)
-        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
         problem = {"type": "about:blank", "title": refusal.title, "status": refusal.status, "detail": refusal.detail}
         return _answer(refusal.status, problem, "application/problem+json")
-    _LOG.info("batch received events=%d failed=%d", receipt.received, len(receipt.failed))
     return _answer(200, receipt.document, "application/json")
 
 

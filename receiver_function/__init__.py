@@ -1,7 +1,6 @@
 """POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
 
 import json
-import logging
 from typing import Any
 
 import azure.functions as func
@@ -9,8 +8,6 @@ import azure.functions as func
 from shared.bootstrap import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.pipeline import note_refusal, receive
-
-_LOG = logging.getLogger("throughline.receiver")
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -24,14 +21,13 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             encoding=req.headers.get("Content-Encoding", ""),
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
+            telemetry=parts.telemetry,
         )
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)
-        _LOG.warning("refused status=%d bytes=%d reason=%s", refusal.status, len(body), refusal)
         problem = {"type": "about:blank", "title": refusal.title, "status": refusal.status, "detail": refusal.detail}
         return _answer(refusal.status, problem | ({"field": refusal.field} if refusal.field else {}))
     except StorageUnavailable as error:
-        _LOG.error("storage unavailable bytes=%d reason=%s", len(body), error)
         problem = {
             "type": "about:blank",
             "title": "Storage is away, send it again",
@@ -39,7 +35,6 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             "detail": str(error),
         }
         return _answer(503, problem, {"Retry-After": "1"})
-    _LOG.info("received run=%s type=%s ignored=%r", receipt.run_id, receipt.event_type, receipt.ignored)
     outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
     return _answer(201, {**outcome, "run": receipt.run_id, "event": receipt.digest})
 

@@ -26,6 +26,7 @@ from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
+from shared.pipeline.telling import backlog
 from shared.pipeline.upgrade import Move, moves, upgrade
 from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
 
@@ -57,6 +58,7 @@ __all__ = [
     "Versions",
     "Waiting",
     "Wanted",
+    "backlog",
     "batches",
     "bury",
     "check_versions",

@@ -16,7 +16,8 @@ _PAUSE = "!pause"
 class Dirty:
     """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
 
-    `revisit`: it is published as it should be now, and only the passing of time may change it.
+    `revisit`: it is published as it should be now, and only the passing of time may change it; `since`: when the last
+    event arrived that speaks for it.
     """
 
     process: str
@@ -24,6 +25,7 @@ class Dirty:
     attempts: int = 0
     error: str = ""
     revisit: bool = False
+    since: datetime | None = None
     etag: str = ""
 
     def mark(self, now: datetime) -> Mark:
@@ -45,27 +47,32 @@ class Dirty:
                 "attempts": self.attempts,
                 "error": self.error,
                 "revisit": self.revisit,
+                "since": self.since.isoformat() if self.since else "",
             },
         )
 
     @classmethod
     def of(cls, row: Row) -> "Dirty":
         """From a row of `dirty`."""
+        since = str(row.values.get("since", ""))
         return cls(
             process=row.key,
             due=datetime.fromisoformat(str(row.values["due"])),
             attempts=int(str(row.values["attempts"])),
             error=str(row.values["error"]),
             revisit=bool(row.values["revisit"]),
+            since=datetime.fromisoformat(since) if since else None,
             etag=row.etag,
         )
 
 
-def mark_dirty(storage: Storage, processes: Iterable[str]) -> None:
-    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more."""
+def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
+    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more. `since`:
+    when what changes them arrived, if not now.
+    """
     now = datetime.now(UTC)
     for process in sorted(processes):
-        storage.upsert(DIRTY, Dirty(process=process, due=now).row())
+        storage.upsert(DIRTY, Dirty(process=process, due=now, since=since or now).row())
 
 
 def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:
@@ -96,5 +103,5 @@ def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bo
     """
     if revisit is None:
         return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
-    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="")
+    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None)
     return storage.replace(DIRTY, later.row()) is not None

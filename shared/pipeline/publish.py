@@ -22,7 +22,9 @@ from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.states import Held
+from shared.pipeline.telling import tell_process
 from shared.storage import Storage
+from shared.telemetry import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
 _LONGEST_ERROR = 1000
@@ -103,10 +105,11 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             if not shift.goes_on():
                 return False
             try:
-                if how.shadow:
-                    done.held += rehearse(storage, catalog, how, batch)
-                else:
-                    _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
+                with how.telemetry.act(PUBLISHING):
+                    if how.shadow:
+                        done.held += rehearse(storage, catalog, how, batch)
+                    else:
+                        _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = str(error)
                 _leave_alone(storage, how, batch, error)
@@ -168,9 +171,11 @@ def _publish_batch(
         plan = plan_for(storage, how, dirty, reading)
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
+            tell_process(how, plan, "postponed")
             storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
+            tell_process(how, plan, "unchanged")
             clean(storage, plan.dirty, plan.revisit)
         elif plan.entity:
             plans.append(plan)
@@ -204,6 +209,10 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
         for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans)
         if plan and entity and (entry := note(storage, _writing(plan.entry, entity, until)))
     ]
+    ours = {plan.dirty.process for plan, _, _ in begun}
+    for plan in plans:
+        if plan.dirty.process not in ours:
+            tell_process(how, plan, "overtaken")
     if not begun or how.now() + how.call_bound > until:
         return 0  # too late to be over by then: what was begun is done again after that
     try:
@@ -216,12 +225,7 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
     for plan, entity, entry in begun:
         if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):
             clean(storage, plan.dirty, plan.revisit)
-        _LOG.info(
-            "process published process=%r inputs=%d outputs=%d",
-            entity.qualified_name,
-            len(entity.inputs),
-            len(entity.outputs),
-        )
+        tell_process(how, plan, "written")
     return len(begun)
 
 
@@ -261,11 +265,12 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> 
     claimed = _claim(storage, plan, until)
     entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
     if claimed is None or entry is None or how.now() + how.call_bound > until:
+        tell_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", guid="")):
         clean(storage, claimed.dirty, claimed.revisit)
-    _LOG.info("process removed process=%r", entry.qualified_name)
+    tell_process(how, plan, "removed")
     return 1
 
 
@@ -284,4 +289,4 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
         if found:
             minute = timedelta(minutes=1)
             storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, str(error), how.now(), minute).row())
-        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, error)
+        tell_process(how, plan, "refused", str(error))

@@ -13,7 +13,9 @@ import msgspec
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.openlineage import DEFAULT_SELECTION, Ignore, Selection, decode, select
 from shared.pipeline.places import EVENTS, IGNORED, REFUSED, RUNS, digest_of, ignored_blob, stamp, stored
-from shared.storage import Row, Storage
+from shared.pipeline.telling import told
+from shared.storage import Row, Storage, Value
+from shared.telemetry import BATCH, EVENT, SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
 _LONGEST_JOB_NAME = 1000
@@ -30,7 +32,13 @@ class Receipt:
 
 
 def receive(
-    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    telemetry: Telemetry = SILENT,
 ) -> Receipt:
     """Store one event as it was sent. Doing so again with the same bytes changes nothing.
 
@@ -38,7 +46,8 @@ def receive(
     is what the settings say of operations. Raises Refused when the sender must mend something and StorageUnavailable
     when it should come again.
     """
-    return _keep(storage, _unpacked(body, encoding, most_bytes), selection)
+    with told(telemetry, EVENT, len(body)) as act:
+        return _keep(storage, _unpacked(body, encoding, most_bytes), selection, act)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,43 +91,65 @@ _decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def receive_batch(
-    storage: Storage, body: bytes, *, encoding: str = "", most_bytes: int, selection: Selection = DEFAULT_SELECTION
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    telemetry: Telemetry = SILENT,
 ) -> BatchReceipt:
     """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
 
     One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
     array, or too long a one.
     """
-    raw = _unpacked(body, encoding, most_bytes)
+    with told(telemetry, BATCH, len(body)) as act:
+        events = _separated(_unpacked(body, encoding, most_bytes))
+        failed = _keep_all(storage, events, selection, telemetry)
+        act.note(failed=len(failed))
+        return BatchReceipt(received=len(events), failed=tuple(failed))
+
+
+def _separated(raw: bytes) -> list[msgspec.Raw]:
     try:
         events = _decode_array(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Unreadable(f"A batch is a JSON array of events: {error}") from error
     if len(events) > _MOST_EVENTS:
         raise TooLarge(f"A batch may have {_MOST_EVENTS} events; this one has {len(events)}")
+    return events
+
+
+def _keep_all(storage: Storage, events: list[msgspec.Raw], selection: Selection, telemetry: Telemetry) -> list[Failed]:
     failed: list[Failed] = []
-    for index, event in enumerate(events):
+    for index, event in enumerate(map(bytes, events)):
         try:
-            _keep(storage, bytes(event), selection)
+            with told(telemetry, EVENT, len(event)) as act:
+                _keep(storage, event, selection, act)
         except Refused as refusal:
             failed.append(Failed(index=index, reason=str(refusal), retriable=False))
         except StorageUnavailable as error:
             failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
             break
-    return BatchReceipt(received=len(events), failed=tuple(failed))
+    return failed
 
 
-def _keep(storage: Storage, raw: bytes, selection: Selection) -> Receipt:
+def _keep(storage: Storage, raw: bytes, selection: Selection, act: Act) -> Receipt:
     event = decode(raw)
+    job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
+    act.concern(event.run_id)
+    act.note(type=event.type, job=job)
     digest = digest_of(raw)
     decision = select(event, selection)
     packed = gzip.compress(raw, compresslevel=6, mtime=0)
     if isinstance(decision, Ignore):
+        act.note(state="ignored", reason=decision.reason)
         storage.put_new(IGNORED, ignored_blob(event, digest, decision.reason), packed)
         return Receipt(run_id=event.run_id, event_type=event.type, digest=digest, ignored=decision.reason)
     place = stored(event, digest)
-    job = event.body.job.name[:_LONGEST_JOB_NAME] if event.body else ""
-    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values={"job": job, "bytes": len(raw)}))
+    values: dict[str, Value] = {"job": job, "bytes": len(raw), "received": datetime.now(UTC).isoformat()}
+    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))
     storage.put_new(EVENTS, place.blob, packed)
     return Receipt(run_id=event.run_id, event_type=event.type, digest=digest)
 

@@ -14,8 +14,10 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 
 import gzip
 import logging
+import time
 import zlib
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import msgspec
 
@@ -50,7 +52,9 @@ from shared.pipeline.records import (
 )
 from shared.pipeline.siblings import Application, Words, application, around, leave_words, listen, note_heard
 from shared.pipeline.states import State
+from shared.pipeline.telling import tell_letter
 from shared.storage import Storage
+from shared.telemetry import RUN, SILENT, Telemetry
 from shared.translation import Around, Skip, Wait, translate
 
 _LOG = logging.getLogger("throughline.settle")
@@ -59,7 +63,9 @@ _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
 
-def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN) -> bool:
+def settle_event(
+    storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN, telemetry: Telemetry = SILENT
+) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
@@ -68,18 +74,19 @@ def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: 
     if event.end is None:
         found = storage.read(RUNS, event.run_id, STATE)
         if found is None:
-            return event.type == "START" and _mark_what_it_wrote(storage, event, packed)
+            return event.type == "START" and _mark_what_it_wrote(storage, event, packed, telemetry)
         if RunState.of(found, storage).done_with(event.digest, None):
             return False
-    settle_run(storage, event.run_id, trigger=event, known={event.digest: packed}, names=names)
+    known = {event.digest: packed}
+    settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
     return True
 
 
-def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
+def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:
     """The START of an application that comes after its runs may change which application is newer: what it wrote is
     published anew. Whether there is anything. Only an application's START costs more than the point read.
     """
-    opened = _readable(storage, event, packed)
+    opened = _readable(storage, event, packed, telemetry)
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
     written = written_by(storage, event.run_id)
@@ -96,19 +103,21 @@ def settle_run(
     known: dict[str, bytes] | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
+    telemetry: Telemetry = SILENT,
 ) -> None:
     """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
 
     `known` holds blobs that need not be read again, by digest; `names` are the rules by
-    which data sets are named; `nested`: it is settled because of a sibling.
+    which data sets are named; `nested`: it is settled because of a sibling; `telemetry`: who is told.
     """
+    began = time.time_ns()
     for tried in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
             continue
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             return  # later not: who settled it meanwhile may have heard less than we said that all have heard
-        if _settle_once(storage, run_id, known or {}, names, nested=nested):
+        if _settle_once(storage, run_id, known or {}, names, telemetry, nested=nested, began=began):
             return
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
@@ -136,6 +145,7 @@ class _Gathered:
     events: tuple[Event, ...]
     places: tuple[StoredEvent, ...]
     written: tuple[str, ...]
+    arrived: datetime | None
 
     @property
     def merged(self) -> frozenset[str]:
@@ -146,9 +156,18 @@ class _Gathered:
         return self.state.settled and self.state.merged == self.merged and self.state.heard == _digest(heard)
 
 
-def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: Names, *, nested: bool) -> bool:
+def _settle_once(
+    storage: Storage,
+    run_id: str,
+    known: dict[str, bytes],
+    names: Names,
+    telemetry: Telemetry,
+    *,
+    nested: bool,
+    began: int,
+) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
-    gathered = _gather(storage, run_id, known)
+    gathered = _gather(storage, run_id, known, telemetry)
     heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
@@ -160,25 +179,27 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
     except _UNUSABLE as error:
         _LOG.exception("run cannot be used run=%s", run_id)
         for place in gathered.places:
-            bury(storage, place.blob, place.digest, error)
+            bury(storage, place.blob, place.digest, error, telemetry)
         run, contents, words = None, {}, Words()
         outcome = _Outcome(verdict=State.DEAD, reason=f"{type(error).__name__}: {error}"[:500])
     decided = _Decided(run=run, heard=heard, contents=contents, words=words, outcome=outcome)
-    settled = _apply(storage, gathered, decided, nested=nested)
+    settled = _apply(storage, gathered, decided, telemetry, nested=nested)
     if settled:
-        _LOG.info(
-            "run settled run=%s verdict=%s reason=%r events=%d processes=%d",
+        telemetry.tell(
+            RUN,
             run_id,
-            outcome.verdict,
-            outcome.reason,
-            len(gathered.events),
-            len(contents),
+            began=began,
+            job=run.job.name if run else "",
+            state=outcome.verdict.value,
+            **({"reason": outcome.reason} if outcome.reason else {}),
+            events=len(gathered.events),
+            processes=len(contents),
         )
     return settled
 
 
-def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered:
-    state, events, places, written = RunState(run_id=run_id), [], [], []
+def _gather(storage: Storage, run_id: str, known: dict[str, bytes], telemetry: Telemetry) -> _Gathered:
+    state, events, places, written, arrived = RunState(run_id=run_id), [], [], [], ""
     for row in storage.partition(RUNS, run_id):
         if row.key == STATE:
             state = RunState.of(row, storage)
@@ -189,26 +210,33 @@ def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered
             if packed is None:
                 continue  # a row without a blob is no event: its sender was never told 2xx
             places.append(place)
-            event = _readable(storage, place, packed)
+            arrived = max(arrived, str(row.values.get("received", "")))
+            event = _readable(storage, place, packed, telemetry)
             if event:
                 events.append(event)
-    return _Gathered(state=state, events=tuple(events), places=tuple(places), written=tuple(written))
+    return _Gathered(
+        state=state,
+        events=tuple(events),
+        places=tuple(places),
+        written=tuple(written),
+        arrived=datetime.fromisoformat(arrived) if arrived else None,
+    )
 
 
-def _readable(storage: Storage, place: StoredEvent, packed: bytes) -> Event | None:
+def _readable(storage: Storage, place: StoredEvent, packed: bytes, telemetry: Telemetry) -> Event | None:
     """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
     try:
         event = decode(gzip.decompress(packed))
     except (Refused, OSError, EOFError, zlib.error) as error:
-        bury(storage, place.blob, place.digest, error)
+        bury(storage, place.blob, place.digest, error, telemetry)
         return None
     return event
 
 
-def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
+def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
     """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
     if note_letter(storage, blob, digest, error):
-        _LOG.error("dead letter blob=%r error=%s: %s", blob, type(error).__name__, error)
+        tell_letter(telemetry, blob, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +278,7 @@ class _Decided:
     outcome: _Outcome
 
 
-def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: bool) -> bool:
+def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, telemetry: Telemetry, *, nested: bool) -> bool:
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
@@ -274,10 +302,11 @@ def _apply(storage: Storage, gathered: _Gathered, decided: _Decided, *, nested: 
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
         if outcome.verdict is not State.WAITING or state.left:
-            known = _tell_siblings(storage, run, decided, state, nested=nested)
+            known = _tell_siblings(storage, run, decided, state, telemetry, nested=nested)
             if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False
-    mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
+    marked = {process for process, _, _ in state.attempted} | set(gathered.written)
+    mark_dirty(storage, marked, since=gathered.arrived)
     final = replace(
         state,
         settled=True,
@@ -296,7 +325,7 @@ def _digest(heard: Around) -> str:
 
 
 def _tell_siblings(
-    storage: Storage, run: MergedRun, decided: _Decided, state: RunState, *, nested: bool
+    storage: Storage, run: MergedRun, decided: _Decided, state: RunState, telemetry: Telemetry, *, nested: bool
 ) -> Application:
     """Leave what this run tells the others of its application, and settle those anew whom it concerns. Returns what is
     known of the application.
@@ -308,10 +337,10 @@ def _tell_siblings(
     wants = any(content.wanted for content in contents.values())
     word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
     for sibling in word.inside:
-        settle_run(storage, sibling, names=names, nested=True)
+        settle_run(storage, sibling, names=names, nested=True, telemetry=telemetry)
     known = word.known
     if not nested and (word.inside or known.told != known.heard):
-        known = _have_all_heard(storage, run, names)
+        known = _have_all_heard(storage, run, names, telemetry)
     touched = bool(state.left or state.attempted - contents.keys())
     before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
     for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
@@ -321,7 +350,7 @@ def _tell_siblings(
     return known
 
 
-def _have_all_heard(storage: Storage, run: MergedRun, names: Names) -> Application:
+def _have_all_heard(storage: Storage, run: MergedRun, names: Names, telemetry: Telemetry) -> Application:
     """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
     are settled meanwhile. Returns what is known of the application.
     """
@@ -330,7 +359,7 @@ def _have_all_heard(storage: Storage, run: MergedRun, names: Names) -> Applicati
         if known.told == known.heard:
             return known
         for sibling in sorted(speakers(storage, known) - {run.run_id}):
-            settle_run(storage, sibling, names=names, nested=True)
+            settle_run(storage, sibling, names=names, nested=True, telemetry=telemetry)
         if note_heard(storage, known):
             return known
     raise Contended(f"More and more was told of the application {run.application_run}", after=2)
