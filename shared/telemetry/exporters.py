@@ -2,11 +2,13 @@
 
 The SDK's own settings (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_METRIC_EXPORT_INTERVAL …) hold for all of
 them. Microsoft's exporter is imported by the thread that exports, when it first has something to send: that takes
-longer than all that the receiver needs.
+longer than all that the receiver needs. (At the end of a process it is too late for that: one that ends before the
+first batch is sent, five seconds after its first span, sends nothing there.)
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from opentelemetry.sdk.metrics import Counter, Histogram
@@ -73,17 +75,17 @@ def azure(connection_string: str) -> Exports:
     if not connection_string:
         raise Misconfigured("APPLICATIONINSIGHTS_CONNECTION_STRING is missing: THROUGHLINE_TELEMETRY=azure needs it")
 
-    def spans() -> SpanExporter:
-        from azure.monitor.opentelemetry.exporter import AzureMonitorTraceExporter  # noqa: PLC0415 - as the module says
+    @cache
+    def both() -> tuple[SpanExporter, MetricExporter]:
+        from azure.monitor.opentelemetry.exporter import (  # noqa: PLC0415 - as the module says
+            AzureMonitorMetricExporter,
+            AzureMonitorTraceExporter,
+        )
 
-        return AzureMonitorTraceExporter(connection_string=connection_string, disable_offline_storage=True)
+        how = {"connection_string": connection_string, "disable_offline_storage": True}
+        return AzureMonitorTraceExporter(**how), AzureMonitorMetricExporter(**how)
 
-    def metrics() -> MetricExporter:
-        from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter  # noqa: PLC0415 - as the module says
-
-        return AzureMonitorMetricExporter(connection_string=connection_string, disable_offline_storage=True)
-
-    return _exports(_LateSpans(spans), _LateMetrics(metrics))
+    return _exports(_LateSpans(lambda: both()[0]), _LateMetrics(lambda: both()[1]))
 
 
 def _exports(spans: SpanExporter, metrics: MetricExporter) -> Exports:
