@@ -20,11 +20,11 @@ from opentelemetry.sdk.metrics.export import (
     MetricsData,
     PeriodicExportingMetricReader,
 )
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter, SpanExportResult
 
 from shared.errors import Misconfigured
-from shared.telemetry.otel import Exports, Listener
+from shared.telemetry.otel import Exports, Listener, own_resource
 
 _DELTA: dict[type, AggregationTemporality] = {
     Counter: AggregationTemporality.DELTA,
@@ -83,7 +83,9 @@ def azure(connection_string: str) -> Exports:
         )
 
         how = {"connection_string": connection_string, "disable_offline_storage": True}
-        return AzureMonitorTraceExporter(**how), AzureMonitorMetricExporter(**how)
+        # Without this it asks the process's own provider, which there is none of.
+        named = TracerProvider(resource=own_resource(), shutdown_on_exit=False)
+        return AzureMonitorTraceExporter(**how, tracer_provider=named), AzureMonitorMetricExporter(**how)
 
     return _exports(_LateSpans(lambda: both()[0]), _LateMetrics(lambda: both()[1]))
 

@@ -74,7 +74,7 @@ class Listener:
     """A listener to acts that makes spans and metrics of them."""
 
     def __init__(self, exports: Exports) -> None:
-        resource = _resource()
+        resource = own_resource()
         self._ids = _RunIds()
         self._traces = TracerProvider(resource=resource, id_generator=self._ids)
         for processor in exports.spans:
@@ -142,7 +142,7 @@ class Listener:
             yield self._span(act.within).get_span_context()
 
 
-def _resource() -> Resource:
+def own_resource() -> Resource:
     """What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say; our own name without them."""
     told = Resource.create()
     unnamed = str(told.attributes.get(SERVICE_NAME, "")).startswith("unknown_service")

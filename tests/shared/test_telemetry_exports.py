@@ -132,10 +132,11 @@ def test_application_insights_is_sent_requests_and_metrics(collector: tuple[str,
         "OTEL_BSP_SCHEDULE_DELAY": "100",
     }
     command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
-    with subprocess.Popen(command, cwd=ROOT, env=surroundings(**settings), stdin=subprocess.PIPE) as process:
-        assert wait_for(lambda: sent)
-        process.communicate(b"\n")
-    assert process.returncode == 0
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=surroundings(**settings), stdin=pipe, stderr=pipe) as process:
+        was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
+        _, said = process.communicate(b"\n")
+    assert (was_sent, process.returncode, said) == (True, 0, b"")
     ((path, body),) = sent.items()
     assert path.endswith("/track")
     items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
@@ -144,4 +145,4 @@ def test_application_insights_is_sent_requests_and_metrics(collector: tuple[str,
     assert request["tags"]["ai.operation.id"] == f"{trace_of('r'):032x}"
     assert request["data"]["baseData"]["properties"]["throughline.state"] == "kept"
     names = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
-    assert names == {"throughline.events", "throughline.receive.duration"}
+    assert names >= {"throughline.events", "throughline.receive.duration"}  # beside what the exporter tells of itself
