@@ -121,7 +121,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
 def _spread(storage: Storage, applications: Iterable[Dirty]) -> None:
     """Mark all that these applications wrote, once however many of their runs asked for it."""
     for dirty in applications:
-        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)))
+        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)), since=dirty.since)
         storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
 
 
