@@ -110,7 +110,7 @@ RUN = Kind(
 )
 
 LETTER = Kind(
-    name="dead letter",
+    name="dead_letter",
     meaning="A stored event can't be used; told once for each event",
     loud={"dead": logging.ERROR},
     span="bury",
@@ -147,7 +147,7 @@ PROCESS = Kind(
 )
 
 CALL = Kind(
-    name="catalog call",
+    name="catalog_call",
     meaning="A call to the catalog, with its repetitions",
     line=False,
     counted="calls",

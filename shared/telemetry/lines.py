@@ -28,7 +28,7 @@ def line_of(act: Act) -> str:
         facts["run" if len(act.runs) == 1 else "runs"] = ",".join(act.runs)
     facts |= act.facts
     facts["seconds"] = round(act.seconds, 6)
-    return " ".join([act.kind.name.replace(" ", "_"), *(f"{name}={_shown(fact)}" for name, fact in facts.items())])
+    return " ".join([act.kind.name, *(f"{name}={_shown(fact)}" for name, fact in facts.items())])
 
 
 def _shown(fact: Fact) -> str:
