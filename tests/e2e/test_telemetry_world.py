@@ -52,17 +52,14 @@ def parsed(log: str, key: str) -> list[dict[str, Any]]:
 def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> None:
     spans = parsed(told, "context")
     ours = f"{trace_of(run_id('a')):#034x}"
-    assert [each["name"] for each in spans if each["context"]["trace_id"] == ours] == [
-        "receive",
-        "receive",
-        "settle",
-        "publish process",
-    ]
-    (batch,) = [each for each in spans if each["name"] == "publish"]
-    assert [link["context"]["trace_id"] for link in batch["links"]] == [ours]
+    names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
+    assert names.count("receive") == 2
+    assert set(names) == {"receive", "settle", "publish process"}  # a trigger may settle and look once more
+    batches = [each for each in spans if each["name"] == "publish"]
+    assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
     calls = [each for each in spans if each["name"] == "catalog"]
     assert calls
-    assert {call["parent_id"] for call in calls} == {batch["context"]["span_id"]}
+    assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in batches}
 
 
 def test_metrics_count_what_came(told: str) -> None:
