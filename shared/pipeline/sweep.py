@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Contended, Quarantined
@@ -15,6 +15,7 @@ from shared.pipeline.records import RunState
 from shared.pipeline.settle import bury, settle_run
 from shared.pipeline.shift import Shift, take_shift
 from shared.storage import BlobFact, Row, Storage
+from shared.telemetry import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
@@ -23,19 +24,22 @@ _LEASE = "sweeper"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeping:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled.
+    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `telemetry`:
+    who is told.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
     archiving: Archiving = field(default_factory=Archiving)
+    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
-    how many events were archived, and how many deleted from the archive.
+    how many events were archived, and how many deleted from the archive; how many runs wait for their end, as far as
+    this sweep came, and the seconds since the first of them was heard of last.
     """
 
     timed_out: int = 0
@@ -43,6 +47,13 @@ class Swept:
     failed: int = 0
     archived: int = 0
     deleted: int = 0
+    waiting: int = field(default=0, compare=False)
+    oldest: float = field(default=0.0, compare=False)
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """As telemetry tells it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,40 +75,42 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
-        done += archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
+        moved = archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
     finally:
         shift.lease.release()
-    return Swept(
-        timed_out=done["timed_out"],
-        undelivered=done["undelivered"],
-        failed=done["failed"],
-        archived=done["archived"],
-        deleted=done["deleted"],
-    )
+    return replace(done, archived=moved["archived"], deleted=moved["deleted"])
 
 
-def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
+def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
     """Sweep the runs by their last arrival. Up to where all are decided is noted: there the next sweep begins."""
     now = datetime.now(UTC)
     done: Counter[str] = Counter()
     begins = decided_until = _watermark(storage)
     all_decided = True
-    for run in sorted(_arrivals(storage), key=lambda each: each.last_arrival):
+    oldest = now
+    for run in sorted(_arrivals(storage, how.telemetry), key=lambda each: each.last_arrival):
         if run.last_arrival < begins:
             continue
         if now - run.last_arrival < how.grace or not shift.goes_on():
             break
         try:
-            outcome = _sweep_run(storage, run, now - how.end_timeout, how.names)
+            outcome = _sweep_run(storage, run, now - how.end_timeout, how)
         except Contended as error:
             _LOG.warning("run left for the next sweep run=%s error=%s", run.run_id, error)
             outcome = "failed"
         done[outcome] += 1
+        oldest = min(oldest, run.last_arrival) if outcome in {"failed", "waiting"} else oldest
         all_decided = all_decided and outcome not in {"failed", "waiting"}
         decided_until = run.last_arrival if all_decided else decided_until
     if decided_until > begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
-    return done
+    return Swept(
+        timed_out=done["timed_out"],
+        undelivered=done["undelivered"],
+        failed=done["failed"],
+        waiting=done["waiting"],
+        oldest=(now - oldest).total_seconds(),
+    )
 
 
 def _watermark(storage: Storage) -> datetime:
@@ -106,7 +119,7 @@ def _watermark(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
+def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping) -> str:
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits."""
     found = storage.read(RUNS, run.run_id, STATE)
     state = RunState.of(found, storage) if found else None
@@ -116,7 +129,8 @@ def _sweep_run(storage: Storage, run: _Arrivals, deadline: datetime, names: Name
     if late or missed:
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late, names=names)
+        trigger = None if late else missed
+        settle_run(storage, run.run_id, trigger=trigger, timed_out=late, names=how.names, telemetry=how.telemetry)
         return "timed_out" if late else "undelivered"
     return "decided" if state and state.settled else "waiting"
 
@@ -135,14 +149,14 @@ def _missed(run: _Arrivals, state: RunState | None) -> StoredEvent | None:
     return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 
 
-def _arrivals(storage: Storage) -> Iterator[_Arrivals]:
+def _arrivals(storage: Storage, telemetry: Telemetry) -> Iterator[_Arrivals]:
     """The runs in `events`, from one listing: the names of the blobs tell everything."""
     grouped: dict[str, list[tuple[StoredEvent, BlobFact]]] = {}
     for fact in storage.blobs(EVENTS):
         try:
             event = stored_from_blob(fact.name)
         except Quarantined as error:
-            bury(storage, fact.name, digest_of(fact.name.encode()), error)
+            bury(storage, fact.name, digest_of(fact.name.encode()), error, telemetry)
             continue
         grouped.setdefault(event.run_id, []).append((event, fact))
     for run_id, found in grouped.items():

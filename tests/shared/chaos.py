@@ -23,7 +23,7 @@ from shared.storage import MemoryStorage
 from shared.translation import Patience
 
 _RANK_CHANGES = 0.03
-_EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
+EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 _CALL_BOUND = 30
 """Calls of anybody, standing for seconds, after which a write to the catalog is certainly over."""
 
@@ -184,14 +184,15 @@ def live_through(
     death: float = 0.0,
     kill_at: tuple[int, str] | None = None,
     duplicates: int = 0,
+    storage: type[MemoryStorage] = MemoryStorage,
 ) -> Outcome:
     """Post these bodies and deliver their blobs in an order drawn by `seed`, with so many workers and deaths.
 
     Whatever was cut off is delivered again, as the host and the sender do. In the end the clock jumps, and one calm
-    publisher drains what is left, as the sweeper does.
+    publisher drains what is left, as the sweeper does. `storage` may be a kind of store that looks on.
     """
     chaos = Chaos(seed=seed, death=death, kill_at=kill_at)
-    life = _Life(chaos, bodies, duplicates)
+    life = _Life(chaos, bodies, duplicates, storage(clock=lambda: float(chaos.ticks)))
     chaos.run([life.work] * workers)
     chaos.death, chaos.kill_at = 0.0, None
     left_due = life.due()
@@ -206,10 +207,10 @@ def live_through(
 class _Life:
     """The messages of one history, and what a worker does with them."""
 
-    def __init__(self, chaos: Chaos, bodies: Sequence[bytes], duplicates: int) -> None:
+    def __init__(self, chaos: Chaos, bodies: Sequence[bytes], duplicates: int, storage: MemoryStorage) -> None:
         self._chaos = chaos
         self._draw = random.Random(chaos.seed)
-        self.storage = MemoryStorage(clock=lambda: float(chaos.ticks))
+        self.storage = storage
         self.catalog = MemoryCatalog()
         self._reached: Any = Through(self.storage, chaos)
         self._written: Any = Through(self.catalog, chaos)
@@ -217,7 +218,7 @@ class _Life:
             batch=3,
             call_bound=timedelta(seconds=_CALL_BOUND),
             patience=Patience(quiet=timedelta(days=100_000)),
-            now=lambda: _EPOCH + timedelta(seconds=chaos.ticks),
+            now=lambda: EPOCH + timedelta(seconds=chaos.ticks),
         )
         self._posted: set[str] = set()
         self._todo: deque[tuple[Callable[[bytes], None], bytes]] = deque((self._post, body) for body in bodies)
