@@ -1,14 +1,10 @@
 """POST /api/v1/lineage/batch: an array of OpenLineage events, each answered for itself."""
 
-import logging
-
 import azure.functions as func
 
 from shared.bootstrap import receiver
 from shared.errors import Refused
 from shared.pipeline import Answer, batch_kept, note_refusal, receive_batch, refused
-
-_LOG = logging.getLogger("throughline.batch")
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -23,12 +19,11 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
             redact=parts.redact,
+            telemetry=parts.telemetry,
         )
     except Refused as refusal:
-        why = note_refusal(parts.storage, body, refusal)
-        _LOG.warning("batch refused status=%d bytes=%d reason=%s", refusal.status, len(body), why)
+        note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))
-    _LOG.info("batch received events=%d failed=%d", receipt.received, len(receipt.failed))
     return _http(batch_kept(receipt))
 
 

@@ -17,7 +17,7 @@ def main(event: func.InputStream) -> None:
     try:
         place = stored_from_blob(name)
     except Quarantined as error:
-        bury(parts.storage, name, digest_of(name.encode()), error)
+        bury(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
-    if settle_event(parts.storage, place, event.read(), names=parts.names):
+    if settle_event(parts.storage, place, event.read(), names=parts.names, telemetry=parts.telemetry):
         publish(parts.storage, parts.catalog, parts.publishing)

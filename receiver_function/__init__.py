@@ -1,14 +1,10 @@
 """POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
 
-import logging
-
 import azure.functions as func
 
 from shared.bootstrap import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.pipeline import Answer, come_again, kept, note_refusal, receive, refused
-
-_LOG = logging.getLogger("throughline.receiver")
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -23,15 +19,13 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
             most_bytes=parts.max_body_bytes,
             selection=parts.selection,
             redact=parts.redact,
+            telemetry=parts.telemetry,
         )
     except Refused as refusal:
-        why = note_refusal(parts.storage, body, refusal)
-        _LOG.warning("refused status=%d bytes=%d reason=%s", refusal.status, len(body), why)
+        note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))
     except StorageUnavailable as error:
-        _LOG.error("storage unavailable bytes=%d reason=%s", len(body), error)
         return _http(come_again(error))
-    _LOG.info("received run=%s type=%s ignored=%r", receipt.run_id, receipt.event_type, receipt.ignored)
     return _http(kept(receipt))
 
 

@@ -14,13 +14,15 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from shared.catalog import Catalog
+from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
 from shared.pipeline import Archiving, Publishing, Sweeping, check_versions
-from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, load
+from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
 from shared.storage.transport import transport
+from shared.telemetry import SILENT, Acts, Sink, Telemetry, write_line
 from shared.translation import Patience
 
 _LOG = logging.getLogger("throughline.start")
@@ -52,6 +54,7 @@ class Receiver:
     max_body_bytes: int
     selection: Selection
     redact: bool
+    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +66,17 @@ class Worker:
     publishing: Publishing
     sweeping: Sweeping
     names: Names
+    telemetry: Telemetry = SILENT
 
 
 @cache
 def receiver() -> Receiver:
     """The receiver's parts. Raises Misconfigured."""
     settings = load(catalog=False)
+    try:
+        telemetry = _telemetry(settings.telemetry)
+    except Misconfigured:  # the parser tells of it; what is only looked at must not keep events from being taken
+        telemetry = Acts(write_line)
     return Receiver(
         storage=receiver_storage(settings),
         max_body_bytes=settings.max_body_bytes,
@@ -80,6 +88,7 @@ def receiver() -> Receiver:
             paths=_paths(settings),
         ),
         redact=settings.redact,
+        telemetry=telemetry,
     )
 
 
@@ -103,7 +112,8 @@ def worker() -> Worker:
     """The parts of parser and sweeper. Raises Misconfigured, also where a newer Throughline has been at work, and
     StorageUnavailable.
     """
-    parts = assemble(load(catalog=True))
+    settings = load(catalog=True)
+    parts = assemble(settings, _telemetry(settings.telemetry))
     problem = check_versions(parts.storage)
     if problem:
         _LOG.warning("versions differ: %s", problem)
@@ -121,11 +131,11 @@ def calm_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def assemble(settings: Settings) -> Worker:
-    """The parts that these settings (with a catalog) ask for."""
+def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
+    """The parts that these settings (with a catalog) ask for. What they tell is for the functions: `telemetry`."""
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
-    catalog, call_bound = _catalog(settings.catalog)
+    catalog, call_bound = _catalog(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
         storage=_storage(settings.storage, _PATIENT),
@@ -137,6 +147,7 @@ def assemble(settings: Settings) -> Worker:
             paths=_paths(settings),
             shadow=settings.shadow,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
+            telemetry=telemetry,
         ),
         sweeping=Sweeping(
             end_timeout=settings.times.end_timeout,
@@ -144,9 +155,24 @@ def assemble(settings: Settings) -> Worker:
             archiving=Archiving(
                 after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
             ),
+            telemetry=telemetry,
         ),
         names=names,
+        telemetry=telemetry,
     )
+
+
+def _telemetry(settings: TelemetrySettings) -> Telemetry:
+    """Lines always; spans and metrics where they are asked for. Raises Misconfigured."""
+    return Acts(write_line) if settings.destination == "off" else Acts(write_line, _listener(settings))
+
+
+@cache
+def _listener(settings: TelemetrySettings) -> Sink:
+    """One for all functions of the process, which sends all that is left when that ends."""
+    from shared.telemetry import exporters  # noqa: PLC0415 - whoever does not want spans must not pay for them
+
+    return exporters.listener(settings.destination, settings.connection_string)
 
 
 def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
@@ -171,7 +197,7 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
     )
 
 
-def _catalog(settings: CatalogSettings) -> tuple[Catalog, Any]:
+def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
     """The catalog, and after what time a call to it is certainly over."""
     from datetime import timedelta  # noqa: PLC0415 - beside the imports it belongs to
 
@@ -186,7 +212,7 @@ def _catalog(settings: CatalogSettings) -> tuple[Catalog, Any]:
     token = StaticToken(settings.token) if settings.token else CredentialToken(_credential(settings.client_id))
     effort = Effort()
     parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
-    client = SteadyAtlasClient(settings.endpoint, token, effort=effort, parameters=parameters)
+    client = SteadyAtlasClient(settings.endpoint, token, effort=effort, parameters=parameters, telemetry=telemetry)
     return AtlasCatalog(client), timedelta(seconds=effort.bound)
 
 

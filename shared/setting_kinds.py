@@ -36,6 +36,18 @@ def whole(most: int) -> Callable[[str], int]:
     return parse
 
 
+def one_of(*words: str) -> Callable[[str], str]:
+    """A parser of one of these words; capitals do not count."""
+
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return word
+
+    return parse
+
+
 def connection(text: str) -> str:
     """A parser of a connection string of a storage account; nothing is none."""
     if text and text != "UseDevelopmentStorage=true" and "AccountName=" not in text and "Endpoint=" not in text:

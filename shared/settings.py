@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, patterns, span, whole, yes_or_no
+from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, one_of, patterns, span, whole, yes_or_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,7 @@ class Setting:
     """One setting: its name in the environment, its default (None: it has none), and what it is for.
 
     `of_receiver`: whether the receiver looks at it. What it does not need must not keep it from taking events.
+    `forgiven`: the receiver goes on with the default where it is wrong; the parser tells of it.
     """
 
     name: str
@@ -25,9 +26,11 @@ class Setting:
     meaning: str
     parse: Callable[[str], Any] = str
     of_receiver: bool = False
+    forgiven: bool = False
 
 
 _STORAGE = "AzureWebJobsStorage"
+_INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -167,6 +170,20 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="How many entities one call to the catalog holds",
         parse=whole(200),
     ),
+    Setting(
+        name="THROUGHLINE_TELEMETRY",
+        default="off",
+        meaning="Where spans and metrics go: off, console, otlp (to a collector) or azure (to Application Insights)",
+        parse=one_of("off", "console", "otlp", "azure"),
+        of_receiver=True,
+        forgiven=True,
+    ),
+    Setting(
+        name=_INSIGHTS,
+        default="",
+        meaning="Connection string of Application Insights: for THROUGHLINE_TELEMETRY=azure; Azure sets it itself",
+        of_receiver=True,
+    ),
 )
 
 
@@ -199,6 +216,14 @@ class CatalogSettings:
     endpoint: str
     token: str = field(repr=False)
     client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """Where spans and metrics go. The connection string is kept out of any print."""
+
+    destination: str
+    connection_string: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +263,7 @@ class Settings:
     names: NamesFile | None
     indirect_columns: bool
     batch: int
+    telemetry: TelemetrySettings
 
 
 _PLACES = (_STORAGE, "THROUGHLINE_CATALOG_")
@@ -258,20 +284,7 @@ def load(
     its default. Raises Misconfigured with every problem in it.
     """
     found = {**(os.environ if environment is None else environment), **(over or {})}
-    values: dict[str, Any] = {}
-    problems: list[str] = []
-    for setting in SETTINGS:
-        text = setting.default
-        if catalog or setting.of_receiver:
-            text = found.get(setting.name) or text
-        if text is None:
-            if catalog:
-                problems.append(f"{setting.name} is missing. {setting.meaning}")
-            continue
-        try:
-            values[setting.name] = setting.parse(text)
-        except (ValueError, OverflowError) as error:
-            problems.append(f"{setting.name} is wrong: {error}. {setting.meaning}")
+    values, problems = _parsed(found, catalog=catalog)
     identity = (f"{_STORAGE}__blobServiceUri", f"{_STORAGE}__tableServiceUri")
     if not values.get(_STORAGE) and not all(values.get(name) for name in identity):
         problems.append(f"{_STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
@@ -311,6 +324,7 @@ def load(
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         batch=values["THROUGHLINE_BATCH"],
+        telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[_INSIGHTS]),
     )
 
 
@@ -325,3 +339,24 @@ def _network(environment: Mapping[str, str]) -> Network:
 
 def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
     return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])
+
+
+def _parsed(found: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
+    """The values of all settings that have one, and what is wrong with the others."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for setting in SETTINGS:
+        text = setting.default
+        if catalog or setting.of_receiver:
+            text = found.get(setting.name) or text
+        if text is None:
+            if catalog:
+                problems.append(f"{setting.name} is missing. {setting.meaning}")
+            continue
+        try:
+            values[setting.name] = setting.parse(text)
+        except (ValueError, OverflowError) as error:
+            values[setting.name] = setting.default
+            if catalog or not setting.forgiven:
+                problems.append(f"{setting.name} is wrong: {error}. {setting.meaning}")
+    return values, problems

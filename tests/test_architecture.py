@@ -14,7 +14,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LONGEST_SHELL = 60
 ADAPTERS = frozenset(
-    {"shared.storage.azure", "shared.storage.transport", "shared.catalog.atlas", "shared.catalog.transport"}
+    {
+        "shared.storage.azure",
+        "shared.storage.transport",
+        "shared.catalog.atlas",
+        "shared.catalog.transport",
+        "shared.telemetry.otel",
+        "shared.telemetry.exporters",
+    }
 )
 
 
@@ -31,7 +38,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "model errors openlineage naming translation atlas catalog storage pipeline "
+    "model errors openlineage naming translation atlas catalog storage telemetry pipeline "
     "setting_kinds settings versions bootstrap"
 )
 ROOMS: dict[str, Room] = {
@@ -45,23 +52,25 @@ ROOMS: dict[str, Room] = {
     "shared.translation": _room("model naming openlineage versions", "msgspec sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
-    "shared.catalog": _room("errors atlas", "azure requests pyapacheatlas tenacity"),
+    "shared.catalog": _room("errors atlas telemetry", "azure requests pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
+    "shared.telemetry": _room("errors naming", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # what puts them together
     "shared.pipeline": _room(
-        "model errors openlineage naming translation atlas catalog storage versions",
+        "model errors openlineage naming translation atlas catalog storage telemetry versions",
         "msgspec",
     ),
     "shared.setting_kinds": _room(),
     "shared.settings": _room("errors setting_kinds"),
     "shared.bootstrap": _room(
-        "catalog naming openlineage storage pipeline settings translation", "azure requests pyapacheatlas"
+        "catalog errors naming openlineage storage telemetry pipeline settings translation",
+        "azure requests pyapacheatlas",
     ),
     # the shells
     "receiver_function": _room("bootstrap errors pipeline", "azure.functions"),
     "batch_function": _room("bootstrap errors pipeline", "azure.functions"),
     "parser_function": _room("bootstrap errors pipeline", "azure.functions"),
-    "sweeper_function": _room("bootstrap errors pipeline", "azure.functions"),
+    "sweeper_function": _room("bootstrap errors pipeline telemetry", "azure.functions"),
 }
 """Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
 

@@ -5,6 +5,7 @@ raises an AtlasException that is no `Exception`. Its verbs are kept; its four tr
 """
 
 import json as jsonlib
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +19,13 @@ from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
+from shared.telemetry import CALL, SILENT, Telemetry
 
+_NOT_FOUND = 404
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
 _LONGEST_DETAIL = 500
+_WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
+"""What a call is about, without names and ids: `/entity/uniqueAttribute`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +86,12 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         *,
         effort: Effort | None = None,
         parameters: Mapping[str, str] | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         super().__init__(endpoint, authentication)
         self._effort = effort or Effort()
         self._parameters = dict(parameters or {})
+        self._telemetry = telemetry
         self._local = threading.local()
 
     def close(self) -> None:
@@ -128,7 +135,24 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             wait=self._pause,
             reraise=True,
         )
-        return retrying(self._once, method, url, {**self._parameters, **(params or {})}, json, headers)
+        missing: CatalogRefused
+        with self._telemetry.act(CALL) as act:
+            what = _WHAT.search(url)
+            act.note(call=f"{method} {what[1] if what else 'other'}", state="ok")
+            try:
+                return retrying(self._once, method, url, {**self._parameters, **(params or {})}, json, headers)
+            except CatalogUnavailable:
+                act.note(state="unavailable")
+                raise
+            except CatalogRefused as refusal:
+                found = refusal.status != _NOT_FOUND
+                act.note(state="refused" if found else "missing", status=refusal.status)
+                if found:
+                    raise
+                missing = refusal  # an answer like others: nothing went wrong with the call
+            finally:
+                act.note(retries=retrying.statistics.get("attempt_number", 1) - 1)
+        raise missing
 
     def _soon(self, error: BaseException) -> bool:
         """Whether trying again can help within one call."""

@@ -32,6 +32,7 @@ from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
+from shared.pipeline.telling import backlog
 from shared.pipeline.upgrade import Move, moves, upgrade
 from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
 
@@ -77,6 +78,7 @@ __all__ = [
     "Wanted",
     "World",
     "archive",
+    "backlog",
     "batch_kept",
     "batches",
     "bury",

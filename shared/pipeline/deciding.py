@@ -8,6 +8,7 @@ from shared.pipeline.assets import Changes, changes_by_asset
 from shared.pipeline.places import process_key
 from shared.pipeline.records import ContentKey, content_digest
 from shared.pipeline.siblings import Words
+from shared.pipeline.states import State
 from shared.translation import Around, Skip, Wait, translate
 
 
@@ -15,7 +16,7 @@ from shared.translation import Around, Skip, Wait, translate
 class Outcome:
     """What became of a run, as far as it alone can tell: published, skipped, waiting or dead, and why."""
 
-    verdict: str
+    verdict: State
     reason: str = ""
 
 
@@ -41,21 +42,23 @@ def decide(run: MergedRun | None, heard: Around, *, timed_out: bool, stored: boo
     """
     if run is None:
         reason = "none of its events can be used" if stored else "none of its events is stored yet"
-        return Decided(run=None, heard=heard, outcome=Outcome(verdict="dead" if stored else "waiting", reason=reason))
+        return Decided(
+            run=None, heard=heard, outcome=Outcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
+        )
     word = translate(run, heard, timed_out=timed_out)
     if isinstance(word, Wait):
-        return Decided(run=run, heard=heard, outcome=Outcome(verdict="waiting", reason=word.reason))
+        return Decided(run=run, heard=heard, outcome=Outcome(verdict=State.WAITING, reason=word.reason))
     words, changes = Words.of(run, heard), changes_by_asset(run, heard)
     if isinstance(word, Skip):
-        outcome = Outcome(verdict="skipped", reason=word.reason)
+        outcome = Outcome(verdict=State.SKIPPED, reason=word.reason)
         return Decided(run=run, heard=heard, outcome=outcome, words=words, changes=changes)
-    outcome = Outcome(verdict="published")
+    outcome = Outcome(verdict=State.PUBLISHED)
     return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), words=words, changes=changes)
 
 
 def dead(heard: Around, why: str) -> Decided:
     """Of a run that cannot be used at all."""
-    return Decided(run=None, heard=heard, outcome=Outcome(verdict="dead", reason=why))
+    return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
 
 
 def _contents(lineage: Lineage) -> dict[ContentKey, Process]:

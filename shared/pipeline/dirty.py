@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
+from shared.pipeline.states import Mark
 from shared.storage import Row, Storage
 
 _PAUSE = "!pause"
@@ -15,7 +16,8 @@ _PAUSE = "!pause"
 class Dirty:
     """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
 
-    `revisit`: it is published as it should be now, and only the passing of time may change it.
+    `revisit`: it is published as it should be now, and only the passing of time may change it; `since`: when the last
+    event arrived that speaks for it.
     """
 
     process: str
@@ -23,7 +25,16 @@ class Dirty:
     attempts: int = 0
     error: str = ""
     revisit: bool = False
+    since: datetime | None = None
     etag: str = ""
+
+    def mark(self, now: datetime) -> Mark:
+        """What this says of its process, at this time."""
+        if self.revisit:
+            return Mark.REVISIT
+        if self.attempts:
+            return Mark.REFUSED
+        return Mark.POSTPONED if now < self.due else Mark.DIRTY
 
     def row(self) -> Row:
         """As a row of `dirty`."""
@@ -36,27 +47,32 @@ class Dirty:
                 "attempts": self.attempts,
                 "error": self.error,
                 "revisit": self.revisit,
+                "since": self.since.isoformat() if self.since else "",
             },
         )
 
     @classmethod
     def of(cls, row: Row) -> "Dirty":
         """From a row of `dirty`."""
+        since = str(row.values.get("since", ""))
         return cls(
             process=row.key,
             due=datetime.fromisoformat(str(row.values["due"])),
             attempts=int(str(row.values["attempts"])),
             error=str(row.values["error"]),
             revisit=bool(row.values["revisit"]),
+            since=datetime.fromisoformat(since) if since else None,
             etag=row.etag,
         )
 
 
-def mark_dirty(storage: Storage, processes: Iterable[str]) -> None:
-    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more."""
+def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
+    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more. `since`:
+    when what changes them arrived, if not now.
+    """
     now = datetime.now(UTC)
     for process in sorted(processes):
-        storage.upsert(DIRTY, Dirty(process=process, due=now).row())
+        storage.upsert(DIRTY, Dirty(process=process, due=now, since=since or now).row())
 
 
 def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:
@@ -95,5 +111,5 @@ def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bo
     """
     if revisit is None:
         return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
-    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="")
+    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None)
     return storage.replace(DIRTY, later.row()) is not None

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.pipeline.places import CATALOG, LEDGER
+from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 
 RETIRED = "its process was retired"
@@ -22,7 +23,7 @@ class Entry:
     """
 
     process: str
-    state: str = "nothing"
+    state: Held = Held.NOTHING
     qualified_name: str = ""
     fingerprint: str = ""
     guid: str = ""
@@ -38,7 +39,7 @@ class Entry:
 
     def may_still_land(self, now: datetime) -> bool:
         """Whether a write that somebody began may not be over yet."""
-        return self.state == "writing" and now < self.until
+        return self.state is Held.WRITING and now < self.until
 
     def row(self) -> Row:
         """As a row of `ledger`."""
@@ -47,7 +48,7 @@ class Entry:
             key=CATALOG,
             etag=self.etag,
             values={
-                "state": self.state,
+                "state": self.state.value,
                 "qualified_name": self.qualified_name,
                 "fingerprint": self.fingerprint,
                 "guid": self.guid,
@@ -63,7 +64,7 @@ class Entry:
         retired = str(row.values.get("retired", ""))
         return cls(
             process=row.partition,
-            state=str(row.values["state"]),
+            state=Held(str(row.values["state"])),
             qualified_name=str(row.values["qualified_name"]),
             fingerprint=str(row.values["fingerprint"]),
             guid=str(row.values["guid"]),

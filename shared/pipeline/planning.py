@@ -1,9 +1,10 @@
 """Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from heapq import nlargest
 
 import msgspec
 from msgspec import structs
@@ -28,8 +29,12 @@ from shared.pipeline.places import (
 )
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_of
+from shared.pipeline.states import Held
 from shared.storage import Row, Storage
+from shared.telemetry import SILENT, Telemetry
 from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown
+
+_RUNS_TOLD = 8
 
 
 def _utc_now() -> datetime:
@@ -43,7 +48,7 @@ class Publishing:
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
     catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock; `seconds`: one that is never set
-    back.
+    back; `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -55,24 +60,29 @@ class Publishing:
     pause: timedelta = timedelta(seconds=15)
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
+    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to happen to one dirty process: `entity` is None when the catalog should hold nothing."""
+    """What is to happen to one dirty process: `entity` is None when the catalog should hold nothing; `runs` are those
+    that spoke last of it, and `began` is when the plan was begun (nanoseconds of the clock).
+    """
 
     dirty: Dirty
     entry: Entry
     entity: ProcessEntity | None
     assets: tuple[Asset, ...] = ()
     revisit: datetime | None = None
+    runs: tuple[str, ...] = ()
+    began: int = 0
 
     @property
     def unchanged(self) -> bool:
         """Whether the catalog holds it already."""
         if self.entity is None:
-            return self.entry.state == "nothing"
-        return self.entry.state == "written" and self.entry.fingerprint == self.entity.fingerprint
+            return self.entry.state is Held.NOTHING
+        return self.entry.state is Held.WRITTEN and self.entry.fingerprint == self.entity.fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,10 +207,21 @@ def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, Proce
             yield process, process_entity(process, with_indirect=how.with_indirect)
 
 
+def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The runs that spoke last of a process, or took back what they had said."""
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
+    words = ((word.seen.last, run) for record in records for run, word in record.supporters.items())
+    return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
+
+
 def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading | None = None) -> Plan:
     """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
+    began = time.time_ns()
     entry = ledger_entry(storage, dirty.process)
-    total = current(storage, dirty.process, how, reading or Reading(), after=entry.retired)
+    reading = reading or Reading()
+    total = current(storage, dirty.process, how, reading, after=entry.retired)
+    told = how.telemetry is not SILENT
+    runs = _last_speakers(reading.contributions(storage, dirty.process)) if told else ()
     process = total.process
     return Plan(
         dirty=dirty,
@@ -208,6 +229,8 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading |
         entity=process_entity(process, with_indirect=how.with_indirect) if process else None,
         assets=(*process.inputs, *process.outputs) if process else (),
         revisit=total.revisit,
+        runs=runs,
+        began=began,
     )
 
 

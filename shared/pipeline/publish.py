@@ -24,7 +24,10 @@ from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
+from shared.pipeline.states import Held
+from shared.pipeline.telling import tell_process
 from shared.storage import Storage
+from shared.telemetry import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
 _LONGEST_ERROR = 1000
@@ -113,10 +116,11 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             if not shift.goes_on():
                 return False
             try:
-                if how.shadow:
-                    done.held += rehearse(storage, catalog, how, batch)
-                else:
-                    _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
+                with how.telemetry.act(PUBLISHING):
+                    if how.shadow:
+                        done.held += rehearse(storage, catalog, how, batch)
+                    else:
+                        _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = _told(error)
                 _leave_alone(storage, how, batch, error)
@@ -128,7 +132,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
 def _spread(storage: Storage, applications: Iterable[Dirty]) -> None:
     """Mark all that these applications wrote, once however many of their runs asked for it."""
     for dirty in applications:
-        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)))
+        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)), since=dirty.since)
         storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
 
 
@@ -200,9 +204,11 @@ def _publish_batch(
     for plan in _plans(storage, catalog, how, batch, done):
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
+            tell_process(how, plan, "postponed")
             storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             done.unchanged += 1
+            tell_process(how, plan, "unchanged")
             clean(storage, plan.dirty, plan.revisit)
         elif plan.entity:
             plans.append(plan)
@@ -237,17 +243,18 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
         for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans)
         if plan and entity and (entry := note(storage, _writing(plan.entry, entity, until)))
     ]
+    ours = {plan.dirty.process for plan, _, _ in begun}
+    for plan in plans:
+        if plan.dirty.process not in ours:
+            tell_process(how, plan, "overtaken")
     if not begun:
         return 0
     _describe_again(storage, plans)
     try:
         missing = [wanted[key] for key in sorted(wanted) if key not in guids]
-        for start in range(0, len(missing), how.batch):
-            if how.now() + how.call_bound > until:
-                return 0  # too late to be over by then: what was begun is done again after that
-            guids |= _place(storage, catalog, missing[start : start + how.batch])
+        guids |= _place(storage, catalog, how, missing, until)
         if how.now() + how.call_bound > until:
-            return 0
+            return 0  # too late to be over by then: what was begun is done again after that
         written = catalog.write_processes([entity for _, entity, _ in begun], guids)
     except CatalogRefused:
         for plan, _, entry in begun:  # a refused call writes nothing
@@ -255,14 +262,9 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[
             storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
         raise
     for plan, entity, entry in begun:
-        if note(storage, replace(entry, state="written", guid=written[entity.qualified_name])):
+        if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):
             clean(storage, plan.dirty, plan.revisit)
-        _LOG.info(
-            "process published process=%r inputs=%d outputs=%d",
-            entity.qualified_name,
-            len(entity.inputs),
-            len(entity.outputs),
-        )
+        tell_process(how, plan, "written")
     return len(begun)
 
 
@@ -278,7 +280,7 @@ def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
 def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     return replace(
         entry,
-        state="writing",
+        state=Held.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
@@ -286,12 +288,21 @@ def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
     )
 
 
-def _place(storage: Storage, catalog: Catalog, missing: Sequence[Asset]) -> dict[AssetKey, str]:
-    """Create data sets that nobody has found yet, and say what became of them: also what was noted meanwhile."""
-    said = sentences(storage, missing)
-    guids = catalog.create_assets([placeholder(asset, said) for asset in missing])
-    now = sentences(storage, missing)
-    mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
+def _place(
+    storage: Storage, catalog: Catalog, how: Publishing, missing: Sequence[Asset], until: datetime
+) -> dict[AssetKey, str]:
+    """Create data sets that nobody has found yet, and say what became of them: also what was noted meanwhile. Those for
+    which it is too late to be over by `until` are left out.
+    """
+    guids: dict[AssetKey, str] = {}
+    for start in range(0, len(missing), how.batch):
+        if how.now() + how.call_bound > until:
+            break
+        batch = missing[start : start + how.batch]
+        said = sentences(storage, batch)
+        guids |= catalog.create_assets([placeholder(asset, said) for asset in batch])
+        now = sentences(storage, batch)
+        mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
     return guids
 
 
@@ -306,13 +317,14 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> 
     """Take a process away that nothing speaks for any more. How many were removed."""
     until = how.now() + 2 * how.call_bound
     claimed = _claim(storage, plan, until)
-    entry = note(storage, replace(plan.entry, state="writing", until=until)) if claimed else None
+    entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
     if claimed is None or entry is None or how.now() + how.call_bound > until:
+        tell_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    if note(storage, replace(entry, state="nothing", fingerprint="", guid="")):
+    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", guid="")):
         clean(storage, claimed.dirty, claimed.revisit)
-    _LOG.info("process removed process=%r", entry.qualified_name)
+    tell_process(how, plan, "removed")
     return 1
 
 
@@ -331,4 +343,4 @@ def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done
         if found:
             minute = timedelta(minutes=1)
             storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, _told(error), how.now(), minute).row())
-        _LOG.error("catalog refused process=%s error=%s", plan.dirty.process, _told(error))
+        tell_process(how, plan, "refused", _told(error))

@@ -14,6 +14,7 @@ from shared.pipeline.ledger import PURGED, Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, batches, placeholders, remove_placeholders, turn
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.pipeline.planning import Publishing
+from shared.pipeline.states import Held
 from shared.storage import Storage
 
 
@@ -40,7 +41,7 @@ class Purged:
 def ours(storage: Storage) -> Iterator[Entry]:
     """The processes that the catalog holds, or may hold. Reads only."""
     entries = (Entry.of(row) for row in storage.scan(LEDGER))
-    return (entry for entry in entries if entry.state != "nothing")
+    return (entry for entry in entries if entry.state is not Held.NOTHING)
 
 
 def our_placeholders(storage: Storage, catalog: Catalog, how: Publishing) -> Iterator[AssetKey]:
@@ -69,10 +70,10 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: Publishing, entrie
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
             mark = storage.read(DIRTY, DIRTY_PARTITION, entry.process)
-            if entry.state == "nothing":
+            if entry.state is Held.NOTHING:
                 continue
             landing = entry.may_still_land(how.now())
-            noted = None if landing else note(storage, replace(entry, state="writing", until=until))
+            noted = None if landing else note(storage, replace(entry, state=Held.WRITING, until=until))
             left += noted is None
             if noted:
                 begun.append((noted, Dirty.of(mark) if mark else None))
@@ -81,7 +82,7 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: Publishing, entrie
             catalog.remove(sorted(found.values()))
         done = 0
         for entry, dirty in begun:
-            gone = replace(entry, state="nothing", fingerprint="", guid="", because=PURGED)
+            gone = replace(entry, state=Held.NOTHING, fingerprint="", guid="", because=PURGED)
             if note(storage, gone):
                 done += 1
                 _forget(storage, entry.process, dirty)

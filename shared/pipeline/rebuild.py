@@ -40,6 +40,7 @@ from shared.pipeline.rebuild_notes import note_blob, note_member, unbuildable
 from shared.pipeline.records import RunState
 from shared.pipeline.replay import settle_stored
 from shared.pipeline.side_by_side import SideBySide
+from shared.pipeline.states import State
 from shared.pipeline.stored_runs import Wanted, noted, stored_runs
 from shared.storage import BlobFact, Lease, Row, Storage
 
@@ -228,7 +229,9 @@ def _settle_run(storage: Storage, run_id: str, generation: int, names: Names) ->
             storage.insert(RUNS, RunState(run_id=run_id, generation=generation).row(storage))
             settle_stored(storage, run_id, None, events, names)
     elif state.closed and not state.merged and not state.gone:  # only what came late is left of it
-        storage.replace(RUNS, replace(state, gone=True, settled=True, verdict="skipped", reason=CLOSED).row(storage))
+        storage.replace(
+            RUNS, replace(state, gone=True, settled=True, verdict=State.SKIPPED, reason=CLOSED).row(storage)
+        )
     elif not state.settled or not (state.closed or {event.digest for event in events} <= state.merged):
         settle_stored(storage, run_id, state, events, names)
 

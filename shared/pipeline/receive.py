@@ -26,8 +26,10 @@ from shared.pipeline.places import (
     stored,
 )
 from shared.pipeline.redacting import redacted
+from shared.pipeline.telling import told
 from shared.pipeline.turns import turn_for
 from shared.storage import Row, Storage, Value
+from shared.telemetry import BATCH, EVENT, SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
 _LONGEST_LIST = 4000
@@ -54,6 +56,7 @@ def receive(
     most_bytes: int,
     selection: Selection = DEFAULT_SELECTION,
     redact: bool = False,
+    telemetry: Telemetry = SILENT,
 ) -> Receipt:
     """Store one event as it was sent. Doing so again with the same bytes changes nothing.
 
@@ -61,9 +64,10 @@ def receive(
     is what the settings say of operations; `redact`: what is stored is not what was sent, but what `redacted` leaves of
     it. Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
     """
-    with turn_for(body, encoding):
-        prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, redact=redact)
-    return _keep(storage, prepared)
+    with told(telemetry, EVENT, len(body)) as act:
+        with turn_for(body, encoding):
+            prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, act, redact=redact)
+        return _keep(storage, prepared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,26 +124,37 @@ def receive_batch(
     most_bytes: int,
     selection: Selection = DEFAULT_SELECTION,
     redact: bool = False,
+    telemetry: Telemetry = SILENT,
 ) -> BatchReceipt:
     """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
 
     One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
     array, or too long a one.
     """
-    with turn_for(body, encoding):
-        events = _events_of(_unpacked(body, encoding, most_bytes))
+    with told(telemetry, BATCH, len(body)) as act:
+        with turn_for(body, encoding):
+            events = _events_of(_unpacked(body, encoding, most_bytes))
+        failed = _keep_all(storage, events, selection, telemetry, redact=redact)
+        act.note(failed=len(failed))
+        return BatchReceipt(received=len(events), failed=tuple(failed))
+
+
+def _keep_all(
+    storage: Storage, events: list[bytes], selection: Selection, telemetry: Telemetry, *, redact: bool
+) -> list[Failed]:
     failed: list[Failed] = []
     for index, event in enumerate(events):
         try:
-            with turn_for(event):
-                prepared = _prepared(event, selection, redact=redact)
-            _keep(storage, prepared)
+            with told(telemetry, EVENT, len(event)) as act:
+                with turn_for(event):
+                    prepared = _prepared(event, selection, act, redact=redact)
+                _keep(storage, prepared)
         except Refused as refusal:
             failed.append(Failed(index=index, reason=str(refusal), retriable=False))
         except StorageUnavailable as error:
             failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
             break
-    return BatchReceipt(received=len(events), failed=tuple(failed))
+    return failed
 
 
 def _events_of(raw: bytes) -> list[bytes]:
@@ -162,9 +177,13 @@ class _Prepared:
     size: int
 
 
-def _prepared(raw: bytes, selection: Selection, *, redact: bool) -> _Prepared:
+def _prepared(raw: bytes, selection: Selection, act: Act, *, redact: bool) -> _Prepared:
     event = decode(raw)
     decision = select(event, selection)
+    act.concern(event.run_id)
+    act.note(type=event.type, job=event.body.job.name[:LONGEST_JOB_NAME] if event.body else "")
+    if isinstance(decision, Ignore):
+        act.note(state="ignored", reason=decision.reason)
     stored_bytes = redacted(event) if redact else raw
     receipt = Receipt(
         run_id=event.run_id,
@@ -186,6 +205,7 @@ def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
     values: dict[str, Value] = {
         "job": text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
         "bytes": prepared.size,
+        "received": datetime.now(UTC).isoformat(),
     }
     if receipt.omitted:
         values["omitted"] = "\n".join(receipt.omitted)[:_LONGEST_LIST]

@@ -13,6 +13,7 @@ from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage import stronger_end
 from shared.pipeline.places import CONTENTS, STATE, digest_of
+from shared.pipeline.states import State
 from shared.storage import Row, Storage, Value
 
 _INLINE = 48 * 1024
@@ -46,7 +47,7 @@ class RunState:
     timed_out: bool = False
     generation: int = 0
     settled: bool = False
-    verdict: str = "waiting"
+    verdict: State = State.WAITING
     reason: str = ""
     heard: str = ""
     attempted: frozenset[ContentKey] = frozenset()
@@ -87,7 +88,7 @@ class RunState:
                 "timed_out": self.timed_out,
                 "generation": self.generation,
                 "settled": self.settled,
-                "verdict": self.verdict,
+                "verdict": self.verdict.value,
                 "reason": self.reason,
                 "heard": self.heard,
                 "closed": self.closed.isoformat() if self.closed else "",
@@ -106,7 +107,7 @@ class RunState:
             timed_out=bool(row.values["timed_out"]),
             generation=int(str(row.values["generation"])),
             settled=bool(row.values["settled"]),
-            verdict=str(row.values["verdict"]),
+            verdict=State(str(row.values["verdict"])),
             reason=str(row.values["reason"]),
             heard=str(row.values["heard"]),
             attempted=frozenset(lists.attempted),

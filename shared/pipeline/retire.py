@@ -15,6 +15,7 @@ from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, placeholders
 from shared.pipeline.places import LEDGER
 from shared.pipeline.planning import Publishing, Reading, last_said, recorded
+from shared.pipeline.states import Held
 from shared.storage import Storage
 
 
@@ -33,7 +34,7 @@ def is_unseen(entry: Entry, last: datetime | None, before: datetime) -> bool:
 
     Of what nobody says anything any more the publisher knows already.
     """
-    return entry.state == "written" and last is not None and last < before
+    return entry.state is Held.WRITTEN and last is not None and last < before
 
 
 def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = lambda: None) -> Iterator[Unseen]:
@@ -42,7 +43,7 @@ def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = l
     """
     for row in storage.scan(LEDGER):
         entry = Entry.of(row)
-        last = last_said(storage, entry.process, Reading()) if entry.state == "written" else None
+        last = last_said(storage, entry.process, Reading()) if entry.state is Held.WRITTEN else None
         looked()
         if last and is_unseen(entry, last, before):
             yield Unseen(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
@@ -53,7 +54,7 @@ def retire(storage: Storage, chosen: Unseen) -> bool:
     now. Done again, it changes nothing. What is said meanwhile brings the process back.
     """
     entry = ledger_entry(storage, chosen.process)
-    if entry.state != "written" or not note(storage, replace(entry, retired=chosen.last)):
+    if entry.state is not Held.WRITTEN or not note(storage, replace(entry, retired=chosen.last)):
         return False
     mark_dirty(storage, [chosen.process])
     return True

@@ -13,8 +13,10 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 """
 
 import logging
+import time
 import zlib
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from traceback import format_tb
 
@@ -48,8 +50,11 @@ from shared.pipeline.records import (
     contribution_key,
 )
 from shared.pipeline.siblings import around, listen
-from shared.pipeline.telling import tell_siblings
+from shared.pipeline.spreading import tell_siblings
+from shared.pipeline.states import State
+from shared.pipeline.telling import tell_letter
 from shared.storage import Storage
+from shared.telemetry import RUN, SILENT, Telemetry
 from shared.translation import Around
 
 _LOG = logging.getLogger("throughline.settle")
@@ -59,7 +64,9 @@ _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
 
-def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN) -> bool:
+def settle_event(
+    storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN, telemetry: Telemetry = SILENT
+) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
@@ -68,19 +75,20 @@ def settle_event(storage: Storage, event: StoredEvent, packed: bytes, *, names: 
     if event.end is None:
         found = storage.read(RUNS, event.run_id, STATE)
         if found is None:
-            return event.type == "START" and _mark_what_it_wrote(storage, event, packed)
+            return event.type == "START" and _mark_what_it_wrote(storage, event, packed, telemetry)
         state = RunState.of(found, storage)
         if state.closed or state.done_with(event.digest, None):
             return False
-    settle_run(storage, event.run_id, trigger=event, known={event.digest: packed}, names=names)
+    known = {event.digest: packed}
+    settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
     return True
 
 
-def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes) -> bool:
+def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:
     """The START of an application that comes after its runs may change which application is newer: what it wrote is
     published anew. Whether there is anything. Only an application's START costs more than the point read.
     """
-    opened = _readable(storage, Kept(place=event, packed=packed))
+    opened = _readable(storage, Kept(place=event, packed=packed), telemetry)
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
     written = written_by(storage, event.run_id)
@@ -97,13 +105,15 @@ def settle_run(
     known: dict[str, bytes] | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
+    telemetry: Telemetry = SILENT,
 ) -> None:
     """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
 
     `known` holds blobs that need not be read again, by digest; `names` are the rules by
-    which data sets are named; `nested`: it is settled because of a sibling. Nothing that triggers it changes a run that
-    is closed; one whose events are gone stays as it is.
+    which data sets are named; `nested`: it is settled because of a sibling; `telemetry`: who is told. Nothing that
+    triggers it changes a run that is closed; one whose events are gone stays as it is.
     """
+    began = time.time_ns()
     for tried in range(_TRIES):
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
@@ -112,7 +122,7 @@ def settle_run(
             return
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             return  # later not: who settled it meanwhile may have heard less than we said that all have heard
-        if _settle_once(storage, run_id, known or {}, names, nested=nested):
+        if _settle_once(storage, run_id, known or {}, names, telemetry, nested=nested, began=began):
             return
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
@@ -142,6 +152,7 @@ class _Gathered:
     events: tuple[Event, ...]
     places: tuple[StoredEvent, ...]
     written: tuple[str, ...]
+    arrived: datetime | None
 
     @property
     def merged(self) -> frozenset[str]:
@@ -152,10 +163,19 @@ class _Gathered:
         return self.state.settled and self.state.merged == self.merged and self.state.heard == _digest(heard)
 
 
-def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: Names, *, nested: bool) -> bool:
+def _settle_once(
+    storage: Storage,
+    run_id: str,
+    known: dict[str, bytes],
+    names: Names,
+    telemetry: Telemetry,
+    *,
+    nested: bool,
+    began: int,
+) -> bool:
     """Gather, decide, apply. False when another settling got in between."""
     try:
-        gathered = _gather(storage, run_id, known)
+        gathered = _gather(storage, run_id, known, telemetry)
     except ArchiveMissing as error:
         _LOG.error("run left as it is run=%s error=%s", run_id, error)
         return True
@@ -171,23 +191,25 @@ def _settle_once(storage: Storage, run_id: str, known: dict[str, bytes], names: 
         where = "".join(format_tb(error.__traceback__)[-_FRAMES:])  # without the error's own text, which quotes events
         _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
         for place in gathered.places:
-            bury(storage, place.blob, place.digest, error)
+            bury(storage, place.blob, place.digest, error, telemetry)
         decided = dead(heard, why)
-    settled = _apply(storage, gathered, decided, nested=nested)
+    settled = _apply(storage, gathered, decided, telemetry, nested=nested)
     if settled:
-        _LOG.info(
-            "run settled run=%s verdict=%s reason=%r events=%d processes=%d",
+        telemetry.tell(
+            RUN,
             run_id,
-            decided.outcome.verdict,
-            decided.outcome.reason,
-            len(gathered.events),
-            len(decided.contents),
+            began=began,
+            job=decided.run.job.name if decided.run else "",
+            state=decided.outcome.verdict.value,
+            **({"reason": decided.outcome.reason} if decided.outcome.reason else {}),
+            events=len(gathered.events),
+            processes=len(decided.contents),
         )
     return settled
 
 
-def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered:
-    state, events, places, written = RunState(run_id=run_id), [], [], []
+def _gather(storage: Storage, run_id: str, known: dict[str, bytes], telemetry: Telemetry) -> _Gathered:
+    state, events, places, written, arrived = RunState(run_id=run_id), [], [], [], ""
     noted, archived = [], []
     for row in storage.partition(RUNS, run_id):
         if row.key == STATE:
@@ -198,32 +220,38 @@ def _gather(storage: Storage, run_id: str, known: dict[str, bytes]) -> _Gathered
             archived.append(Archived.of(row, storage))
         elif place := stored_from_row(run_id, row.key):
             noted.append(place)
+            arrived = max(arrived, str(row.values.get("received", "")))
     for kept in kept_events(storage, state, noted, archived, known):
         places.append(kept.place)
-        event = _readable(storage, kept)
+        event = _readable(storage, kept, telemetry)
         if event:
             events.append(event)
-    return _Gathered(state=state, events=tuple(events), places=tuple(places), written=tuple(written))
+    return _Gathered(
+        state=state,
+        events=tuple(events),
+        places=tuple(places),
+        written=tuple(written),
+        arrived=datetime.fromisoformat(arrived) if arrived else None,
+    )
 
 
-def _readable(storage: Storage, kept: Kept) -> Event | None:
+def _readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None:
     """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
     try:
         event = decode(kept.raw())
     except (Refused, OSError, EOFError, zlib.error) as error:
-        bury(storage, kept.place.blob, kept.place.digest, error)
+        bury(storage, kept.place.blob, kept.place.digest, error, telemetry)
         return None
     return event
 
 
-def bury(storage: Storage, blob: str, digest: str, error: Exception) -> None:
+def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
     """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
     if note_letter(storage, blob, digest, error):
-        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
-        _LOG.error("dead letter blob=%r error=%s", blob, why)
+        tell_letter(telemetry, blob, error)
 
 
-def _apply(storage: Storage, gathered: _Gathered, decided: Decided, *, nested: bool) -> bool:
+def _apply(storage: Storage, gathered: _Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool) -> bool:
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
@@ -247,12 +275,13 @@ def _apply(storage: Storage, gathered: _Gathered, decided: Decided, *, nested: b
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-        if outcome.verdict != "waiting" or state.left or state.changed:
-            settle = partial(settle_run, storage, names=decided.heard.names, nested=True)
+        if outcome.verdict is not State.WAITING or state.left or state.changed:
+            settle = partial(settle_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
             known = tell_siblings(storage, run, decided, state, settle, nested=nested)
             if around(storage, run, known, decided.heard.names) != decided.heard:
                 return False
-    mark_dirty(storage, {process for process, _, _ in state.attempted} | set(gathered.written))
+    marked = {process for process, _, _ in state.attempted} | set(gathered.written)
+    mark_dirty(storage, marked, since=gathered.arrived)
     final = replace(
         state,
         settled=True,

@@ -18,6 +18,7 @@ from shared.pipeline.ledger import Entry
 from shared.pipeline.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 from shared.pipeline.shadow import Shadow, held_back
 from shared.pipeline.shadow import counted as summed
+from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import Arrived, arrivals
 from shared.pipeline.verdicts import Processes, Seen, Verdicts, Waiting, counted
 from shared.storage import Storage
@@ -170,7 +171,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     unsettled = frozenset(_key(each) for each in dirty if not each.revisit)
     held = dict(held_back(storage))
     ledger = [Entry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
-    written = frozenset(short(entry.process) for entry in ledger if entry.state == "written")
+    written = frozenset(short(entry.process) for entry in ledger if entry.state is Held.WRITTEN)
     processes = Processes(
         written=written,
         unsettled=unsettled,

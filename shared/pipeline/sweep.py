@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Quarantined, StorageUnavailable
@@ -18,6 +18,7 @@ from shared.pipeline.settle import bury, settle_run
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.troubles import Trouble, beginning, bury_run, ended, failed, over, troubles
 from shared.storage import BlobFact, Row, Storage
+from shared.telemetry import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
@@ -31,7 +32,7 @@ def _utc_now() -> datetime:
 class Sweeping:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
     `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `now`: the
-    clock; `seconds`: one that is never set back.
+    clock; `seconds`: one that is never set back; `telemetry`: who is told.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
@@ -40,12 +41,14 @@ class Sweeping:
     archiving: Archiving = field(default_factory=Archiving)
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
+    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
-    how many events were archived, and how many deleted from the archive.
+    how many events were archived, and how many deleted from the archive; how many runs wait for their end, as far as
+    this sweep came, and the seconds since the first of them was heard of last.
     """
 
     timed_out: int = 0
@@ -53,6 +56,13 @@ class Swept:
     failed: int = 0
     archived: int = 0
     deleted: int = 0
+    waiting: int = field(default=0, compare=False)
+    oldest: float = field(default=0.0, compare=False)
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """As telemetry tells it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +84,13 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
-        done += archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
+        moved = archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
     finally:
         shift.lease.release()
-    return Swept(
-        timed_out=done["timed_out"],
-        undelivered=done["undelivered"],
-        failed=done["failed"],
-        archived=done["archived"],
-        deleted=done["deleted"],
-    )
+    return replace(done, archived=moved["archived"], deleted=moved["deleted"])
 
 
-def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
+def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
     """Sweep the runs by their last arrival, those in trouble behind the others. Up to where all are decided, or on
     record as in trouble, is noted: there the next sweep begins.
     """
@@ -95,7 +99,8 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
     troubled = troubles(storage, now)
     begins = decided_until = _watermark(storage)
     all_decided = True
-    for run in sorted(_arrivals(storage), key=lambda each: (each.run_id in troubled, each.last_arrival)):
+    oldest = now
+    for run in sorted(_arrivals(storage, how.telemetry), key=lambda each: (each.run_id in troubled, each.last_arrival)):
         trouble = troubled.get(run.run_id)
         if run.last_arrival < begins and not trouble:
             continue
@@ -105,13 +110,20 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Counter[str]:
             break
         outcome = _sweep_run(storage, run, trouble, how, now)
         done[outcome] += 1
+        oldest = min(oldest, run.last_arrival) if outcome in {"failed", "waiting"} else oldest
         all_decided = all_decided and outcome != "waiting"
         decided_until = max(decided_until, run.last_arrival) if all_decided else decided_until
     if done["timed_out"] or done["undelivered"] or done["failed"] or done["dead"]:
         ended(storage)
     if decided_until > begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
-    return done
+    return Swept(
+        timed_out=done["timed_out"],
+        undelivered=done["undelivered"],
+        failed=done["failed"],
+        waiting=done["waiting"],
+        oldest=(now - oldest).total_seconds(),
+    )
 
 
 def _watermark(storage: Storage) -> datetime:
@@ -126,10 +138,10 @@ def _sweep_run(storage: Storage, run: _Arrivals, trouble: Trouble | None, how: S
     """
     if trouble and not trouble.due(now):
         if trouble.hopeless and trouble.last == now:  # the last sweep was cut off at it
-            bury_run(storage, trouble, run.events, _state(storage, run.run_id))
+            bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
         return "dead" if trouble.hopeless else "failed"
     try:
-        outcome = _settle(storage, run, now - how.end_timeout, how.names)
+        outcome = _settle(storage, run, now - how.end_timeout, how)
     except StorageUnavailable:
         with suppress(StorageUnavailable):
             ended(storage)  # nothing is wrong with this run
@@ -138,7 +150,7 @@ def _sweep_run(storage: Storage, run: _Arrivals, trouble: Trouble | None, how: S
         trouble = failed(storage, run.run_id, trouble, error, now)
         outcome = "failed"
     if trouble and outcome == "failed" and trouble.hopeless:
-        bury_run(storage, trouble, run.events, _state(storage, run.run_id))
+        bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
         return "dead"
     if trouble and outcome != "failed":
         over(storage, trouble, run.events, _state(storage, run.run_id))
@@ -150,7 +162,7 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) -> str:
+def _settle(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping) -> str:
     state = _state(storage, run.run_id)
     if state and state.closed:
         return "decided"
@@ -159,7 +171,8 @@ def _settle(storage: Storage, run: _Arrivals, deadline: datetime, names: Names) 
         beginning(storage, run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        settle_run(storage, run.run_id, trigger=None if late else missed, timed_out=late, names=names)
+        trigger = None if late else missed
+        settle_run(storage, run.run_id, trigger=trigger, timed_out=late, names=how.names, telemetry=how.telemetry)
         return "timed_out" if late else "undelivered"
     return "decided" if state and state.settled else "waiting"
 
@@ -178,14 +191,14 @@ def _missed(run: _Arrivals, state: RunState | None) -> StoredEvent | None:
     return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 
 
-def _arrivals(storage: Storage) -> Iterator[_Arrivals]:
+def _arrivals(storage: Storage, telemetry: Telemetry) -> Iterator[_Arrivals]:
     """The runs in `events`, from one listing: the names of the blobs tell everything."""
     grouped: dict[str, list[tuple[StoredEvent, BlobFact]]] = {}
     for fact in storage.blobs(EVENTS):
         try:
             event = stored_from_blob(fact.name)
         except Quarantined as error:
-            bury(storage, fact.name, digest_of(fact.name.encode()), error)
+            bury(storage, fact.name, digest_of(fact.name.encode()), error, telemetry)
             continue
         grouped.setdefault(event.run_id, []).append((event, fact))
     for run_id, found in grouped.items():

@@ -1,59 +1,60 @@
-"""Telling the other runs of an application what a run has to say, and having those settled anew whom it concerns."""
+"""What the pipeline tells of itself, as facts: one place for what each line, span and metric holds."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
-from shared.errors import Contended
-from shared.openlineage import MergedRun
-from shared.pipeline.assets import note_states
-from shared.pipeline.deciding import Decided
-from shared.pipeline.dirty import mark_dirty
-from shared.pipeline.links import note_fated, speakers
-from shared.pipeline.records import RunState
-from shared.pipeline.siblings import Application, application, leave_words, note_heard
+from shared.errors import Quarantined, Refused, StorageUnavailable
+from shared.pipeline.dirty import dirty_processes
+from shared.pipeline.places import stored_from_blob
+from shared.pipeline.planning import Plan, Publishing
 from shared.storage import Storage
-
-_TRIES = 8
-
-Settle = Callable[[str], None]
-"""Settles a run (by its id) anew because of a sibling."""
+from shared.telemetry import LETTER, PROCESS, Act, Fact, Kind, Telemetry
 
 
-def tell_siblings(
-    storage: Storage, run: MergedRun, decided: Decided, state: RunState, settle: Settle, *, nested: bool
-) -> Application:
-    """Leave what this run tells the others of its application, and settle those anew whom it concerns. Returns what is
-    known of the application.
-
-    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
-    """
-    note_states(storage, run.run_id, decided.changes, state.changed, state.generation)
-    contents = decided.contents
-    wants = any(content.wanted for content in contents.values())
-    word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
-    for sibling in word.inside:
-        settle(sibling)
-    known = word.known
-    if not nested and (word.inside or known.told != known.heard):
-        known = _have_all_heard(storage, run, settle)
-    touched = bool(state.left or state.attempted - contents.keys())
-    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
-    for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
-        if each.fates:
-            spoken = {process for process, by, _ in state.attempted if by == each.run}
-            mark_dirty(storage, note_fated(storage, each.run, spoken, contents.values(), touched=touched))
-    return known
+@contextmanager
+def told(telemetry: Telemetry, kind: Kind, size: int) -> Iterator[Act]:
+    """An event, or a batch, of so many bytes that is received, also one that is not taken."""
+    with telemetry.act(kind) as act:
+        act.note(state="kept", bytes=size)
+        try:
+            yield act
+        except Refused as refusal:
+            act.note(state="refused", status=refusal.status, reason=str(refusal))
+            raise
+        except StorageUnavailable as error:
+            act.note(state="unavailable", reason=str(error))
+            raise
 
 
-def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> Application:
-    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
-    are settled meanwhile. Returns what is known of the application.
-    """
-    for _ in range(_TRIES):
-        known = application(storage, run.application_run)
-        if known.told == known.heard:
-            return known
-        for sibling in sorted(speakers(storage, known) - {run.run_id}):
-            settle(sibling)
-        if note_heard(storage, known):
-            return known
-    raise Contended(f"More and more was told of the application {run.application_run}", after=2)
+def tell_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
+    """An event became a dead letter."""
+    runs = []
+    with suppress(Quarantined):  # a foreign name tells no run
+        runs.append(stored_from_blob(blob).run_id)
+    telemetry.tell(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")
+
+
+def tell_process(how: Publishing, plan: Plan, state: str, reason: str = "") -> None:
+    """What became of a process that was to be published."""
+    entity, dirty = plan.entity, plan.dirty
+    facts: dict[str, Fact] = {
+        "process": entity.qualified_name if entity else plan.entry.qualified_name or dirty.process,
+        "state": state,
+        "attempts": dirty.attempts + 1,
+    }
+    if reason:
+        facts["reason"] = reason
+    if entity:
+        facts |= {"inputs": len(entity.inputs), "outputs": len(entity.outputs)}
+    if state in {"written", "removed"} and dirty.since and not dirty.revisit:
+        facts["lag"] = round((how.now() - dirty.since).total_seconds(), 3)
+    how.telemetry.tell(PROCESS, *plan.runs, began=plan.began, **facts)
+
+
+def backlog(storage: Storage) -> dict[str, Fact]:
+    """How many processes are to be published, and for how many seconds the oldest of them has been."""
+    now = datetime.now(UTC)
+    marks = [each for each in dirty_processes(storage)[0] if not each.revisit]
+    oldest = min((each.since for each in marks if each.since), default=now)
+    return {"dirty": len(marks), "dirty_oldest": round((now - oldest).total_seconds(), 3)}

@@ -20,7 +20,9 @@ from shared.naming import text_without_secrets
 from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter
 from shared.pipeline.places import CONTROL, StoredEvent
 from shared.pipeline.records import RunState
+from shared.pipeline.telling import tell_letter
 from shared.storage import Row, Storage, Value
+from shared.telemetry import Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _PARTITION = "trouble"
@@ -101,13 +103,15 @@ def failed(storage: Storage, run_id: str, known: Trouble | None, error: Exceptio
     return trouble
 
 
-def bury_run(storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None) -> None:
+def bury_run(
+    storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
+) -> None:
     """Make dead letters of those events of a hopeless run that are not settled."""
     error = GivenUp(f"Its run could not be settled, {trouble.count} times. {trouble.error}")
     for event in events:
         if not _is_used(event, state) and dead_letter(storage, event.digest) is None:
             note_letter(storage, event.blob, event.digest, error)
-            _LOG.error("dead letter blob=%r error=%s", event.blob, error)
+            tell_letter(telemetry, event.blob, error)
 
 
 def over(storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None) -> None:

@@ -37,6 +37,7 @@ from shared.pipeline.records import (
 )
 from shared.pipeline.settle import settle_run
 from shared.pipeline.siblings import application, around
+from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import noted
 from shared.storage import Row, Storage
 from shared.translation import naming_of, translate
@@ -66,7 +67,7 @@ def outdated(storage: Storage, names: Names) -> Iterator[Entry]:
     for row in storage.scan(LEDGER):
         entry = Entry.of(row)
         if naming_of(entry.qualified_name) != names.version and (
-            entry.state != "nothing" or last_said(storage, entry.process, Reading())
+            entry.state is not Held.NOTHING or last_said(storage, entry.process, Reading())
         ):
             yield entry
 

@@ -171,8 +171,8 @@ def _word(state: RunState | None, jobs: Mapping[str, str], archived_job: str) ->
     for process, by, _ in state.current if state else ():
         spoken.setdefault(intern(by), []).append(process)
     return RunWord(
-        verdict=_UNKNOWN if state is None else intern(state.verdict) if state.settled else "",
-        reason=intern(state.reason) if state else "",
+        verdict=_UNKNOWN if state is None else intern(state.verdict.value) if state.settled else "",
+        reason=intern(str(state.reason)) if state else "",
         merged=shorts(state.merged if state else ()),
         spoken=tuple((by, shorts(processes)) for by, processes in spoken.items()),
         job=job,

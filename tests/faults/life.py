@@ -122,7 +122,8 @@ class Life:
         self.way = way
         self.turns = turns = Turns()
         self.chance = random.Random(f"life {way.seed}")
-        self.storage = storage(clock=lambda: turns.now, now=self._now)
+        self.storage = storage(clock=lambda: turns.now)
+        self.storage.now = self._now
         self.catalog = MemoryCatalog()
         self.publishing = Publishing(
             batch=3, patience=Patience(quiet=way.quiet), now=self._now, seconds=lambda: turns.now

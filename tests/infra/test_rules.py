@@ -100,7 +100,6 @@ def test_the_receiver_is_never_cold() -> None:
 HOST_SETTINGS = {
     "AzureWebJobsStorage__queueServiceUri": "the host's blob trigger",
     "AzureWebJobsStorage__credential": "says that the others mean a managed identity",
-    "APPLICATIONINSIGHTS_CONNECTION_STRING": "where the host sends telemetry",
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "with which identity",
     "FUNCTIONS_EXTENSION_VERSION": "the host's version",
     "FUNCTIONS_WORKER_RUNTIME": "Python, on a dedicated plan",

@@ -15,6 +15,7 @@ from shared.pipeline import EVENTS, Publishing, StoredEvent, World, publish_all,
 from shared.pipeline.ledger import Entry
 from shared.pipeline.places import process_key
 from shared.pipeline.records import ContributionRecord, RunState, Supporter, content_digest
+from shared.pipeline.states import Held
 from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage
 from shared.translation import Patience
@@ -210,7 +211,7 @@ def _lost_entry(world: World) -> None:
 
 def _never_noted_end(world: World) -> None:
     past = datetime.now(UTC) - timedelta(hours=1)
-    world.storage.replace("ledger", replace(_entry(world, "/out"), state="writing", until=past).row())
+    world.storage.replace("ledger", replace(_entry(world, "/out"), state=Held.WRITING, until=past).row())
 
 
 def _deleted_process(world: World) -> None:

@@ -25,6 +25,7 @@ from shared.pipeline import (
 from shared.pipeline.ledger import Entry
 from shared.pipeline.ours import turn
 from shared.pipeline.retire import is_unseen
+from shared.pipeline.states import Held
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_publish import Clock, Moody, how, settled
@@ -79,7 +80,7 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
 def test_only_what_the_catalog_holds_and_nobody_has_seen_is_to_leave(
     state: str, last: datetime | None, unseen: bool
 ) -> None:
-    assert is_unseen(Entry(process="p", state=state), last, BEFORE) is unseen
+    assert is_unseen(Entry(process="p", state=Held(state)), last, BEFORE) is unseen
 
 
 def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:

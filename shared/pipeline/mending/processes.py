@@ -14,6 +14,7 @@ from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, process_key
 from shared.pipeline.planning import Plan, Reading, current
 from shared.pipeline.shift import take_shift
+from shared.pipeline.states import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +58,10 @@ def lost_marks(world: World, found: Planned) -> Iterator[Damage]:
     nobody is told to look.
     """
     plan, storage, process = found.plan, world.storage, found.entry.process
-    if found.at_work or found.entry.state == "writing" or (found.held and not found.entry.etag):
+    if found.at_work or found.entry.state is Held.WRITING or (found.held and not found.entry.etag):
         return
     if not plan.unchanged:
-        before = found.entry.state == "written"
+        before = found.entry.state is Held.WRITTEN
         words = "differs from what was last written" if before else "was never written"
         words = words if plan.entity else "has nothing to say any more, but is in the catalog"
     elif plan.revisit and not found.dirty:
@@ -87,7 +88,7 @@ def lost_entries(_world: World, found: Planned) -> Iterator[Damage]:
 def unfinished_writes(world: World, found: Planned) -> Iterator[Damage]:
     """Writes that somebody began and did not end, long after they can still land."""
     entry = found.entry
-    if entry.state == "writing" and world.publishing.now() - entry.until >= world.grace:
+    if entry.state is Held.WRITING and world.publishing.now() - entry.until >= world.grace:
         yield from found.damage(
             f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and nobody says how that ended"
         )
@@ -95,13 +96,13 @@ def unfinished_writes(world: World, found: Planned) -> Iterator[Damage]:
 
 def gone_processes(_world: World, found: Planned) -> Iterator[Damage]:
     """Processes that we have written and somebody has deleted."""
-    if found.entry.state == "written" and found.held is None:
+    if found.entry.state is Held.WRITTEN and found.held is None:
         yield from found.damage("was written, but the catalog has no such process")
 
 
 def forget_written(world: World, damage: Damage) -> bool:
     """Have the ledger say that nothing is there; then it is published anew."""
-    return _change(world, replace(damage.about, state="nothing", fingerprint="", guid=""))
+    return _change(world, replace(damage.about, state=Held.NOTHING, fingerprint="", guid=""))
 
 
 def _change(world: World, entry: Entry) -> bool:
@@ -118,7 +119,7 @@ _LINEAGE = ("columnMapping",)
 
 def changed_processes(_world: World, found: Planned) -> Iterator[Damage]:
     """Processes whose lineage in the catalog is not what we wrote."""
-    if found.entry.state == "written" and found.held and found.plan.entity and found.plan.unchanged:
+    if found.entry.state is Held.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
         differs = _differences(found.held.entity, found.plan.entity)
         if differs:
             yield from found.damage(f"was changed in the catalog by another hand: {', '.join(differs)}")
@@ -137,7 +138,7 @@ def write_again(world: World, damage: Damage) -> bool:
 
 def other_guids(_world: World, found: Planned) -> Iterator[Damage]:
     """Processes that somebody deleted and made anew under the same name: ours is no longer the one that it was."""
-    if found.entry.state == "written" and found.held and found.held.guid != found.entry.guid:
+    if found.entry.state is Held.WRITTEN and found.held and found.held.guid != found.entry.guid:
         yield Damage(
             subject=found.subject,
             words=f"has the guid {found.held.guid} in the catalog, and {found.entry.guid or 'none'} in the ledger",
@@ -163,7 +164,7 @@ def orphan_processes(world: World, node: Node) -> Iterator[Damage]:
 def _is_spoken_for(world: World, qualified_name: str) -> bool:
     """Whether anything on record stands for a process."""
     entry = ledger_entry(world.storage, process_key(qualified_name))
-    if entry.state != "nothing":
+    if entry.state is not Held.NOTHING:
         return True
     try:
         return current(world.storage, entry.process, world.publishing, Reading()).process is not None
@@ -177,7 +178,7 @@ def adopt(world: World, damage: Damage) -> bool:
     if _is_spoken_for(world, node.qualified_name):
         return True
     entry = ledger_entry(world.storage, process_key(node.qualified_name))
-    return _change(world, replace(entry, state="written", qualified_name=node.qualified_name, guid=node.guid))
+    return _change(world, replace(entry, state=Held.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
 
 
 def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:

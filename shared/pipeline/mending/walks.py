@@ -27,6 +27,7 @@ from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, 
 from shared.pipeline.planning import Reading, plan_for
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import is_word
+from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import Arrived, arrivals
 from shared.pipeline.verdicts import counted
 from shared.storage import Row
@@ -159,7 +160,7 @@ def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))
     held = world.catalog.read_processes([each.name for each in found if each.name])
     for each in found:
-        if each.entry.state != "nothing":
+        if each.entry.state is not Held.NOTHING:
             world.survey.written.add(short(each.entry.process))
         for asset in (*each.plan.entity.inputs, *each.plan.entity.outputs) if each.plan.entity else ():
             world.survey.used.add(mark(*asset))

@@ -1,0 +1,53 @@
+"""Acts that are listened to: each is cleaned of secrets once it is over, then handed to every listener."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from shared.telemetry.cleaning import cleaned
+from shared.telemetry.kinds import Kind
+from shared.telemetry.port import Act, Fact
+
+Sink = Callable[[Act], None]
+"""Listens to acts that are over; an act comes before the one that it is within, which is about the same runs."""
+
+
+class Acts:
+    """The port over listeners."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = sinks
+        self._current: ContextVar[Act | None] = ContextVar("act", default=None)
+
+    @contextmanager
+    def act(self, kind: Kind, *runs: str) -> Iterator[Act]:
+        """As the port says."""
+        act = Act(kind=kind, runs=runs, within=self._current.get())
+        token = self._current.set(act)
+        clock = time.perf_counter()
+        try:
+            yield act
+        except Exception as error:
+            act.note(error=type(error).__name__)
+            raise
+        finally:
+            self._current.reset(token)
+            self._over(act, time.perf_counter() - clock)
+
+    def tell(self, kind: Kind, *runs: str, began: int = 0, **facts: Fact) -> None:
+        """As the port says."""
+        act = Act(kind=kind, runs=runs, began=began or time.time_ns(), within=self._current.get())
+        act.note(**facts)
+        self._over(act, (time.time_ns() - act.began) / 1e9)
+
+    def _over(self, act: Act, seconds: float) -> None:
+        act.seconds = max(seconds, 0.0)
+        if act.within is not None:
+            if counted := act.kind.counted:
+                act.within.facts[counted] = int(act.within.facts.get(counted, 0)) + 1
+            act.within.concern(*act.runs[:1])
+            act.facts |= {name: act.within.facts[name] for name in act.kind.shares if name in act.within.facts}
+        act.facts = {name: cleaned(fact) if isinstance(fact, str) else fact for name, fact in act.facts.items()}
+        for sink in self._sinks:
+            sink(act)

@@ -1,0 +1,36 @@
+"""Texts for logs and spans without what opens a door: what users and catalogs say may hold addresses with passwords."""
+
+import re
+
+from shared.naming import address_without_secrets
+
+_LONGEST = 1000
+_HIDDEN = "…"
+_SUSPICIOUS = re.compile(r"[@?=:]|bearer|basic", re.IGNORECASE)
+_WORD = re.compile(r"[^\s'\"`<>()\[\]]+")
+_ADDRESS = re.compile(r"://|@|[?;&,]|jdbc:", re.IGNORECASE)
+_SCHEME = re.compile(r"\b(bearer|basic|sharedkey\w*)\s+[\w.~+/:=\-]{6,}", re.IGNORECASE)
+_NAMED = re.compile(
+    r"([\w.\-]{0,40}(?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|account|function|private)[\-_.]?key|signature|\bsig)"
+    r"[\w.\-]{0,40}['\"]?\s*[=:]\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s,;&)\]}]+)",
+    re.IGNORECASE,
+)
+
+
+def cleaned(text: str) -> str:
+    """A text as it may be told: without secrets, and not too long."""
+    return text_without_secrets(text)[:_LONGEST]
+
+
+def text_without_secrets(text: str) -> str:
+    """Any text, but for secrets in the addresses in it, in what is said as `password=…` or `token: …`, and in what an
+    `Authorization` header holds.
+    """
+    if not _SUSPICIOUS.search(text):
+        return text
+    text = _NAMED.sub(rf"\1{_HIDDEN}", _SCHEME.sub(rf"\1 {_HIDDEN}", text))
+    return _WORD.sub(lambda found: _without(found[0]), text)
+
+
+def _without(word: str) -> str:
+    return address_without_secrets(word) if _ADDRESS.search(word) else word

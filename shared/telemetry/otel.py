@@ -1,0 +1,165 @@
+"""Acts as spans and metrics of OpenTelemetry. Imported only where a setting asks for it.
+
+All that is done about a run lies in one trace, whoever does it and however much later: the trace's id is made of the
+run's. So nothing has to be handed on from the receiver to the parser and the publisher. No provider is made the
+process's own: what other libraries tell stays theirs.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from opentelemetry.context import Context
+from opentelemetry.metrics import Meter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import (
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    set_span_in_context,
+)
+
+from shared.telemetry.kinds import KINDS, Instrument, Metric, Side
+from shared.telemetry.port import Act
+
+_NAME = "throughline"
+_KINDS = {
+    Side.SERVER: SpanKind.SERVER,
+    Side.CONSUMER: SpanKind.CONSUMER,
+    Side.CLIENT: SpanKind.CLIENT,
+    Side.INTERNAL: SpanKind.INTERNAL,
+}
+_FAILED = frozenset({"refused", "unavailable", "dead"})
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0)
+"""From a warm request to a lag of a day; OpenTelemetry's own bounds are for milliseconds."""
+
+_Record = Callable[[float, dict[str, str]], None]
+
+
+def trace_of(run_id: str) -> int:
+    """The id of a run's trace: 128 bits that are even enough for sampling by them, which those of a UUID are not."""
+    return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=16).digest()) or 1
+
+
+class _RunIds(RandomIdGenerator):
+    """Random ids, but for a trace that was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: ContextVar[int] = ContextVar("wanted", default=0)
+
+    def generate_trace_id(self) -> int:
+        """The trace's id: the one that was asked for, or a random one."""
+        return self.wanted.get() or super().generate_trace_id()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exports:
+    """Where spans and metrics go."""
+
+    spans: tuple[SpanProcessor, ...] = ()
+    metrics: tuple[MetricReader, ...] = ()
+
+
+class Listener:
+    """A listener to acts that makes spans and metrics of them."""
+
+    def __init__(self, exports: Exports) -> None:
+        resource = own_resource()
+        self._ids = _RunIds()
+        self._traces = TracerProvider(resource=resource, id_generator=self._ids)
+        for processor in exports.spans:
+            self._traces.add_span_processor(processor)
+        self._meters = MeterProvider(resource=resource, metric_readers=exports.metrics)
+        self._tracer: Tracer = self._traces.get_tracer(_NAME)
+        self._records = _records(self._meters.get_meter(_NAME))
+
+    def __call__(self, act: Act) -> None:
+        """Take note of an act that is over."""
+        for metric in act.kind.metrics:
+            self._measure(metric, act)
+        if act.kind.span:
+            span = self._span(act)
+            span.set_attributes({f"{_NAME}.{name}": fact for name, fact in act.facts.items()})
+            if act.runs:
+                span.set_attribute(f"{_NAME}.runs", act.runs)
+            if "error" in act.facts or act.facts.get("state") in _FAILED:
+                span.set_status(Status(StatusCode.ERROR, str(act.facts.get("error") or act.facts.get("state"))))
+            for link in self._links(act):
+                span.add_link(link)
+            span.end(act.began + round(act.seconds * 1e9))
+
+    def flush(self) -> None:
+        """Send what is still here."""
+        self._traces.force_flush()
+        self._meters.force_flush()
+
+    def shutdown(self) -> None:
+        """Send what is still here, and end."""
+        self._traces.shutdown()
+        self._meters.shutdown()
+
+    def _measure(self, metric: Metric, act: Act) -> None:
+        number = {"": 1, "seconds": act.seconds}.get(metric.fact, act.facts.get(metric.fact))
+        if isinstance(number, int | float):
+            self._records[metric.name](number, {label: str(act.facts.get(label, "")) for label in metric.labels})
+
+    def _span(self, act: Act) -> Span:
+        """The span of an act; that of one that is not over yet is begun when something within it is over."""
+        if isinstance(act.kept, Span):
+            return act.kept
+        joins = bool(act.kind.joins and act.runs)
+        parent = self._span(act.within) if act.within and not joins else None
+        token = self._ids.wanted.set(trace_of(act.runs[0]) if joins else 0)
+        try:
+            act.kept = span = self._tracer.start_span(
+                act.kind.span,
+                context=set_span_in_context(parent, Context()) if parent else Context(),
+                kind=_KINDS[act.kind.side],
+                start_time=act.began,
+            )
+        finally:
+            self._ids.wanted.reset(token)
+        return span
+
+    def _links(self, act: Act) -> Iterable[SpanContext]:
+        """To the runs in whose trace it is not, and to the act that it is a part of from another trace."""
+        joins = act.kind.joins and act.runs
+        for run in act.runs[1 if joins else 0 :]:
+            trace = trace_of(run)
+            flags = TraceFlags(TraceFlags.SAMPLED)
+            yield SpanContext(trace, trace & 0xFFFFFFFFFFFFFFFF or 1, is_remote=True, trace_flags=flags)
+        if joins and act.within and act.within.kind.span:
+            yield self._span(act.within).get_span_context()
+
+
+def own_resource() -> Resource:
+    """What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say; our own name without them."""
+    told = Resource.create()
+    unnamed = str(told.attributes.get(SERVICE_NAME, "")).startswith("unknown_service")
+    return told.merge(Resource({SERVICE_NAME: _NAME})) if unnamed else told
+
+
+def _records(meter: Meter) -> dict[str, _Record]:
+    """What takes the numbers of each metric."""
+    metrics = {metric.name: metric for kind in KINDS for metric in kind.metrics}
+    return {name: _record(meter, metric) for name, metric in metrics.items()}
+
+
+def _record(meter: Meter, metric: Metric) -> _Record:
+    if metric.instrument is Instrument.COUNTER:
+        return meter.create_counter(metric.name, metric.unit, metric.meaning).add
+    if metric.instrument is Instrument.GAUGE:
+        return meter.create_gauge(metric.name, metric.unit, metric.meaning).set
+    return meter.create_histogram(
+        metric.name, metric.unit, metric.meaning, explicit_bucket_boundaries_advisory=_SECONDS
+    ).record

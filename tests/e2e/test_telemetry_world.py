@@ -1,0 +1,86 @@
+"""Telemetry through the real functions: what the host's log holds with the console switched on."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.azurite import KEY as ACCOUNT_KEY
+from local.world import World
+from shared.telemetry.otel import trace_of
+from tests.e2e.test_world import calm, post
+from tests.shared.events import run_id, write
+
+SETTINGS = {
+    "THROUGHLINE_TELEMETRY": "console",
+    "OTEL_BSP_SCHEDULE_DELAY": "200",
+    "OTEL_METRIC_EXPORT_INTERVAL": "500",
+}
+SECRETS = ("hunter2", "pr0perty", "h3ader", "s1gn4ture")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The host's log after some events with secrets in them, also of its end."""
+    home: Path = tmp_path_factory.mktemp("world")
+    with World(home=home, usual_ports=False, settings=SETTINGS) as world:
+        for body in write("a", "app", "10:00", "/a"):
+            said = json.loads(body)
+            said["inputs"] += [
+                {"namespace": "postgres://ada:hunter2@db:5432", "name": "sales.public.t"},
+                {"namespace": "https://acct.blob.core.windows.net", "name": "c/x?sv=2024&sig=s1gn4ture"},
+            ]
+            said["run"]["facets"]["spark_properties"] = {"properties": {"spark.x.password": "pr0perty"}}
+            assert post(world, json.dumps(said).encode(), **{"x-functions-key": "h3ader"}).status_code == 201
+        assert post(world, b"{", Authorization="Bearer h3ader").status_code == 400
+        calm(world)
+        log, deadline = home / "functions.log", time.monotonic() + 30
+        while "throughline.publishes" not in log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    return log.read_text()
+
+
+def parsed(log: str, key: str) -> list[dict[str, Any]]:
+    """The lines that are JSON objects with this key."""
+    found = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [each for each in found if key in each]
+
+
+def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> None:
+    spans = parsed(told, "context")
+    ours = f"{trace_of(run_id('a')):#034x}"
+    names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
+    assert names.count("receive") == 2
+    assert set(names) == {"receive", "settle", "publish process"}  # a trigger may settle and look once more
+    batches = [each for each in spans if each["name"] == "publish"]
+    assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
+    calls = [each for each in spans if each["name"] == "catalog"]
+    assert calls
+    assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in batches}
+
+
+def test_metrics_count_what_came(told: str) -> None:
+    last = parsed(told, "resource_metrics")[-1]
+    metrics = {
+        metric["name"]: metric["data"]["data_points"]
+        for each in last["resource_metrics"][0]["scope_metrics"]
+        for metric in each["metrics"]
+    }
+    states = {point["attributes"]["state"]: point["value"] for point in metrics["throughline.events"]}
+    assert states == {"kept": 2, "refused": 1}
+    assert sum(point["value"] for point in metrics["throughline.catalog.calls"]) >= 3
+    assert metrics["throughline.lag"][0]["count"] == 1
+
+
+def test_no_secret_is_in_the_log(told: str) -> None:
+    assert "sales.public.t" not in told, "data sets are not told at all, but for the names of processes"
+    assert [secret for secret in (*SECRETS, ACCOUNT_KEY, "Bearer") if secret in told] == []
+
+
+def test_lines_are_in_the_hosts_log(told: str) -> None:
+    words = [line.split("] ", 1)[1].split()[0] for line in told.splitlines() if "_function] " in line]
+    assert words[:4] == ["event", "event", "event", "settling"]
+    assert "process" in words

@@ -1,0 +1,148 @@
+"""Where spans and metrics go, in fresh processes: nowhere, the console, a collector, Application Insights."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from shared.telemetry.otel import trace_of
+from tests.local.hosting import wait_for
+
+ROOT = Path(__file__).parents[2]
+
+
+def surroundings(**settings: str) -> dict[str, str]:
+    """Settings that name a storage account and a catalog that nobody calls, and these."""
+    nowhere = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aw==;"
+    nowhere += "BlobEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"
+    known = {key: value for key, value in os.environ.items() if not key.startswith(("THROUGHLINE_", "OTEL_"))}
+    places = {"AzureWebJobsStorage": nowhere, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/v2"}
+    return {**known, **places, "THROUGHLINE_CATALOG_TOKEN": "t", **settings}
+
+
+def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter that has run this."""
+    command, environment = [sys.executable, "-W", "error", "-c", code], surroundings(**settings)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+LOADED = "import sys; print([name for name in sys.modules if 'opentelemetry' in name or 'azure.monitor' in name])"
+PARTS = {
+    "receiver": "import receiver_function, batch_function; from shared.bootstrap import receiver; receiver();",
+    "worker": "import parser_function, sweeper_function; from shared.bootstrap import worker; worker();",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nothing_of_opentelemetry_is_imported_when_it_is_off(part: str) -> None:
+    off = python(PARTS[part] + LOADED)
+    assert (off.stdout, off.stderr) == ("[]\n", "")
+    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console").stdout
+
+
+def test_microsofts_exporter_does_not_hold_up_the_receiver() -> None:
+    string = "InstrumentationKey=00000000-0000-0000-0000-000000000001;IngestionEndpoint=http://127.0.0.1:1/"
+    settings = {"THROUGHLINE_TELEMETRY": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": string}
+    found = python(PARTS["receiver"] + LOADED, **settings)
+    assert "opentelemetry.sdk.trace" in found.stdout
+    assert "azure.monitor" not in found.stdout
+
+
+WRONG = {"a word": {"THROUGHLINE_TELEMETRY": "loud"}, "no connection string": {"THROUGHLINE_TELEMETRY": "azure"}}
+
+
+@pytest.mark.parametrize("settings", WRONG.values(), ids=WRONG)
+def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: dict[str, str]) -> None:
+    receiver = python(PARTS["receiver"], **settings)
+    assert (receiver.returncode, receiver.stderr) == (0, "")
+    worker = python(PARTS["worker"], **settings)
+    assert worker.returncode == 1
+    assert "Misconfigured" in worker.stderr
+    assert "THROUGHLINE_TELEMETRY" in worker.stderr
+
+
+TELL = "from shared.telemetry import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
+
+
+def test_what_is_left_is_sent_when_the_process_ends() -> None:
+    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="console")
+    assert '"name": "receive"' in ended.stderr
+    assert '"name": "throughline.events"' in ended.stderr
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes what is sent, and says so as Application Insights does."""
+
+    sent: ClassVar[dict[str, bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        self.sent[self.path] = self.sent.get(self.path, b"") + body
+        is_json = "json" in self.headers["Content-Type"]
+        items = len(json.loads(body)) if is_json else 0
+        answer = json.dumps({"itemsReceived": items, "itemsAccepted": items, "errors": []}) if is_json else ""
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Where a collector listens, and what it was sent, by path."""
+    sent: dict[str, bytes] = {}
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Collector,), {"sent": sent})) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", sent
+        server.shutdown()
+        thread.join()
+
+
+def test_a_collector_is_sent_spans_and_metrics(collector: tuple[str, dict[str, bytes]]) -> None:
+    url, sent = collector
+    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="otlp", OTEL_EXPORTER_OTLP_ENDPOINT=url)
+    assert ended.returncode == 0, ended.stderr
+    assert trace_of("r").to_bytes(16) in sent["/v1/traces"]
+    assert b"throughline.events" in sent["/v1/metrics"]
+
+
+def test_application_insights_is_sent_requests_and_metrics(collector: tuple[str, dict[str, bytes]]) -> None:
+    url, sent = collector
+    settings = {
+        "THROUGHLINE_TELEMETRY": "azure",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": f"InstrumentationKey={'0' * 8}-0000-0000-0000-{'0' * 11}1;"
+        f"IngestionEndpoint={url}/",
+        "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
+        "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+    }
+    command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=surroundings(**settings), stdin=pipe, stderr=pipe) as process:
+        was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
+        _, said = process.communicate(b"\n")
+    assert (was_sent, process.returncode, said) == (True, 0, b"")
+    ((path, body),) = sent.items()
+    assert path.endswith("/track")
+    items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
+    (request,) = [item for item in items if item["data"]["baseType"] == "RequestData"]
+    assert request["data"]["baseData"]["name"] == "receive"
+    assert request["tags"]["ai.operation.id"] == f"{trace_of('r'):032x}"
+    assert request["data"]["baseData"]["properties"]["throughline.state"] == "kept"
+    names = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
+    assert names >= {"throughline.events", "throughline.receive.duration"}  # beside what the exporter tells of itself
