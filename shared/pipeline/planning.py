@@ -47,7 +47,8 @@ class Publishing:
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
-    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock; `telemetry`: who is told.
+    catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long marks are let come together;
+    `now`: the clock; `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -57,6 +58,7 @@ class Publishing:
     shadow: bool = False
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
+    linger: timedelta = timedelta(0)
     now: Callable[[], datetime] = _utc_now
     telemetry: Telemetry = SILENT
 

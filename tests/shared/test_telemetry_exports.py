@@ -138,7 +138,7 @@ def test_application_insights_is_sent_requests_and_metrics(
         "OTEL_BSP_SCHEDULE_DELAY": "100",
     }
     command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
-    pipe = subprocess.PIPE
+    pipe, there = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
     with subprocess.Popen(
         command,
         cwd=ROOT,
