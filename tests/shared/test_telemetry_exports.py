@@ -142,7 +142,7 @@ def test_application_insights_is_sent_requests_and_metrics(
     with subprocess.Popen(
         command,
         cwd=ROOT,
-        env=surroundings(**settings, AzureWebJobsStorage=azurite.connection_string),
+        env=there,
         stdin=pipe,
         stderr=pipe,
     ) as process:
