@@ -20,6 +20,7 @@ from shared.pipeline.places import (
     CONTRIBUTIONS,
     DIRTY_PARTITION,
     LEDGER,
+    LINK,
     RUNS,
     SHADOW,
     STATE,
@@ -28,7 +29,7 @@ from shared.pipeline.places import (
     written_by,
 )
 from shared.pipeline.records import ContributionRecord, RunState
-from shared.pipeline.siblings import fates_of
+from shared.pipeline.siblings import fates_and_links
 from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 from shared.telemetry import SILENT, Telemetry
@@ -180,12 +181,13 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
 
 def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[Lasting, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
+    fates, links = fates_and_links(storage, application_run)
     said = (
         ContributionRecord.of(row, storage).contribution
-        for process in sorted(written_by(storage, application_run))
-        for row in _said_of(storage, process, application_run, reading)
+        for link in links
+        for row in _said_of(storage, link.key.removeprefix(LINK), application_run, reading)
     )
-    return lasting([each for each in said if each], fates_of(storage, application_run))
+    return lasting([each for each in said if each], fates)
 
 
 def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
