@@ -7,6 +7,7 @@ the catalog's client nor azure-identity has anything to do with it.
 import gc
 import logging
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -39,6 +40,9 @@ class _Effort:
 
 _QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
+
+_LINGER = timedelta(milliseconds=500)
+"""So much later lineage may be seen, and so many fewer calls are made when many runs end at once."""
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
 
@@ -146,6 +150,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
             with_indirect=settings.indirect_columns,
             paths=_paths(settings),
             shadow=settings.shadow,
+            linger=_LINGER,
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
             telemetry=telemetry,
         ),
@@ -199,8 +204,6 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
 
 def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
     """The catalog, and after what time a call to it is certainly over."""
-    from datetime import timedelta  # noqa: PLC0415 - beside the imports it belongs to
-
     from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,

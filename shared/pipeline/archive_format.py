@@ -12,6 +12,7 @@ from datetime import datetime
 
 import msgspec
 
+from shared.naming import text_without_secrets
 from shared.pipeline.places import LONGEST_JOB_NAME, StoredEvent, stored_from_blob
 
 _GZIP = 31
@@ -76,7 +77,7 @@ _decode_body = msgspec.json.Decoder(_Body).decode
 def job_in(raw: bytes) -> str:
     """The name of the job in an event's bytes, as the receiver notes it; empty where they do not tell it."""
     try:
-        return _decode_body(raw).job.name[:LONGEST_JOB_NAME]
+        return text_without_secrets(_decode_body(raw).job.name[:LONGEST_JOB_NAME])
     except (msgspec.DecodeError, RecursionError):
         return ""
 

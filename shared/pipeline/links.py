@@ -11,11 +11,11 @@ import msgspec
 
 from shared.errors import Contended
 from shared.model import Asset, Process
-from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, links_of, process_key, written_by
+from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_cell
-from shared.pipeline.siblings import Application, fates_of, placed_by
+from shared.pipeline.siblings import Application, fates_and_links, placed_by
 from shared.storage import Row, Storage
-from shared.translation import Fates, present_name
+from shared.translation import present_name
 
 _TRIES = 8
 
@@ -106,8 +106,8 @@ def note_fated(
     a table that it names; where all of the application's may mean something else now, because it was touched or this
     run speaks of what has a fate, they are left to `spread_fates` (the application's own mark).
     """
-    fates = fates_of(storage, application_run)
-    links = {row.key.removeprefix(LINK): link_of(row, storage) for row in links_of(storage, application_run)}
+    fates, rows = fates_and_links(storage, application_run)
+    links = {row.key.removeprefix(LINK): link_of(row, storage) for row in rows}
     own = set(spoken)
     assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
     called = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
@@ -133,7 +133,7 @@ def spread_fates(storage: Storage, application_run: str) -> set[str]:
     """Have all that an application wrote know that it counts only together. A process whose sink was renamed is linked
     to the application under its present name. Returns the keys of all processes.
     """
-    links = _all_links(storage, application_run, fates_of(storage, application_run))
+    links = _all_links(storage, application_run)
     for process, (row, link) in sorted(links.items()):
         if not link.fated:
             _note_fated(storage, application_run, process)
@@ -147,11 +147,10 @@ def _note_fated(storage: Storage, application_run: str, process: str) -> None:
     storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
 
 
-def _all_links(storage: Storage, application_run: str, fates: Fates) -> dict[str, tuple[Row, Link]]:
+def _all_links(storage: Storage, application_run: str) -> dict[str, tuple[Row, Link]]:
     """What the application wrote, by process: also under the names that renamings gave."""
-    links: dict[str, tuple[Row, Link]] = {}
-    for row in links_of(storage, application_run):
-        links[row.key.removeprefix(LINK)] = row, link_of(row, storage)
+    fates, rows = fates_and_links(storage, application_run)
+    links = {row.key.removeprefix(LINK): (row, link_of(row, storage)) for row in rows}
     todo = [link for _, link in links.values()]
     while todo:
         link = todo.pop()

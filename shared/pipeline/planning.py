@@ -20,6 +20,7 @@ from shared.pipeline.places import (
     CONTRIBUTIONS,
     DIRTY_PARTITION,
     LEDGER,
+    LINK,
     RUNS,
     SHADOW,
     STATE,
@@ -28,7 +29,7 @@ from shared.pipeline.places import (
     written_by,
 )
 from shared.pipeline.records import ContributionRecord, RunState
-from shared.pipeline.siblings import fates_of
+from shared.pipeline.siblings import fates_and_links
 from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 from shared.telemetry import SILENT, Telemetry
@@ -47,8 +48,8 @@ class Publishing:
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
-    catalog; `pause`: how long a catalog that is away is left alone; `now`: the clock; `seconds`: one that is never set
-    back; `telemetry`: who is told.
+    catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long marks are let come together;
+    `now`: the clock; `seconds`: one that is never set back; `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -58,6 +59,7 @@ class Publishing:
     shadow: bool = False
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
+    linger: timedelta = timedelta(0)
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
     telemetry: Telemetry = SILENT
@@ -180,12 +182,13 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
 
 def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[Lasting, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
+    fates, links = fates_and_links(storage, application_run)
     said = (
         ContributionRecord.of(row, storage).contribution
-        for process in sorted(written_by(storage, application_run))
-        for row in _said_of(storage, process, application_run, reading)
+        for link in links
+        for row in _said_of(storage, link.key.removeprefix(LINK), application_run, reading)
     )
-    return lasting([each for each in said if each], fates_of(storage, application_run))
+    return lasting([each for each in said if each], fates)
 
 
 def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:

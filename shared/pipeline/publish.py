@@ -5,6 +5,7 @@ the lease go, so that a mark made while it was leaving is not left lying.
 """
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -70,6 +71,8 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
         if shift is None:
             break
         try:
+            if how.linger and _due(storage, how.now())[0]:
+                time.sleep(how.linger.total_seconds())  # what others mark meanwhile is read and written along with it
             tired = not _drain(storage, catalog, how, shift, done)
         finally:
             shift.lease.release()

@@ -250,9 +250,11 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
     return sorted({row.key.rpartition("|")[2] for row in rows})
 
 
-def fates_of(storage: Storage, application_run: str) -> Fates:
-    """What became of the application's data sets."""
-    return fates_told(storage, storage.partition(RUNS, application_run, since=_FATE, before=f"{_FATE}~"))
+def fates_and_links(storage: Storage, application_run: str) -> tuple[Fates, tuple[Row, ...]]:
+    """What became of the application's data sets, and the rows that tell what it wrote: both in one reading."""
+    rows = tuple(storage.partition(RUNS, application_run, since=_FATE, before=f"{LINK}~"))
+    links = tuple(row for row in rows if row.key.startswith(LINK))
+    return fates_told(storage, [row for row in rows if is_word(row)]), links
 
 
 def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:

@@ -275,7 +275,9 @@ def test_the_sweeper_tells_what_is_left(told: Told) -> None:
     with telemetry.act(SWEEP) as act:
         act.note(**sweep(storage, Sweeping(grace=timedelta(seconds=-1), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
-    assert told.lines[-1].startswith(f"sweep run={run_id('b')} settled=1 timed_out=0 undelivered=1 failed=0 waiting=1")
+    assert told.lines[-1].startswith(
+        f"sweep run={run_id('b')} settled=1 timed_out=0 undelivered=1 failed=0 archived=0 "
+    )
     values = {name: point.value for (name, _), point in told.points().items() if hasattr(point, "value")}
     assert values["throughline.waiting.runs"] == 1
     assert values["throughline.dirty.processes"] == 1

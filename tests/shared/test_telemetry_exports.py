@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from local.azurite import Azurite
 from shared.telemetry.otel import trace_of
 from tests.local.hosting import wait_for
 
@@ -42,10 +43,11 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_nothing_of_opentelemetry_is_imported_when_it_is_off(part: str) -> None:
-    off = python(PARTS[part] + LOADED)
+def test_nothing_of_opentelemetry_is_imported_when_it_is_off(part: str, azurite: Azurite) -> None:
+    there = {"AzureWebJobsStorage": azurite.connection_string}
+    off = python(PARTS[part] + LOADED, **there)
     assert (off.stdout, off.stderr) == ("[]\n", "")
-    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console").stdout
+    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console", **there).stdout
 
 
 def test_microsofts_exporter_does_not_hold_up_the_receiver() -> None:
@@ -72,8 +74,9 @@ def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: di
 TELL = "from shared.telemetry import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
 
 
-def test_what_is_left_is_sent_when_the_process_ends() -> None:
-    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="console")
+def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
+    there = {"AzureWebJobsStorage": azurite.connection_string}
+    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="console", **there)
     assert '"name": "receive"' in ended.stderr
     assert '"name": "throughline.events"' in ended.stderr
 
@@ -113,15 +116,18 @@ def collector() -> Iterator[tuple[str, dict[str, bytes]]]:
         thread.join()
 
 
-def test_a_collector_is_sent_spans_and_metrics(collector: tuple[str, dict[str, bytes]]) -> None:
+def test_a_collector_is_sent_spans_and_metrics(collector: tuple[str, dict[str, bytes]], azurite: Azurite) -> None:
     url, sent = collector
-    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="otlp", OTEL_EXPORTER_OTLP_ENDPOINT=url)
+    settings = {"THROUGHLINE_TELEMETRY": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
+    ended = python(PARTS["worker"] + TELL, AzureWebJobsStorage=azurite.connection_string, **settings)
     assert ended.returncode == 0, ended.stderr
     assert trace_of("r").to_bytes(16) in sent["/v1/traces"]
     assert b"throughline.events" in sent["/v1/metrics"]
 
 
-def test_application_insights_is_sent_requests_and_metrics(collector: tuple[str, dict[str, bytes]]) -> None:
+def test_application_insights_is_sent_requests_and_metrics(
+    collector: tuple[str, dict[str, bytes]], azurite: Azurite
+) -> None:
     url, sent = collector
     settings = {
         "THROUGHLINE_TELEMETRY": "azure",
@@ -132,8 +138,14 @@ def test_application_insights_is_sent_requests_and_metrics(collector: tuple[str,
         "OTEL_BSP_SCHEDULE_DELAY": "100",
     }
     command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, env=surroundings(**settings), stdin=pipe, stderr=pipe) as process:
+    pipe, there = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=there,
+        stdin=pipe,
+        stderr=pipe,
+    ) as process:
         was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
         _, said = process.communicate(b"\n")
     assert (was_sent, process.returncode, said) == (True, 0, b"")

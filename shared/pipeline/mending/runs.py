@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Contended, ContentLost, Refused
+from shared.naming import text_without_secrets
 from shared.openlineage import Event, decode, merge, stronger_end
 from shared.pipeline.links import contributions_of
 from shared.pipeline.mending.damage import Damage, World
-from shared.pipeline.places import RUNS, STATE, StoredEvent, written_by
+from shared.pipeline.places import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
 from shared.pipeline.records import ContentKey, RunState, WordKey, unpacked_cell
 from shared.pipeline.replay import settle_stored
 from shared.pipeline.settle import settle_run
@@ -77,7 +78,7 @@ def note_row(world: World, damage: Damage) -> bool:
     """The row as the receiver would have written it; the run is settled anew if it may be over."""
     event: StoredEvent = damage.about
     opened = _opened(world.storage, event)
-    values = {"job": opened.body.job.name[:1000]} if opened and opened.body else {}
+    values = {"job": text_without_secrets(opened.body.job.name[:LONGEST_JOB_NAME])} if opened and opened.body else {}
     world.storage.insert(RUNS, Row(partition=event.run_id, key=event.row_key, values=values))
     state, unreadable = state_of(world.storage, world.storage.read(RUNS, event.run_id, STATE))
     if state or unreadable or event.end:
