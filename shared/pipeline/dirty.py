@@ -71,8 +71,9 @@ def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | 
     when what changes them arrived, if not now.
     """
     now = datetime.now(UTC)
-    for process in sorted(processes):
-        storage.upsert(DIRTY, Dirty(process=process, due=now, since=since or now).row())
+    storage.upsert_all(
+        DIRTY, [Dirty(process=process, due=now, since=since or now).row() for process in sorted(processes)]
+    )
 
 
 def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:

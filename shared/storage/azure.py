@@ -5,9 +5,10 @@ Two makers race for the same one and one of them gets a 409, which is as good as
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from azure.core import MatchConditions
@@ -20,7 +21,7 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
-from azure.data.tables import TableClient, TableServiceClient, UpdateMode
+from azure.data.tables import TableClient, TableServiceClient, TableTransactionError, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
 from shared.errors import StorageBusy, StorageUnavailable, retry_after
@@ -32,6 +33,8 @@ _NO_ACCESS = frozenset({401, 403})
 _PUSHES_BACK = frozenset({429, 503})
 """What Azure Storage answers above its rates: 503 ServerBusy; its front ends also 429."""
 _LEASES = "control"
+_LONGEST_TRANSACTION = 100
+"""Rows, as the service has it (Azure Table Storage, entity group transactions)."""
 
 T = TypeVar("T")
 
@@ -142,6 +145,16 @@ class AzureStorage:
             self._with_table(table, lambda client: client.upsert_entity(_entity(row), mode=UpdateMode.REPLACE))
         )
 
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        """As the port says, in entity group transactions."""
+        for start in range(0, len(rows), _LONGEST_TRANSACTION):
+            part = rows[start : start + _LONGEST_TRANSACTION]
+            if len(part) == 1:
+                self.upsert(table, part[0])
+                continue
+            steps: list[Any] = [("upsert", _entity(row), {"mode": UpdateMode.REPLACE}) for row in part]
+            self._with_table(table, methodcaller("submit_transaction", steps))
+
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
         try:
@@ -237,7 +250,7 @@ class AzureStorage:
         with _translated_errors():
             try:
                 return act(self._table(table))
-            except ResourceNotFoundError as error:
+            except (ResourceNotFoundError, TableTransactionError) as error:
                 if "TableNotFound" not in str(error):  # create_entity sets no error_code
                     raise
                 self._tables.create_table_if_not_exists(table)

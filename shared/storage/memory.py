@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -70,6 +70,12 @@ class MemoryStorage:
         """As the port says."""
         with self._lock:
             return self._write(table, row)
+
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        """As the port says."""
+        with self._lock:
+            for row in rows:
+                self._write(table, row)
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""

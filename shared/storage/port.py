@@ -4,7 +4,7 @@ Kept by `MemoryStorage` and `AzureStorage`; one contract suite holds both to it.
 StorageUnavailable when the store does not answer; containers and tables come into being when first written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -82,6 +82,11 @@ class Storage(Protocol):
 
     def upsert(self, table: str, row: Row) -> str:
         """Write a row whatever was there: its new etag."""
+
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        """Write rows of one partition, whatever was there: a hundred in a call, in their order, each hundred whole or
+        not at all.
+        """
 
     def replace(self, table: str, row: Row) -> str | None:
         """Write a row over the one with `row.etag`: the new etag, or None when it has changed or gone."""

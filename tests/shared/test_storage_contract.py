@@ -132,6 +132,15 @@ def test_replacing_needs_the_etag_that_was_read(storage: Storage, unique: str) -
     assert (dict(found.values), found.etag) == ({"a": 2}, second), "replaced as a whole, not merged"
 
 
+@pytest.mark.parametrize("number", [0, 1, 2, 250])
+def test_many_rows_are_written_at_once(storage: Storage, unique: str, number: int) -> None:
+    rows = [Row(partition="p", key=f"k{n:03}", values={"n": n}) for n in range(number)]
+    for written in (rows, [replace(row, values={"m": 1}) for row in rows]):
+        storage.upsert_all(unique, written)
+        found = [(row.key, dict(row.values)) for row in storage.partition(unique, "p")]
+        assert found == [(row.key, dict(row.values)) for row in written]
+
+
 def test_a_row_that_has_gone_cannot_be_replaced(storage: Storage, unique: str) -> None:
     etag = storage.insert(unique, Row(partition="p", key="k"))
     assert etag
@@ -233,6 +242,7 @@ def test_storage_that_is_away_says_so() -> None:
         lambda: list(away.blobs("c")),
         lambda: away.insert("t", Row(partition="p", key="k")),
         lambda: away.upsert("t", Row(partition="p", key="k")),
+        lambda: away.upsert_all("t", [Row(partition="p", key=key) for key in "ab"]),
         lambda: away.replace("t", Row(partition="p", key="k", etag="e")),
         lambda: away.delete("t", "p", "k"),
         lambda: away.read("t", "p", "k"),
