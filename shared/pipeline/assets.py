@@ -17,7 +17,7 @@ from shared.catalog import Catalog
 from shared.errors import Contended
 from shared.model import Asset
 from shared.openlineage import MergedRun
-from shared.pipeline.dirty import Dirty, mark_dirty
+from shared.pipeline.dirty import Dirty
 from shared.pipeline.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.storage import Row, Storage
@@ -114,15 +114,17 @@ def changes_by_asset(run: MergedRun, heard: Around) -> Changes:
     return found
 
 
-def note_states(storage: Storage, run_id: str, changes: Changes, before: Iterable[str], generation: int) -> None:
-    """Put on record what a run did, and take back what it said `before` of other data sets; what people should know of
-    is to be published.
+def note_states(storage: Storage, run_id: str, changes: Changes, before: Iterable[str], generation: int) -> set[str]:
+    """Put on record what a run did, and take back what it said `before` of other data sets. Returns what is to be
+    marked dirty, since people should know of it.
     """
+    marks: set[str] = set()
     for key in sorted({*changes, *before}):
         told = tuple(sorted(_Told(at=each.at, state=each.state, became=each.became) for each in changes.get(key, ())))
         asset = changes[key][0].asset if key in changes else None
         if _note(storage, key, run_id, _Word(generation=generation, told=told), asset).may_be_lost:
-            mark_dirty(storage, [f"{ASSET}{key}"])
+            marks.add(f"{ASSET}{key}")
+    return marks
 
 
 def _key(asset: Asset) -> str:

@@ -80,8 +80,7 @@ def settle_event(
         if state.closed or state.done_with(event.digest, None):
             return False
     known = {event.digest: packed}
-    settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
-    return True
+    return settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
 
 
 def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:
@@ -106,8 +105,9 @@ def settle_run(
     names: Names = BUILT_IN,
     nested: bool = False,
     telemetry: Telemetry = SILENT,
-) -> None:
-    """Settle a run from all that is stored of it. `timed_out`: its end is not waited for any more.
+) -> bool:
+    """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
+    is not waited for any more.
 
     `known` holds blobs that need not be read again, by digest; `names` are the rules by
     which data sets are named; `nested`: it is settled because of a sibling; `telemetry`: who is told. Nothing that
@@ -119,11 +119,13 @@ def settle_run(
         if state is None:
             continue
         if state.gone or (trigger and state.closed):
-            return
+            return False
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
-            return  # later not: who settled it meanwhile may have heard less than we said that all have heard
-        if _settle_once(storage, run_id, known or {}, names, telemetry, nested=nested, began=began):
-            return
+            # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
+            return True  # whoever settled it may have died before it was published
+        marked = _settle_once(storage, run_id, known or {}, names, telemetry, nested=nested, began=began)
+        if marked is not None:
+            return marked or tried > 0
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
 
@@ -172,19 +174,19 @@ def _settle_once(
     *,
     nested: bool,
     began: int,
-) -> bool:
-    """Gather, decide, apply. False when another settling got in between."""
+) -> bool | None:
+    """Gather, decide, apply: whether anything was marked dirty. None when another settling got in between."""
     try:
         gathered = _gather(storage, run_id, known, telemetry)
     except ArchiveMissing as error:
         _LOG.error("run left as it is run=%s error=%s", run_id, error)
-        return True
+        return False
     heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
         heard = listen(storage, run, names) if run else heard
         if nested and gathered.is_settled_with(heard):
-            return True
+            return False
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
     except _UNUSABLE as error:
         why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
@@ -193,8 +195,8 @@ def _settle_once(
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error, telemetry)
         decided = dead(heard, why)
-    settled = _apply(storage, gathered, decided, telemetry, nested=nested)
-    if settled:
+    marked = _apply(storage, gathered, decided, telemetry, nested=nested)
+    if marked is not None:
         telemetry.tell(
             RUN,
             run_id,
@@ -205,7 +207,7 @@ def _settle_once(
             events=len(gathered.events),
             processes=len(decided.contents),
         )
-    return settled
+    return marked
 
 
 def _gather(storage: Storage, run_id: str, known: dict[str, bytes], telemetry: Telemetry) -> _Gathered:
@@ -251,7 +253,10 @@ def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: 
         tell_letter(telemetry, blob, error)
 
 
-def _apply(storage: Storage, gathered: _Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool) -> bool:
+def _apply(
+    storage: Storage, gathered: _Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool
+) -> bool | None:
+    """As `_settle_once`."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
@@ -268,8 +273,9 @@ def _apply(storage: Storage, gathered: _Gathered, decided: Decided, telemetry: T
         )
         etag = storage.replace(RUNS, state.row(storage))
         if not etag:
-            return False
+            return None
         state = replace(state, etag=etag)
+    marks, marked = frozenset(gathered.written).union(process for process, _, _ in state.attempted), False
     if run:
         for key, content in decided.contents.items():
             _support(storage, run, key, content, state.generation)
@@ -277,11 +283,11 @@ def _apply(storage: Storage, gathered: _Gathered, decided: Decided, telemetry: T
             _withdraw(storage, run, key, state.generation)
         if outcome.verdict is not State.WAITING or state.left or state.changed:
             settle = partial(settle_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
-            known = tell_siblings(storage, run, decided, state, settle, nested=nested)
-            if around(storage, run, known, decided.heard.names) != decided.heard:
-                return False
-    marked = {process for process, _, _ in state.attempted} | set(gathered.written)
-    mark_dirty(storage, marked, since=gathered.arrived)
+            spread = tell_siblings(storage, run, decided, state, settle, nested=nested)
+            if around(storage, run, spread.known, decided.heard.names) != decided.heard:
+                return None
+            marks, marked = marks | spread.marks, spread.marked
+    mark_dirty(storage, marks, since=gathered.arrived)
     final = replace(
         state,
         settled=True,
@@ -292,7 +298,7 @@ def _apply(storage: Storage, gathered: _Gathered, decided: Decided, telemetry: T
         merged=gathered.merged,
         seen=_span(run) if run else None,
     )
-    return storage.replace(RUNS, final.row(storage)) is not None
+    return bool(marks) or marked if storage.replace(RUNS, final.row(storage)) else None
 
 
 def _digest(heard: Around) -> str:

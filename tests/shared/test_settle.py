@@ -85,7 +85,7 @@ def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
     _, end = post(storage.real, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
     # the triggering blob, the other blob, state three times, link, contribution, dirty mark; what siblings told, twice
-    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert": 1}
+    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert_all": 1}
 
 
 def test_a_late_event_with_something_new_settles_the_run_anew() -> None:
@@ -139,7 +139,7 @@ def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> Sto
                 watched.step_in = die_at_the_end
 
     def die_at_the_end(name: str, _arguments: tuple[Any, ...]) -> None:
-        if name == "upsert":  # the dirty mark: what stands before it has been written
+        if name == "upsert_all":  # the dirty mark: what stands before it has been written
             raise Killed
 
     watched.step_in = fail_comes
