@@ -1,7 +1,7 @@
 """`python -m bench.profiling {decode,receiver,parser}`: where the time goes, in one thread of this process.
 
-`parser` sends events through receive, settle and publish one after the other, as the functions would, and counts what
-they ask of storage and catalog: fewer calls are what makes them faster.
+`parser` sends events through receive and settle one after the other, publishes after each application, as the functions
+do where many runs end at once, and counts what they ask of storage and catalog: fewer calls are what makes them faster.
 """
 
 import argparse
@@ -10,6 +10,8 @@ import pstats
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
@@ -88,7 +90,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
             storage=Counting(worker.storage, calls),
             catalog=Counting(worker.catalog, calls),
             names=worker.names,
-            publishing=worker.publishing,
+            publishing=replace(worker.publishing, linger=timedelta(0)),
             sweeping=worker.sweeping,
         )
         sent = _send(counted, replay, events, profile.runcall, parse=parse)
@@ -104,13 +106,18 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         receive(worker.storage, raw, most_bytes=_MOST_BYTES)
-        if parse and settle_event(worker.storage, stored_from_blob(blob), packed, names=worker.names):
-            publish(worker.storage, worker.catalog, worker.publishing)
+        if parse:
+            settle_event(worker.storage, stored_from_blob(blob), packed, names=worker.names)
 
-    items = [item for application in replay.applications(events) for item in application if item.kept]
-    for item in items:
-        run(both, item.raw, item.packed, item.blob)
-    return len(items)
+    sent = 0
+    for application in replay.applications(events):
+        for item in application:
+            if item.kept:
+                run(both, item.raw, item.packed, item.blob)
+                sent += 1
+        if parse:
+            run(publish, worker.storage, worker.catalog, worker.publishing)
+    return sent
 
 
 def _show(profile: cProfile.Profile, sort: str, lines: int) -> None:
