@@ -3,6 +3,7 @@
 from shared.openlineage.bounds import BOUNDS, DATASETS, Bound
 from shared.openlineage.choice import ANYTHING, Choice
 from shared.openlineage.decoding import ENDS, Event, decode
+from shared.openlineage.folding import fold
 from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, merge, stronger_end
 from shared.openlineage.operations import UNKNOWN, Operation, node_of, split_job_name
 from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Keep, Selection, dataset_names, select
@@ -35,6 +36,7 @@ __all__ = [
     "Transformation",
     "dataset_names",
     "decode",
+    "fold",
     "merge",
     "node_of",
     "select",

@@ -5,6 +5,7 @@ from shared.pipeline.archive_index import stored_packed
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.gathering import bury
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
@@ -27,7 +28,7 @@ from shared.pipeline.replay import (
     replay_letters,
 )
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
-from shared.pipeline.settle import bury, settle_event, settle_run
+from shared.pipeline.settle import settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs

@@ -24,6 +24,7 @@ from shared.errors import Quarantined
 from shared.pipeline.archive_packing import Item, begin, pending_batch, write_batch
 from shared.pipeline.archive_retention import delete_old
 from shared.pipeline.dead_letters import dead_letters
+from shared.pipeline.folded import is_long, let_go
 from shared.pipeline.places import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.side_by_side import SideBySide
@@ -184,5 +185,7 @@ def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | Non
     closed = replace(state, closed=max(fact.arrived for fact in stored))
     if not storage.replace(RUNS, closed.row(storage)):
         return None  # somebody is settling it
+    if is_long(len(state.merged)):
+        let_go(storage, run)
     _LOG.info("run closed run=%s verdict=%s events=%d", run, state.verdict, len(state.merged))
     return closed.closed

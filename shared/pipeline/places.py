@@ -6,6 +6,7 @@
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
 
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
+                   {run}      folded                              … and what many events of it came to
                    {run}      process|{process}                   the run is an application that wrote this process
                    {run}      application                         … and what its runs have told of it
                    {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
@@ -55,6 +56,7 @@ REFUSED = "refused"
 CONTROL = "control"
 
 STATE = "state"
+FOLDED = "folded"
 CATALOG = "catalog"
 DIRTY_PARTITION = "process"
 ASSET = "asset|"

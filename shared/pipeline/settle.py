@@ -14,31 +14,24 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 
 import logging
 import time
-import zlib
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import partial
 from traceback import format_tb
 
-import msgspec
-
-from shared.errors import Contended, Refused
+from shared.errors import Contended
 from shared.model import Process, Span
 from shared.naming import BUILT_IN, Names, text_without_secrets
-from shared.openlineage import Event, MergedRun, decode, merge, stronger_end
-from shared.pipeline.archive_index import ARCHIVED, Archived, ArchiveMissing, Kept, kept_events
-from shared.pipeline.dead_letters import note_letter
+from shared.openlineage import MergedRun, merge, stronger_end
+from shared.pipeline.archive_index import ArchiveMissing, Kept
 from shared.pipeline.deciding import Decided, dead, decide
 from shared.pipeline.dirty import mark_dirty
+from shared.pipeline.gathering import Gathered, bury, gather, heard_digest, readable
 from shared.pipeline.links import note_link
 from shared.pipeline.places import (
     CONTRIBUTIONS,
-    LINK,
     RUNS,
     STATE,
     StoredEvent,
-    digest_of,
-    stored_from_row,
     written_by,
 )
 from shared.pipeline.records import (
@@ -52,7 +45,6 @@ from shared.pipeline.records import (
 from shared.pipeline.siblings import around, listen
 from shared.pipeline.spreading import tell_siblings
 from shared.pipeline.states import State
-from shared.pipeline.telling import tell_letter
 from shared.storage import Storage
 from shared.telemetry import RUN, SILENT, Telemetry
 from shared.translation import Around
@@ -87,7 +79,7 @@ def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, tel
     """The START of an application that comes after its runs may change which application is newer: what it wrote is
     published anew. Whether there is anything. Only an application's START costs more than the point read.
     """
-    opened = _readable(storage, Kept(place=event, packed=packed), telemetry)
+    opened = readable(storage, Kept(place=event, packed=packed), telemetry)
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
     written = written_by(storage, event.run_id)
@@ -148,23 +140,6 @@ def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool
     return replace(wanted, settled=False, etag=etag) if etag else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gathered:
-    state: RunState
-    events: tuple[Event, ...]
-    places: tuple[StoredEvent, ...]
-    written: tuple[str, ...]
-    arrived: datetime | None
-
-    @property
-    def merged(self) -> frozenset[str]:
-        return frozenset(place.digest for place in self.places)
-
-    def is_settled_with(self, heard: Around) -> bool:
-        """Whether there is nothing new: somebody else who was told the same has settled it so."""
-        return self.state.settled and self.state.merged == self.merged and self.state.heard == _digest(heard)
-
-
 def _settle_once(
     storage: Storage,
     run_id: str,
@@ -177,7 +152,7 @@ def _settle_once(
 ) -> bool | None:
     """Gather, decide, apply: whether anything was marked dirty. None when another settling got in between."""
     try:
-        gathered = _gather(storage, run_id, known, telemetry)
+        gathered = gather(storage, run_id, known, telemetry)
     except ArchiveMissing as error:
         _LOG.error("run left as it is run=%s error=%s", run_id, error)
         return False
@@ -210,51 +185,8 @@ def _settle_once(
     return marked
 
 
-def _gather(storage: Storage, run_id: str, known: dict[str, bytes], telemetry: Telemetry) -> _Gathered:
-    state, events, places, written, arrived = RunState(run_id=run_id), [], [], [], ""
-    noted, archived = [], []
-    for row in storage.partition(RUNS, run_id):
-        if row.key == STATE:
-            state = RunState.of(row, storage)
-        elif row.key.startswith(LINK):
-            written.append(row.key.removeprefix(LINK))
-        elif row.key.startswith(ARCHIVED):
-            archived.append(Archived.of(row, storage))
-        elif place := stored_from_row(run_id, row.key):
-            noted.append(place)
-            arrived = max(arrived, str(row.values.get("received", "")))
-    for kept in kept_events(storage, state, noted, archived, known):
-        places.append(kept.place)
-        event = _readable(storage, kept, telemetry)
-        if event:
-            events.append(event)
-    return _Gathered(
-        state=state,
-        events=tuple(events),
-        places=tuple(places),
-        written=tuple(written),
-        arrived=datetime.fromisoformat(arrived) if arrived else None,
-    )
-
-
-def _readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None:
-    """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
-    try:
-        event = decode(kept.raw())
-    except (Refused, OSError, EOFError, zlib.error) as error:
-        bury(storage, kept.place.blob, kept.place.digest, error, telemetry)
-        return None
-    return event
-
-
-def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
-    """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
-    if note_letter(storage, blob, digest, error):
-        tell_letter(telemetry, blob, error)
-
-
 def _apply(
-    storage: Storage, gathered: _Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool
+    storage: Storage, gathered: Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool
 ) -> bool | None:
     """As `_settle_once`."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
@@ -293,16 +225,12 @@ def _apply(
         settled=True,
         verdict=outcome.verdict,
         reason=outcome.reason,
-        heard=_digest(decided.heard),
+        heard=heard_digest(decided.heard),
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,
     )
     return bool(marks) or marked if storage.replace(RUNS, final.row(storage)) else None
-
-
-def _digest(heard: Around) -> str:
-    return digest_of(msgspec.json.encode((heard.told, heard.batches)))
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
