@@ -18,7 +18,7 @@ from typing import Any
 from shared.errors import Refused, StorageBusy, StorageUnavailable
 from shared.pipeline.receive import BatchReceipt, Receipt
 
-_LONGEST_WAIT = 3
+_LONGEST_WAIT = 2
 """Seconds; whole ones, drawn by lot, so that all who were turned away do not come back at once."""
 
 

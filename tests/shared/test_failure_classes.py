@@ -179,7 +179,7 @@ def test_what_storage_may_answer(name: str) -> None:
     answer = come_again(told.value)
     assert answer.status == answered
     assert answer.kind == "application/problem+json"
-    assert 1 <= int(answer.headers["Retry-After"]) <= 3, "a listener waits no longer than five seconds"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 2, "a listener waits no longer than five seconds"
 
 
 def _settings(url: str) -> Settings:
