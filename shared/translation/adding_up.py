@@ -52,10 +52,11 @@ def add_up(
     patience: Patience | None = None,
 ) -> Sum:
     """The contributions to one process, added up as of `now` (None: no clock, so quietness never counts)."""
+    found = tuple(contributions)
+    if len(found) < 2:  # noqa: PLR2004 - one by itself: nothing newer, nothing older
+        return Sum(process=_without_noise(found[0].content) if found else None)
     patience = patience or Patience()
-    ordered = _applications(contributions, applications)
-    if not ordered:
-        return Sum(process=None)
+    ordered = _applications(found, applications)
     oldest, revisit = 0, None
     for index, application in enumerate(ordered):
         quiet = application.last + patience.quiet

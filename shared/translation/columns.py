@@ -10,6 +10,8 @@ listener changes no lineage. Conditions and windows concern the field in which t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
 from shared.openlineage import InputField, MergedDataset, OutputField
 
@@ -37,25 +39,16 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
     """The edges once each, sorted, one for each pair of columns and kind: masked only when none carries the plain
     value, and by all the ways that any of them names. What events tell goes before what was parsed.
     """
-    known: dict[tuple[str, str, str, str, EdgeKind], ColumnEdge] = {}
-    for edge in edges:
-        start, end = edge.input, edge.output
-        key = (start.qualified_name, start.column, end.qualified_name, end.column, edge.kind)
-        one = known.get(key)
-        if one is None:
-            known[key] = edge
+    found: list[ColumnEdge] = []
+    for edge in sorted(edges):  # by input, output and kind first: what is one stands side by side
+        one = found[-1] if found else None
+        if one is None or edge.output != one.output or edge.input != one.input or edge.kind != one.kind:
+            found.append(edge)
         elif one.parsed != edge.parsed:
-            known[key] = edge if one.parsed else one
+            found[-1] = edge if one.parsed else one
         elif one != edge:
-            known[key] = ColumnEdge(
-                input=start,
-                output=end,
-                kind=edge.kind,
-                masked=one.masked and edge.masked,
-                how=tuple(sorted({*one.how, *edge.how})),
-                parsed=one.parsed and edge.parsed,
-            )
-    return tuple(known[key] for key in sorted(known))
+            found[-1] = replace(one, masked=one.masked and edge.masked, how=tuple(sorted({*one.how, *edge.how})))
+    return tuple(found)
 
 
 def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]) -> tuple[Column, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -60,16 +60,12 @@ def table_name(name: str) -> str:
     return name.lower().removeprefix(_SESSION_CATALOG)
 
 
-class Datasets(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
 
     place: Place
     inputs: dict[Identity, Asset]
     outputs: dict[Identity, Asset]
-    folders: dict[tuple[str, str], Asset]
-    """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
-    lengths: tuple[int, ...]
-    """Of the folders' names, each once, the longest first."""
     linked: dict[Identity, Asset]
     """By the other names that the run's data sets have: a table's in its catalog."""
 
@@ -83,10 +79,19 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             for dataset in datasets:
                 if dataset.symlinks and (own := assets.get(place.identity(*dataset.key))):
                     linked |= {place.identity(*symlink): own for symlink in dataset.symlinks}
-        inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
-        folders = {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in inputs.items()}
-        lengths = tuple(sorted({len(name) for _, name in folders}, reverse=True))
-        return cls(place=place, inputs=inputs, outputs=outputs, folders=folders, lengths=lengths, linked=linked)
+        if linked:
+            inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
+        return cls(place=place, inputs=inputs, outputs=outputs, linked=linked)
+
+    @cached_property
+    def _folders(self) -> dict[tuple[str, str], Asset]:
+        """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
+        return {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in self.inputs.items()}
+
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        """Of the folders' names, each once, the longest first."""
+        return tuple(sorted({len(name) for _, name in self._folders}, reverse=True))
 
     def resolve(self, namespace: str, name: str) -> Asset | None:
         """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
@@ -99,9 +104,9 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return own or self._folder(identity) or self.place.asset(MergedDataset(namespace=namespace, name=name))
 
     def _folder(self, identity: Identity) -> Asset | None:
-        for length in self.lengths:
+        for length in self._lengths:
             if length == 0 or identity.name[length : length + 1] == "/":
-                found = self.folders.get((identity.namespace, identity.name[:length]))
+                found = self._folders.get((identity.namespace, identity.name[:length]))
                 if found:
                     return found
         return None

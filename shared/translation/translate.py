@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from shared.model import Asset, Lineage, Process
+from shared.naming import Identity
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
 from shared.translation.application import NOTHING_AROUND, Around
@@ -123,21 +124,22 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def processes(self, recovered: Recovered) -> list[Process]:
         """One for each output that is no noise, and one for the target that only the statement names."""
+        identity = self.datasets.place.identity
         outputs = [
-            output for output in self.run.outputs if self.datasets.place.identity(*output.key) in self.datasets.outputs
+            (output, sink) for output in self.run.outputs if (sink := identity(*output.key)) in self.datasets.outputs
         ]
         if recovered.target:
-            outputs.append(recovered.target)
-        found = [self._process(output, recovered) for output in outputs]
+            outputs.append((recovered.target, identity(*recovered.target.key)))
+        found = [self._process(output, sink, recovered) for output, sink in outputs]
         if self.formerly:
-            found += [self._superseded(output, target) for output, target in zip(outputs, found, strict=True)]
+            found += [self._superseded(sink, written) for (_, sink), written in zip(outputs, found, strict=True)]
         return found
 
-    def _superseded(self, output: MergedDataset, written: Process) -> Process:
+    def _superseded(self, sink: Identity, written: Process) -> Process:
         """An empty word on the process that this job may have been before it was known by more than a generic name:
         once this application run is over, what older ones said there leaves.
         """
-        qualified_name, name = self._name(self.formerly or self.identity, output)
+        qualified_name, name = self._name(self.formerly or self.identity, sink)
         return Process(
             qualified_name=qualified_name,
             name=name,
@@ -148,17 +150,15 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             weak=True,
         )
 
-    def _name(self, identity: JobIdentity, output: MergedDataset) -> tuple[str, str]:
+    def _name(self, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        sink = self.datasets.place.identity(*output.key)
         return name_process(namespace, identity, sink, version=self.around.names.version)
 
-    def _process(self, output: MergedDataset, recovered: Recovered) -> Process:
+    def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
         """What this run says about the process that writes `output`: inputs are those it names itself, those that
         column lineage names, and those that its statement names.
         """
-        identity = self.datasets.place.identity(*output.key)
-        target = self.datasets.outputs.get(identity) or recovered.asset
+        target = self.datasets.outputs.get(sink) or recovered.asset
         if target is None:
             raise LookupError(f"an output without an asset: {output.key}")
         named: dict[str, Asset] = {asset.qualified_name: asset for asset in self.datasets.inputs.values()}
@@ -173,7 +173,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         parsed = tuple(asset for asset in recovered.inputs if asset.qualified_name not in named)
         named |= {asset.qualified_name: asset for asset in parsed}
         alone = all(name == target.qualified_name for name in named)
-        qualified_name, name = self._name(self.identity, output)
+        qualified_name, name = self._name(self.identity, sink)
         return Process(
             qualified_name=qualified_name,
             name=name,

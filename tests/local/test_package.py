@@ -95,8 +95,8 @@ def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Pa
     said = run(
         package,
         f"import importlib\nfor name in {modules!r}: importlib.import_module(name)\n"
-        "from shared.bootstrap import receiver, worker\nprint(type(receiver().storage).__name__)\n"
-        "print(type(worker().catalog).__name__)",
+        "from shared.bootstrap import assemble, receiver\nprint(type(receiver().storage).__name__)\n"
+        "from shared.settings import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
     )
     assert said.split() == ["AzureStorage", "AtlasCatalog"]
 
