@@ -19,5 +19,8 @@ def main(event: func.InputStream) -> None:
     except Quarantined as error:
         bury(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
-    if settle_event(parts.storage, place, event.read(), names=parts.names, telemetry=parts.telemetry):
+    settled = settle_event(
+        parts.storage, place, event.read(), names=parts.names, recent=parts.recent, telemetry=parts.telemetry
+    )
+    if settled:
         publish(parts.storage, parts.catalog, parts.publishing)

@@ -6,7 +6,7 @@ the catalog's client nor azure-identity has anything to do with it.
 
 import gc
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from shared.catalog import Catalog
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Archiving, Publishing, Sweeping, check_versions
+from shared.pipeline import Archiving, Publishing, Recent, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -41,7 +41,7 @@ class _Effort:
 _QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
-_LINGER = timedelta(milliseconds=500)
+_LINGER = timedelta(seconds=1)
 """So much later lineage may be seen, and so many fewer calls are made when many runs end at once."""
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
@@ -70,6 +70,7 @@ class Worker:
     publishing: Publishing
     sweeping: Sweeping
     names: Names
+    recent: Recent = field(default_factory=Recent)
     telemetry: Telemetry = SILENT
 
 

@@ -14,6 +14,7 @@ from shared.pipeline.publish import Published, publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
+from shared.pipeline.recent import Recent
 from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
@@ -63,6 +64,7 @@ __all__ = [
     "Rebuild",
     "Rebuilt",
     "Receipt",
+    "Recent",
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",

@@ -5,7 +5,7 @@ are deleted: whoever finds neither blob nor row looks for the row once more.
 """
 
 import gzip
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,7 @@ import msgspec
 from shared.errors import Quarantined, ThroughlineError
 from shared.pipeline.archive_format import Line, Member, lines_of
 from shared.pipeline.places import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
+from shared.pipeline.recent import Known
 from shared.pipeline.records import RunState, packed_cell, unpacked_cell
 from shared.storage import BlobFact, Row, Storage, Value
 
@@ -156,7 +157,7 @@ def kept_events(
     state: RunState,
     noted: Iterable[StoredEvent],
     archived: Iterable[Archived],
-    known: Mapping[str, bytes],
+    known: Known,
 ) -> Iterator[Kept]:
     """The stored events of a run that count, each once: those that are `noted`, from `known` bytes by digest or from
     their blobs, and those in the archive. Of a closed run only those with which it was closed.

@@ -12,6 +12,7 @@ from shared.pipeline.archive_index import ARCHIVED, Archived, Kept, kept_events
 from shared.pipeline.dead_letters import note_letter
 from shared.pipeline.folded import Folded, fold_most, folded_of
 from shared.pipeline.places import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
+from shared.pipeline.recent import Known
 from shared.pipeline.records import RunState
 from shared.pipeline.telling import tell_letter
 from shared.storage import Row, Storage
@@ -46,7 +47,7 @@ def heard_digest(heard: Around) -> str:
     return digest_of(msgspec.json.encode((heard.told, heard.batches)))
 
 
-def gather(storage: Storage, run_id: str, known: dict[str, bytes], telemetry: Telemetry) -> Gathered:
+def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) -> Gathered:
     """All that is stored of a run; what can't be used becomes a dead letter. `known` holds blobs by digest.
 
     Raises ArchiveMissing where a file of the archive is not there.

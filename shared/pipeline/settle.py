@@ -34,6 +34,7 @@ from shared.pipeline.places import (
     StoredEvent,
     written_by,
 )
+from shared.pipeline.recent import AtHand, Known, Recent
 from shared.pipeline.records import (
     ContentKey,
     ContributionRecord,
@@ -57,13 +58,22 @@ _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError
 
 
 def settle_event(
-    storage: Storage, event: StoredEvent, packed: bytes, *, names: Names = BUILT_IN, telemetry: Telemetry = SILENT
+    storage: Storage,
+    event: StoredEvent,
+    packed: bytes,
+    *,
+    names: Names = BUILT_IN,
+    recent: Recent | None = None,
+    telemetry: Telemetry = SILENT,
 ) -> bool:
-    """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed.
+    """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
+    events that were at hand lately: this one is added.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
     may have something to do. Raises Retry when storage is away or others keep changing the same rows.
     """
+    recent = recent or Recent()
+    recent.put(event.digest, packed)
     if event.end is None:
         found = storage.read(RUNS, event.run_id, STATE)
         if found is None:
@@ -71,7 +81,7 @@ def settle_event(
         state = RunState.of(found, storage)
         if state.closed or state.done_with(event.digest, None):
             return False
-    known = {event.digest: packed}
+    known = AtHand(digest=event.digest, packed=packed, recent=recent)
     return settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
 
 
@@ -93,7 +103,7 @@ def settle_run(
     *,
     trigger: StoredEvent | None = None,
     timed_out: bool = False,
-    known: dict[str, bytes] | None = None,
+    known: Known | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
     telemetry: Telemetry = SILENT,
@@ -143,7 +153,7 @@ def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool
 def _settle_once(
     storage: Storage,
     run_id: str,
-    known: dict[str, bytes],
+    known: Known,
     names: Names,
     telemetry: Telemetry,
     *,

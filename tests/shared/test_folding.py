@@ -13,7 +13,17 @@ from msgspec.structs import replace
 
 from shared.catalog import MemoryCatalog
 from shared.openlineage import Event, fold, merge
-from shared.pipeline import Archiving, Publishing, archive, publish, receive, settle_event, status, stored_from_blob
+from shared.pipeline import (
+    Archiving,
+    Publishing,
+    Recent,
+    archive,
+    publish,
+    receive,
+    settle_event,
+    status,
+    stored_from_blob,
+)
 from shared.pipeline.places import EVENTS, FOLDED, RUNS
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id
@@ -127,3 +137,23 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
     settle_event(port, place, packed)
     assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
     assert status(port).in_progress == 3000, "settled, and to be published"
+
+
+def test_what_was_at_hand_lately_is_not_read_again() -> None:
+    storage = Watched(MemoryStorage())
+    port: Any = storage
+    recent = Recent()
+    for body in long_run(3):
+        receive(port, body, most_bytes=10_000)
+    for blob in sorted(storage.real.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
+        packed = storage.real.get(EVENTS, blob.name) or b""
+        settle_event(port, stored_from_blob(blob.name), packed, recent=recent)
+    assert storage.reads[EVENTS] == 0
+    assert status(port).in_progress == 3
+
+
+def test_no_more_is_kept_at_hand_than_was_asked_for() -> None:
+    recent = Recent(most_bytes=10)
+    for digest, packed in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
+        recent.put(digest, packed)
+    assert [recent.get(digest) for digest in "abc"] == [b"12345", None, b"1234"]

@@ -1,0 +1,57 @@
+"""Blobs of events that were at hand lately: a run's end comes soon after its start, and needs both.
+
+A blob's name is made of its content and it is never overwritten, so what was read once need not be read again.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+_MOST_BYTES = 32 * 1024 * 1024
+_LARGEST = 256 * 1024
+
+
+class Known(Protocol):
+    """Packed events that need not be read."""
+
+    def get(self, digest: str, /) -> bytes | None:
+        """The packed event with this digest; None where it is not known."""
+
+
+class Recent:
+    """Packed events by digest: as many of the latest as fit into 32 MiB. For all threads of a process."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._size = 0
+        self._held: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put(self, digest: str, packed: bytes) -> None:
+        """Remember one, unless it is large."""
+        if len(packed) > _LARGEST:
+            return
+        with self._lock:
+            self._size += len(packed) - len(self._held.pop(digest, b""))
+            self._held[digest] = packed
+            while self._size > self._most:
+                self._size -= len(self._held.popitem(last=False)[1])
+
+    def get(self, digest: str) -> bytes | None:
+        """The packed event, if it is still at hand."""
+        with self._lock:
+            return self._held.get(digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtHand:
+    """One event that is at hand, and those of late."""
+
+    digest: str
+    packed: bytes
+    recent: Recent
+
+    def get(self, digest: str, /) -> bytes | None:
+        """As `Known` says."""
+        return self.packed if digest == self.digest else self.recent.get(digest)
