@@ -192,11 +192,12 @@ def what_remains(storage: Storage, application_run: str, reading: Reading | None
 
 
 def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
-    """What an application run says of a process."""
-    if reading is None or process not in reading.rows:
+    """What an application run says of a process. Whoever reads for a batch will most often need the rest of it too."""
+    if reading is None:
         return (row for row, _ in contributions_of(storage, process, application_run))
     mine = f"{application_run}|"
-    return (row for row in reading.rows[process] if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
+    rows = reading.contributions(storage, process)
+    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
