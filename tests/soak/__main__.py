@@ -25,6 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument(
+        "--outage", type=float, default=150.0, help="seconds for which the catalog is away from the middle on (150)"
+    )
     parser.add_argument("--home", type=Path, help="a folder that does not exist yet")
     options = parser.parse_args(arguments)
     if options.home and options.home.exists():
@@ -33,29 +36,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out.print(f"seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="throughline-soak-") as scratch:
         try:
-            return soak(options.home or Path(scratch) / "world", options.rounds, options.seed)
+            return soak(options.home or Path(scratch) / "world", options.rounds, options.seed, options.outage)
         except KeyboardInterrupt:
             err.print("stopped; the world has ended")
             return 130
 
 
-def soak(home: Path, rounds: int, seed: int) -> int:
+def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
     """The rounds and the reckoning, told on the terminal."""
     with World(home=home, usual_ports=False) as world:
-        siege = Siege(world=world, seed=seed)
+        siege = Siege(world=world, seed=seed, outage=outage)
         with progress_bar() as bar:
             task = bar.add_task("rounds", total=rounds)
             for _ in siege.rounds(rounds):
                 bar.update(task, advance=1)
             rest = bar.add_task("coming to rest", total=None)
             siege.tally.undelivered = settle_down(
-                world, seconds=600, tell=lambda line: bar.update(rest, description=line)
+                world, seconds=900, tell=lambda line: bar.update(rest, description=line)
             )
         wrong = reckoning(world, siege.sent)
         tally = siege.tally
         away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
         out.print(
-            f"{tally.killed} times the functions were killed{', ' if away else ''}{away}; {tally.events:,} events of "
+            f"the catalog was away for {outage:.0f} s while that went on; {tally.killed} times the functions were killed{', ' if away else ''}{away}; {tally.events:,} events of "
             f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.again} of them sent more than once; "
             f"{tally.undelivered} runs were left to the sweeper"
         )

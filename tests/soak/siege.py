@@ -60,11 +60,14 @@ class Siege:
 
     world: World
     seed: int
+    outage: float = 0.0
+    """Seconds for which the catalog is away from the middle of the rounds on, while they go on."""
     tally: Tally = field(default_factory=Tally)
     sent: list[bytes] = field(default_factory=list)
     _draw: random.Random = field(init=False)
     _replay: Replay = field(init=False)
     _started: float = field(default_factory=time.monotonic)
+    _back_at: float = 0.0
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -79,6 +82,7 @@ class Siege:
         with ThreadPoolExecutor(_SENDERS) as senders:
             try:
                 for number in range(count):
+                    self._outage(begins=number == count // 2)
                     bodies = self._application()
                     self.sent += bodies
                     sending = [senders.submit(self._send, body) for body in bodies]
@@ -90,7 +94,19 @@ class Siege:
                     yield number
             finally:
                 self._stopped.set()
+        if self._back_at:
+            time.sleep(max(0.0, self._back_at - time.monotonic()))
+            self._outage(begins=False)
         self.tally.seconds = time.monotonic() - began
+
+    def _outage(self, *, begins: bool) -> None:
+        """Begin the long outage of the catalog, or end it when its time has come."""
+        if begins and self.outage:
+            self.world.catalog.stop()
+            self._back_at = time.monotonic() + self.outage
+        elif self._back_at and time.monotonic() >= self._back_at:
+            self.world.catalog.start()
+            self._back_at = 0.0
 
     def _application(self) -> list[bytes]:
         for items in iter(self._replay.application, None):
@@ -127,6 +143,8 @@ class Siege:
     def _strike(self) -> None:
         """Kill the functions host at a random moment, and whatever else this round is to do without."""
         away = [what for what, part in _AWAY.items() if self._draw.random() < part]
+        if self._back_at:
+            away = [what for what in away if what != "catalog"]
         for what in away:
             time.sleep(self._draw.uniform(0, 0.5))
             self.tally.away[what] += 1
