@@ -57,8 +57,9 @@ def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
         wrong = reckoning(world, siege.sent)
         tally = siege.tally
         away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
+        killed = f"the functions were killed {tally.killed} times{', ' if away else ''}{away}"
         out.print(
-            f"the catalog was away for {outage:.0f} s while that went on; {tally.killed} times the functions were killed{', ' if away else ''}{away}; {tally.events:,} events of "
+            f"the catalog was away for {outage:.0f} s while that went on; {killed}; {tally.events:,} events of "
             f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.again} of them sent more than once; "
             f"{tally.undelivered} runs were left to the sweeper"
         )
