@@ -20,6 +20,7 @@ AssetName = tuple[str, str]
 """Type and qualified name."""
 
 _REMEMBERED = 4_096
+_MOST_KEPT = 8
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -61,6 +62,8 @@ _OTHER_HOST = {
 }
 """An account is scanned as a lake or as blobs, and its data are then called by one host or the other."""
 
+_HOST = "by the account's other host"
+
 _WITH_VIEWS = (
     "azure_sql", "azure_sql_mi", "mssql", "azure_synapse_dedicated_sql", "azure_synapse_serverless_sql", "hive",
     "azure_postgresql", "postgresql", "azure_mysql", "oracle", "snowflake", "bigquery",
@@ -79,18 +82,19 @@ def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -
     own = _near(kind, qualified_name)
     further = dict.fromkeys(
         each
-        for name in (*_by_other_host(kind, qualified_name), *also)
-        for each in _near(*name, why="" if name[0] in _OTHER_HOST else "another name of the same")
+        for names, why in ((_by_other_host(kind, qualified_name), _HOST), (also, "another name of the same"))
+        for name in names
+        for each in _near(*name, why=why)
     )
     known = {each.key for each in own}
     return own, tuple({each.key: each for each in further if each.key not in known}.values())
 
 
 def not_derived(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
-    """Those of these further names that have to be kept, since the others do not tell them."""
+    """Those of these further names that have to be kept, since the others do not tell them. Not more than a few."""
     kept: list[AssetName] = []
     for name in others:
-        if not any(name == each.key for step in candidates(*best, kept) for each in step):
+        if len(kept) < _MOST_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
             kept.append(name)
     return tuple(kept)
 
@@ -127,7 +131,7 @@ def _by_other_host(kind: str, name: str) -> Iterator[AssetName]:
 
 
 def search_words(kind: str, qualified_name: str) -> str:
-    """The words to search for, of the last part of a name; empty where searching finds nothing that the names do not."""
+    """The words to search for, of the last part of a name; empty where searching finds no more than the names do."""
     if kind in _UNSEARCHED:
         return ""
     last = qualified_name.rstrip("/").rpartition("/")[2].partition("@")[0]

@@ -10,7 +10,7 @@ from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
-from shared.pipeline.publish import Published, publish
+from shared.pipeline.publish import publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
@@ -36,6 +36,7 @@ from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.telling import backlog
 from shared.pipeline.upgrade import Move, moves, upgrade
+from shared.pipeline.writing import Published
 from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
 
 __all__ = [

@@ -168,13 +168,11 @@ def test_a_placeholder_is_removed_once_no_process_uses_it(catalog: Catalog) -> N
     guids = catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan."), placed("other")])
     catalog.write_processes([process(["ours"], ["other"])], guids)
     here, there = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
-    assert catalog.is_used(guids[here])
-    assert catalog.remove_placeholder(*here) is False, "a process reads it"
+    assert catalog.placeholders([here])[here].links, "a process reads it"
     catalog.delete_process(PROCESS_TYPE, "throughline:test/other")
-    assert not catalog.is_used(guids[here])
-    assert catalog.remove_placeholder(*here) is True
-    assert catalog.remove_placeholder(*here) is False, "it is not there"
-    assert catalog.remove_placeholder(*there) is False, "a scan found it"
+    assert not catalog.placeholders([here])[here].links
+    catalog.remove([catalog.placeholders([here, there])[here].guid])
+    assert catalog.placeholders([here, there]) == {}, "one is not there, the other was found by a scan"
     assert catalog.find([here, there]) == {there: guids[there]}
 
 

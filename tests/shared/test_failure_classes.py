@@ -60,7 +60,7 @@ def test_what_retry_after_asks_for(header: str, seconds: float) -> None:
     assert retry_after(header, NOW) == seconds
 
 
-ENTITY = json.dumps({"entity": {"guid": "g", "attributes": {}}})
+ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
 ATLAS = json.dumps({"errorCode": "ATLAS-400-00-01", "errorMessage": "no"})
 SOON = {"Retry-After": "60"}
 
