@@ -16,7 +16,7 @@ from shared.atlas import PLACED
 from shared.catalog import AssetKey, Catalog
 from shared.model import Asset
 from shared.naming import Candidate, candidates, rank, search_words
-from shared.pipeline.found import FoundAsset, remember, remembered
+from shared.pipeline.found import FoundAsset, look_soon, remember, remembered
 from shared.storage import Storage
 
 _SEARCHED = 100
@@ -64,6 +64,8 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
     asked = ask(catalog, how, open_ones) if open_ones else {}
     remember(storage, [continued(each, known.get(key)) for key, each in asked.items() if each.guid])
+    if any(each.left for each in asked.values()):
+        look_soon(storage)  # others may still be on the placeholder
     return found | asked
 
 

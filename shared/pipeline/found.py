@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog import AssetKey
-from shared.pipeline.places import FOUND, FOUND_PARTITION, digest_of
+from shared.pipeline.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.storage import Row, Storage
 
@@ -76,3 +76,28 @@ def remember(storage: Storage, found: Iterable[FoundAsset]) -> None:
 def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:
     """Have these be looked up the next time: the catalog refused what was remembered of them."""
     remember(storage, [structs.replace(each, at=_NEVER) for each in found])
+
+
+def drop(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
+    for each in found:
+        storage.delete(FOUND, FOUND_PARTITION, _row_key(each.own))
+
+
+_LOOK = ("reconcile", "due")
+
+
+def next_look(storage: Storage) -> datetime | None:
+    """When placeholders are to be looked for the next time; None for at once."""
+    row = storage.read(CONTROL, *_LOOK)
+    return datetime.fromisoformat(str(row.values["time"])) if row else None
+
+
+def note_next_look(storage: Storage, at: datetime) -> None:
+    """Let it rest until then."""
+    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
+
+
+def look_soon(storage: Storage) -> None:
+    """There is something to reconcile."""
+    storage.delete(CONTROL, *_LOOK)

@@ -96,8 +96,11 @@ def remove_placeholders(storage: Storage, catalog: Catalog, keys: Sequence[Asset
     return len(done.removed), len(done.kept)
 
 
-def remove_now(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> Removed | None:
-    """The same without waiting: None, and nothing done, while somebody publishes."""
+def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, wait: bool) -> Removed | None:
+    """The same, which ones they were. Without waiting it is None, and nothing done, while somebody publishes."""
+    if wait:
+        with turn(storage):
+            return _remove_unlinked(storage, catalog, keys)
     shift = take_shift(storage, PUBLISHER)
     if shift is None:
         return None

@@ -10,7 +10,7 @@ from shared.pipeline.compact import mark, short
 from shared.pipeline.dirty import Dirty, mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.mending.damage import Damage, World
-from shared.pipeline.ours import remove_now
+from shared.pipeline.ours import removed_of
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, process_key
 from shared.pipeline.planning import Plan, Reading, current
 from shared.pipeline.states import Held
@@ -195,5 +195,5 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:
 def remove_placeholder(world: World, damage: Damage) -> bool:
     """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
     node: Node = damage.about
-    removed = remove_now(world.storage, world.catalog, [(node.type, node.qualified_name)])
+    removed = removed_of(world.storage, world.catalog, [(node.type, node.qualified_name)], wait=False)
     return removed is not None and not removed.kept
