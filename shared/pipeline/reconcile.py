@@ -9,7 +9,6 @@ being written to the placeholder meanwhile is found by the next look, since the 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from msgspec import structs
 
@@ -68,29 +67,29 @@ def looked_again(catalog: Catalog, how: Publishing, placed: Sequence[FoundAsset]
     return [continued(fresh[each.own], each) for each in placed]
 
 
-def move(storage: Storage, catalog: Catalog, how: Publishing, placed: Sequence[FoundAsset]) -> Reconciled:
-    """Look for these anew; where a scan has found one, have what uses our placeholder be written on what was found."""
+def move(
+    storage: Storage, catalog: Catalog, how: Publishing, placed: Sequence[FoundAsset], *, again: bool = False
+) -> Reconciled:
+    """Look for these anew; where a scan has found one, have what uses our placeholder be written on what was found:
+    once, and `again` where that is asked for, or was of no use for long.
+    """
     fresh = looked_again(catalog, how, placed)
     remember(storage, [each for each in fresh if each.guid])
     drop(storage, [each for each in fresh if not each.guid])
     left = [each for each in fresh if each.left]
     now = how.now()
-    users = _users(catalog, [each.own for each in left if _is_to_move(each, now, how)])
+    to_move = [each for each in left if again or each.moved is None or now - each.moved >= how.finding.misses]
+    users = _users(catalog, [each.own for each in to_move])
     for process in users:
         _write_anew(storage, process)
     mark_dirty(storage, users)
-    remember(storage, [structs.replace(each, moved=now) for each in left if _is_to_move(each, now, how)])
+    remember(storage, [structs.replace(each, moved=now) for each in to_move])
     return Reconciled(
         looked=len(fresh),
         found=sum(each.scanned is not None for each in fresh),
         unsure=sum(bool(each.rivals) for each in fresh),
         processes=len(users),
     )
-
-
-def _is_to_move(found: FoundAsset, now: datetime, how: Publishing) -> bool:
-    """Whether what uses the placeholder is to be told: once, and again where that was of no use for long."""
-    return found.moved is None or now - found.moved >= how.finding.misses
 
 
 def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
