@@ -55,19 +55,18 @@ def jobs(data: Sequence[Scanned]) -> Iterator[tuple[Scanned, Scanned, bytes]]:
     for index, read in enumerate(data):
         written = data[(index + half) % len(data)]
         columns = lineage({"x": [source(read.name, "x", IDENTITY, namespace=read.namespace)]})
-        yield read, written, packed(
-            body(
-                run=f"run {index}",
-                application=f"application {index}",
-                app_name=f"job {index}",
-                inputs=[_named(read)],
-                outputs=[_named(written, columnLineage=columns)],
-                run_facets={
-                    "environment-properties": {
-                        "environment-properties": {"spark.databricks.workspaceUrl": WORKSPACE}
-                    }
-                },
-            )
+        yield (
+            read,
+            written,
+            packed(
+                body(
+                    run=f"run {index}",
+                    application=f"application {index}",
+                    app_name=f"{WORKSPACE}.job{index}",
+                    inputs=[_named(read)],
+                    outputs=[_named(written, columnLineage=columns)],
+                )
+            ),
         )
 
 
