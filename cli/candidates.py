@@ -1,4 +1,4 @@
-"""The names under which a scan may have found a data set, and what the catalog says of them: for `throughline explain`."""
+"""What a data set is looked for as, and what the catalog says of it: the end of `throughline explain`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -61,7 +61,7 @@ def write(storage: Storage, catalog: Catalog, how: Publishing, made: Sequence[Pl
         for plan, _, entry in begun:  # a refused call writes nothing
             note(storage, replace(plan.entry, etag=entry.etag))
             storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
-        forget(storage, [each for each in found.values() if each.at < began])
+        forget(storage, [each for each in found.values() if each.at <= began])
         raise
     for plan, entity, entry in begun:
         if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):

@@ -1,4 +1,4 @@
-"""What scans found is used: 200 data sets in all forms, before their events and after them, on memory and local catalog."""
+"""What scans found is used: 200 data sets in all forms, scanned before their events and after them."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,6 @@ from shared.pipeline import (
     remove_left,
     settle_event,
     stored_from_blob,
-    tidy,
 )
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
@@ -74,7 +73,7 @@ def settle_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     for each in bodies:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name), names=NAMES)
+        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"", names=NAMES)
 
 
 def scan(catalog: Catalog, data: Sequence[Scanned]) -> None:
