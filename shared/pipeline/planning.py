@@ -13,7 +13,9 @@ from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
+from shared.pipeline.final import final_entity
 from shared.pipeline.finding import Finding
+from shared.pipeline.found import remembered
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
 from shared.pipeline.places import (
@@ -209,14 +211,18 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
-    """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
+    """Every process on our record as it should be now, with the entity that the catalog should hold of it, as far as
+    it is remembered what its assets are there.
+    """
     reading = Reading()
     retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
         process = current(storage, key, how, reading, after=retired.get(key)).process
-        if process:
-            yield process, process_entity(process, with_indirect=how.with_indirect)
+        keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs)) if process else ()
+        entity = process and final_entity(process, remembered(storage, keys), with_indirect=how.with_indirect)
+        if process and entity:
+            yield process, entity
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:

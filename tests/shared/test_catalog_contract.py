@@ -53,6 +53,21 @@ def placed(name: str, more: str = "", mark: str = PLACED) -> AssetEntity:
     return replace(asset(name), attributes=tuple(attributes.items()))
 
 
+def test_many_are_looked_up_at_once_and_placeholders_are_told_apart(catalog: Catalog) -> None:
+    names = [f"{number:03d} {'ü' * 60}" for number in range(60)]  # several addresses long
+    created = catalog.create_assets([placed(name) if name < "030" else asset(name) for name in names])
+    nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
+    held = catalog.look_up([*created, *nowhere])
+    assert {key: each.guid for key, each in held.items()} == created
+    assert sum(each.placed for each in held.values()) == 30
+    assert catalog.look_up(nowhere) == {}
+
+
+def test_search_wants_all_words_whatever_their_capitals(catalog: Catalog) -> None:
+    catalog.create_assets([asset("Order-Items"), asset("orders"), asset("items")])
+    assert [node.name for node in catalog.search("order ITEMS")] == ["Order-Items"]
+
+
 def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
     catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan.")])
     assert catalog.describe_placeholder(placed("ours", "Dropped.")) is True

@@ -101,6 +101,13 @@ def test_what_a_catalog_may_answer(
         assert server.calls == calls
 
 
+def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
+    with scripted(Said(status=404), Said(status=404), Said(body=ENTITY)) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
+        assert server.calls == 3
+
+
 def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
     with scripted(Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
