@@ -4,14 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.candidates import looked, looked_document, show_candidates
 from cli.console import fail, note, out, plain, print_json
 from cli.names import NamesFile, names_in
-from shared.naming import Explanation, Where, explain, split_names
+from cli.target import HOME, Home, parts_of
+from shared.naming import AssetName, Explanation, Where, candidates, explain, not_derived, split_names
 
 _WRONG_USE = 2
 
 
 def explain_command(
+    context: typer.Context,
     namespace: Annotated[str, typer.Argument(help="As the event has it, e.g. abfss://raw@acct.dfs.core.windows.net")],
     name: Annotated[str, typer.Argument(help="As the event has it, e.g. orders/day=1")],
     *,
@@ -21,11 +24,14 @@ def explain_command(
         list[str] | None, typer.Option(help="A symlink of the data set", metavar="NAMESPACE=NAME")
     ] = None,
     names: NamesFile = None,
+    look: Annotated[bool, typer.Option("--look", help="Ask the catalog which of the names it has")] = False,
+    home: Home = HOME,
     as_json: Annotated[bool, typer.Option("--json", help="The stable, machine-readable form")] = False,
 ) -> None:
     """Show which rule gives a data set its type and qualified name, and why.
 
-    No server is asked: this is what Throughline uses where no scan has found the data set under one of its names.
+    Below it are the names under which a scan may have found it, in the order in which they are looked for. No server is
+    asked, but with --look the catalog of the Throughline at hand: which of them it has, and which one wins.
     Exit code 1 for what is no data set of a user (a log, a checkpoint), 2 for what cannot be read.
 
     \b
@@ -34,15 +40,19 @@ def explain_command(
     throughline explain dbfs /mnt/raw/orders --mount /mnt/raw=abfss://raw@acct.dfs.core.windows.net/in
     throughline explain dbfs /user/hive/warehouse/t --workspace adb-1.2.azuredatabricks.net
     throughline explain s3://lake w/orders --symlink hive://metastore:9083=sales.orders --json | jq .type
+    throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
     throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
     """  # noqa: D301 - \b keeps the lines of the examples apart
     where = Where(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     found = explain(namespace, name, symlinks=links, where=where, names=names_in(names))
+    steps = candidates(*_key(found), _also(found))
+    answer = looked(parts_of(context, home), _key(found), _also(found)) if look and not found.noise else None
     if as_json:
-        print_json(as_document(found))
+        print_json({**as_document(found), **looked_document(steps, answer)})
     else:
         _show(found)
+        show_candidates(steps, answer)
     if len(split_names(namespace, name)) > 1:
         note("several", "this name lists topics; in an event each of them is a data set")
     if found.noise:
@@ -77,12 +87,18 @@ def as_document(found: Explanation) -> dict[str, Any]:
     }
 
 
+def _key(found: Explanation) -> AssetName:
+    return found.naming.best.type, found.naming.best.qualified_name
+
+
+def _also(found: Explanation) -> tuple[AssetName, ...]:
+    return not_derived(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
+
+
 def _show(found: Explanation) -> None:
     best = found.naming.best
     lines = [("type", best.type), ("qualified name", best.qualified_name), ("rule", best.rule)]
     lines.append(("identity", f"{found.identity.namespace} {found.identity.name}"))
     lines += [("why" if not index else "", sentence) for index, sentence in enumerate(found.why)]
-    others = [f"{other.type} {other.qualified_name}" for other in found.naming.others]
-    lines += [("or found as" if not index else "", other) for index, other in enumerate(others)]
     for title, value in lines:
         out.print(f"[bold]{title:14}[/] {plain(value)}")

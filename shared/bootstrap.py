@@ -18,7 +18,7 @@ from shared.catalog import Catalog
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Archiving, Publishing, Recent, Sweeping, check_versions
+from shared.pipeline import Archiving, Finding, Publishing, Recent, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -152,6 +152,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
             paths=_paths(settings),
             shadow=settings.shadow,
             linger=_LINGER,
+            finding=Finding(search=settings.lookup.search, hits=settings.lookup.hits, misses=settings.lookup.misses),
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
             telemetry=telemetry,
         ),

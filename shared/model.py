@@ -18,11 +18,12 @@ class EdgeKind(StrEnum):
     INDIRECT = "INDIRECT"
 
 
-class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set in the catalog, by `type` and `qualified_name`.
 
     `namespace` and `name` are the spelling of the events, kept because people search by it; `tables` are the names that
-    it has in catalogs of tables (`database.table`, lower case), as far as events tell.
+    it has in catalogs of tables (`database.table`, lower case), as far as events tell. `also` are further types and
+    qualified names under which a scan may have found it, but for those that its own name tells.
     """
 
     type: str
@@ -30,6 +31,7 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     namespace: str
     name: str
     tables: tuple[str, ...] = ()
+    also: tuple[tuple[str, str], ...] = ()
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):

@@ -165,6 +165,24 @@ SETTINGS: tuple[Setting, ...] = (
         parse=yes_or_no,
     ),
     Setting(
+        name="THROUGHLINE_FIND_BY_SEARCH",
+        default="true",
+        meaning="Whether assets that have none of the likely names are searched for in the catalog",
+        parse=yes_or_no,
+    ),
+    Setting(
+        name="THROUGHLINE_FOUND_HOURS",
+        default="168",
+        meaning="How long it is remembered which asset of the catalog a data set is",
+        parse=span(timedelta(hours=1)),
+    ),
+    Setting(
+        name="THROUGHLINE_MISSED_HOURS",
+        default="6",
+        meaning="How long it is remembered that no scan has found a data set; then it is looked for again",
+        parse=span(timedelta(hours=1)),
+    ),
+    Setting(
         name="THROUGHLINE_BATCH",
         default="50",
         meaning="How many entities one call to the catalog holds",
@@ -246,6 +264,15 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """How assets are found in the catalog, and how long what was found, or not, is believed."""
+
+    search: bool
+    hits: timedelta
+    misses: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings; `catalog` is None where it was not asked for."""
 
@@ -263,6 +290,7 @@ class Settings:
     names: NamesFile | None
     indirect_columns: bool
     batch: int
+    lookup: Lookup
     telemetry: TelemetrySettings
 
 
@@ -324,6 +352,11 @@ def load(
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         batch=values["THROUGHLINE_BATCH"],
+        lookup=Lookup(
+            search=values["THROUGHLINE_FIND_BY_SEARCH"],
+            hits=values["THROUGHLINE_FOUND_HOURS"],
+            misses=values["THROUGHLINE_MISSED_HOURS"],
+        ),
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[_INSIGHTS]),
     )
 

@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from shared.bootstrap import worker
-from shared.pipeline import backlog, publish, step_out, sweep
+from shared.pipeline import backlog, publish, step_out, sweep, tidy
 from shared.telemetry import SWEEP
 
 
@@ -16,5 +16,6 @@ def main(timer: func.TimerRequest) -> None:
             act.note(**sweep(parts.storage, parts.sweeping).facts)
         finally:  # whatever a sweep meets, what is dirty is published
             step_out(parts.storage, parts.publishing)
+            tidy(parts.storage, parts.catalog, parts.publishing)
             publish(parts.storage, parts.catalog, parts.publishing)
         act.note(**backlog(parts.storage))

@@ -82,20 +82,22 @@ def _shown(asset: Asset) -> str:
     return name or asset.qualified_name
 
 
-def process_entity(process: Process, *, with_indirect: bool = False) -> ProcessEntity:
-    """The process with its column mapping. `with_indirect` adds the columns that only decide what is written."""
+def process_entity(process: Process, *, with_indirect: bool = False, notes: tuple[str, ...] = ()) -> ProcessEntity:
+    """The process with its column mapping. `with_indirect` adds the columns that only decide what is written; `notes`
+    are further sentences for its description.
+    """
     mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
-    notes = [f"Operations: {', '.join(process.operations)}."]
+    said = [f"Operations: {', '.join(process.operations)}."]
     if process.weak:
-        notes.append("Its job is known by a name only that many jobs share.")
+        said.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
-        notes.append("The end of its run was not seen.")
+        said.append("The end of its run was not seen.")
     if shown < total:
-        notes.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+        said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
     return ProcessEntity(
         type=PROCESS_TYPE,
         qualified_name=process.qualified_name,
-        attributes=tuple(zip(PROCESS_ATTRIBUTES, (process.name, " ".join(notes), mapping), strict=True)),
+        attributes=tuple(zip(PROCESS_ATTRIBUTES, (process.name, " ".join((*said, *notes)), mapping), strict=True)),
         inputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.inputs)),
         outputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.outputs)),
     )

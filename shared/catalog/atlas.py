@@ -11,13 +11,16 @@ from urllib.parse import quote
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import OURS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, HeldProcess, Node, Placeholder
+from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
+_UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
 _ACTIVE = "ACTIVE"
 _PAGE = 100
+_OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
+"""Relationships to what belongs to a data set, and goes with it."""
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
 
@@ -29,13 +32,13 @@ class AtlasCatalog:
         self._client = client
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
+        """As the port says."""
+        return {key: held.guid for key, held in self.look_up(keys).items()}
+
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
         """As the port says. Reads by unique attribute, which sees every write at once, unlike search."""
-        found = {}
-        for type_name, qualified_name in keys:
-            entity = self._by_name(type_name, qualified_name)
-            if entity:
-                found[type_name, qualified_name] = str(entity["guid"])
-        return found
+        entities = self._by_names(keys)
+        return {key: HeldAsset(guid=str(each["guid"]), placed=_is_placed(each)) for key, each in entities.items()}
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -54,9 +57,9 @@ class AtlasCatalog:
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
         """As the port says."""
-        held = self._by_name(asset.type, asset.qualified_name)
-        description = str(held["attributes"].get("description") or "") if held else ""
-        if not description.startswith(PLACED) or description == dict(asset.attributes)["description"]:
+        key = (asset.type, asset.qualified_name)
+        held = self._by_names([key]).get(key)
+        if not held or not _is_placed(held) or _description(held) == dict(asset.attributes)["description"]:
             return False
         self.create_assets([asset])
         return True
@@ -92,40 +95,13 @@ class AtlasCatalog:
         """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
         since they alone tell which inputs and outputs are only marked as removed.
         """
-        found = {}
-        for names in _in_queries(qualified_names):
-            answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be told apart
-                f"{self._client.endpoint_url}/entity/bulk/uniqueAttribute/type/{PROCESS_TYPE}",
-                params={
-                    **{f"attr_{number}:qualifiedName": name for number, name in enumerate(names)},
-                    "ignoreRelationships": "false",
-                    "minExtInfo": "true",
-                },
-            )
-            for entity in answer.body.get("entities") or ():
-                held = HeldProcess(guid=str(entity["guid"]), entity=_process(entity))
-                found[held.entity.qualified_name] = held
-        return found
+        entities = self._by_names(((PROCESS_TYPE, name) for name in qualified_names), related=True)
+        return {key[1]: HeldProcess(guid=str(each["guid"]), entity=_process(each)) for key, each in entities.items()}
 
     def ours(self) -> Iterator[Node]:
         """As the port says."""
         yield from self._beginning(PROCESS_TYPE, "qualifiedName", OURS)
         yield from self._beginning("DataSet", "description", PLACED)
-
-    def is_used(self, guid: str) -> bool:
-        """As the port says. The lineage also tells of processes that are marked as deleted: they use nothing."""
-        answer = self._client.get_entity_lineage(guid, depth=1, direction="BOTH")
-        active = {key for key, each in (answer.get("guidEntityMap") or {}).items() if each.get("status") == _ACTIVE}
-        return any({edge["fromEntityId"], edge["toEntityId"]} <= active for edge in answer.get("relations") or ())
-
-    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
-        """As the port says."""
-        held = self._by_name(type, qualified_name)
-        placed = held and str(held["attributes"].get("description") or "").startswith(PLACED)
-        if not held or not placed or self.is_used(str(held["guid"])):
-            return False
-        self.delete_process(type, qualified_name)
-        return True
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """As the port says."""
@@ -137,12 +113,12 @@ class AtlasCatalog:
 
     def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
         """As the port says."""
-        found = {}
-        for key in keys:
-            entity = self._by_name(*key, related=True)
-            if entity and str(entity["attributes"].get("description") or "").startswith(PLACED):
-                found[key] = Placeholder(guid=str(entity["guid"]), links=_links(entity))
-        return found
+        entities = self._by_names(keys, related=True)
+        return {
+            key: Placeholder(guid=str(each["guid"]), links=_links(each))
+            for key, each in entities.items()
+            if _is_placed(each)
+        }
 
     def remove(self, guids: Sequence[str]) -> None:
         """As the port says."""
@@ -188,19 +164,40 @@ class AtlasCatalog:
             if len(page) < _PAGE:
                 return
 
-    def _by_name(self, type_name: str, qualified_name: str, *, related: bool = False) -> dict[str, Any] | None:
-        bare = "false" if related else "true"
+    def _by_names(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
+        """The entities of these types and names: those that are not there are left out of the catalog's answers."""
+        by_type: dict[str, dict[str, None]] = {}
+        for type_name, name in keys:
+            by_type.setdefault(type_name, {})[name] = None
+        found = {}
+        for type_name, names in sorted(by_type.items()):
+            for page in _in_queries(names):
+                for entity in self._page(type_name, page, related=related):
+                    found[type_name, str(entity["attributes"]["qualifiedName"])] = entity
+        return found
+
+    def _page(self, type_name: str, names: Sequence[str], *, related: bool) -> Sequence[dict[str, Any]]:
+        """The entities of one call. A server that answers 404 where some are missing is asked for fewer."""
         try:
-            answer = self._client._get_http(  # noqa: SLF001 - the library reads by name only in bulk
-                f"{self._client.endpoint_url}/entity/uniqueAttribute/type/{type_name}",
-                params={"attr:qualifiedName": qualified_name, "ignoreRelationships": bare, "minExtInfo": "true"},
+            answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be told apart
+                f"{self._client.endpoint_url}/entity/bulk/uniqueAttribute/type/{type_name}",
+                params={
+                    **{f"attr_{number}:qualifiedName": name for number, name in enumerate(names)},
+                    "ignoreRelationships": "false" if related else "true",
+                    "minExtInfo": "true",
+                },
             )
         except CatalogRefused as error:
+            if error.code in _UNKNOWN_TYPE or (error.status == _NOT_FOUND and len(names) == 1):
+                return ()
             if error.status != _NOT_FOUND:
                 raise
-            return None
-        entity: dict[str, Any] = answer.body["entity"]
-        return entity
+            half = len(names) // 2
+            return [
+                each for part in (names[:half], names[half:]) for each in self._page(type_name, part, related=related)
+            ]
+        entities: Sequence[dict[str, Any]] = answer.body.get("entities") or ()
+        return entities
 
     def _upload(self, entities: list[AtlasEntity]) -> dict[str, str]:
         """The guids that the catalog assigned, by the negative ones that were sent."""
@@ -257,11 +254,20 @@ def _links(entity: Mapping[str, Any]) -> frozenset[str]:
     """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
     ends = [
         end
-        for value in (entity.get("relationshipAttributes") or {}).values()
+        for name, value in (entity.get("relationshipAttributes") or {}).items()
+        if name not in _OWN_PARTS
         for end in (value if isinstance(value, list) else [value] if value else ())
     ]
     deleted = ("relationshipStatus", "entityStatus")
     return frozenset(str(end["guid"]) for end in ends if all(end.get(each) != "DELETED" for each in deleted))
+
+
+def _description(entity: Mapping[str, Any]) -> str:
+    return str(entity["attributes"].get("description") or "")
+
+
+def _is_placed(entity: Mapping[str, Any]) -> bool:
+    return _description(entity).startswith(PLACED)
 
 
 def _node(entity: Mapping[str, Any]) -> Node:

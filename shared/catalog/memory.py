@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from shared.atlas import OURS, PLACED, AssetEntity, ProcessEntity
-from shared.catalog.port import AssetKey, Graph, HeldProcess, Node, Placeholder
+from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
 
 
@@ -24,6 +24,14 @@ class MemoryCatalog:
         """As the port says."""
         with self._lock:
             return {key: self._guids[key] for key in keys if key in self._guids}
+
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
+        """As the port says."""
+        with self._lock:
+            return {
+                key: HeldAsset(guid=guid, placed=key in self.assets and _is_placed(self.assets[key]))
+                for key, guid in self.find(keys).items()
+            }
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -78,24 +86,6 @@ class MemoryCatalog:
             found += [self._asset_node(key) for key, asset in self.assets.items() if _is_placed(asset)]
         return iter(found)
 
-    def is_used(self, guid: str) -> bool:
-        """As the port says."""
-        with self._lock:
-            return any(
-                self._guids[key] == guid for each in self.processes.values() for key in (*each.inputs, *each.outputs)
-            )
-
-    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
-        """As the port says."""
-        key = (type, qualified_name)
-        with self._lock:
-            held = self.assets.get(key)
-            if held is None or not _is_placed(held) or self.is_used(self._guids[key]):
-                return False
-            self.writes += 1
-            del self.assets[key], self._guids[key]
-            return True
-
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """As the port says."""
         with self._lock:
@@ -109,7 +99,7 @@ class MemoryCatalog:
             return {
                 key: Placeholder(guid=self._guids[key], links=self._links(key))
                 for key in keys
-                if key in self.assets and dict(self.assets[key].attributes).get("description", "").startswith(PLACED)
+                if key in self.assets and _is_placed(self.assets[key])
             }
 
     def _links(self, key: AssetKey) -> frozenset[str]:
@@ -127,8 +117,10 @@ class MemoryCatalog:
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """As the port says."""
+        words = text.lower().split()
         with self._lock:
-            found = [self._asset_node(key) for key in sorted(self.assets) if text.lower() in key[1].lower()]
+            nodes = (self._asset_node(key) for key in sorted(self.assets))
+            found = [n for n in nodes if all(w in n.qualified_name.lower() or w in n.name.lower() for w in words)]
             return tuple(found[:limit])
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
@@ -178,4 +170,4 @@ def _key(process: ProcessEntity) -> AssetKey:
 
 
 def _is_placed(asset: AssetEntity) -> bool:
-    return dict(asset.attributes)["description"].startswith(PLACED)
+    return dict(asset.attributes).get("description", "").startswith(PLACED)

@@ -31,8 +31,18 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAsset:
+    """A data set that is there; `placed`: it bears our mark, so no scan has found it, and nobody made it their own."""
+
+    guid: str
+    placed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
-    """An asset that we placed, and the guids of all that it is linked to: processes that use it, terms, columns."""
+    """An asset that we placed, and the guids of all that it is linked to but its own columns: processes that use it,
+    terms.
+    """
 
     guid: str
     links: frozenset[str]
@@ -59,7 +69,12 @@ class Catalog(Protocol):
     """Finding, writing and reading entities."""
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
-        """The guids of those assets that exist, by exact name."""
+        """The guids of those assets that exist, by exact name: few calls for many. Types that it does not have hold
+        none.
+        """
+
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
+        """As `find`, and which of them are our own placeholders."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """Create these assets in one call: their guids."""
@@ -87,14 +102,6 @@ class Catalog(Protocol):
         By search, page by page: behind the writes by a moment, and whoever removes some of them collects all first.
         """
 
-    def is_used(self, guid: str) -> bool:
-        """Whether a process that is there reads or writes this data set, whoever wrote it."""
-
-    def remove_placeholder(self, type: str, qualified_name: str) -> bool:  # noqa: A002 - the catalog's word
-        """Remove a data set that we placed. False, and nothing removed, when it is not there, is not ours (any
-        more), or a process uses it.
-        """
-
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """Remove a process; nothing happens when it is not there."""
 
@@ -105,7 +112,9 @@ class Catalog(Protocol):
         """Remove these entities in one call; those that are not there are passed over."""
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """Entities whose name or qualified name holds the text."""
+        """Data sets whose names or qualified names hold all the words of the text, whatever their capitals. Behind the
+        writes by a moment; whoever needs to be sure reads what was found by name.
+        """
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""

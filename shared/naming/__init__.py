@@ -1,5 +1,6 @@
 """OpenLineage data set -> (type, qualified name). Pure."""
 
+from shared.naming.candidates import AssetName, Candidate, Rank, candidates, not_derived, rank, search_words
 from shared.naming.canonical import canonical
 from shared.naming.explaining import Explanation, explain
 from shared.naming.extension import parse_names
@@ -15,21 +16,28 @@ __all__ = [
     "BUILT_IN",
     "NOWHERE",
     "RULES",
+    "AssetName",
+    "Candidate",
     "Explanation",
     "Identity",
     "Named",
     "Names",
     "Naming",
+    "Rank",
     "Rule",
     "Where",
     "address_without_secrets",
     "bounded",
+    "candidates",
     "canonical",
     "explain",
     "is_noise",
     "name_dataset",
+    "not_derived",
     "parse_names",
+    "rank",
     "rule",
+    "search_words",
     "split_names",
     "text_without_secrets",
     "without_query",

@@ -42,7 +42,7 @@ def _trimmed(parts: list[str]) -> int:
     if others < 1:
         return 0
     last = parts[-1]
-    if last.count("=") == 1 or _PART_FILE.fullmatch(last) or _is_time(last) or _is_date(_MONTH, last):
+    if is_part_of_table(last):
         return 1
     if not last.isdigit():
         return 0
@@ -51,6 +51,11 @@ def _trimmed(parts: list[str]) -> int:
     if others > 2 and _is_date(_DAY_OF_FOLDERS, "".join(parts[-3:])):  # noqa: PLR2004 - year, month and day
         return 3
     return 0
+
+
+def is_part_of_table(part: str) -> bool:
+    """Whether a part of a path, by itself, only names a part of a table: a partition, a date or time, a part file."""
+    return bool(part.count("=") == 1 or _PART_FILE.fullmatch(part) or _is_time(part) or _is_date(_MONTH, part))
 
 
 def _is_time(part: str) -> bool:

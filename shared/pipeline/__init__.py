@@ -5,16 +5,19 @@ from shared.pipeline.archive_index import stored_packed
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.finding import Finding, ask
+from shared.pipeline.found import FoundAsset
 from shared.pipeline.gathering import bury
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, recorded
-from shared.pipeline.publish import Published, publish
+from shared.pipeline.publish import publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
 from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.recent import Recent
+from shared.pipeline.reconcile import Reconciled, looked_again, move, placed_assets, remove_left, tidy
 from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
@@ -36,6 +39,7 @@ from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.telling import backlog
 from shared.pipeline.upgrade import Move, moves, upgrade
+from shared.pipeline.writing import Published
 from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
 
 __all__ = [
@@ -52,7 +56,9 @@ __all__ = [
     "DeadLetter",
     "Extent",
     "Fate",
+    "Finding",
     "Found",
+    "FoundAsset",
     "Group",
     "Held",
     "Kind",
@@ -65,6 +71,7 @@ __all__ = [
     "Rebuilt",
     "Receipt",
     "Recent",
+    "Reconciled",
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",
@@ -81,6 +88,7 @@ __all__ = [
     "Wanted",
     "World",
     "archive",
+    "ask",
     "backlog",
     "batch_kept",
     "batches",
@@ -96,12 +104,15 @@ __all__ = [
     "last_rebuild",
     "last_stop",
     "lonely",
+    "looked_again",
     "mismatch",
+    "move",
     "moves",
     "note_refusal",
     "note_versions",
     "our_placeholders",
     "ours",
+    "placed_assets",
     "plan",
     "publish",
     "publish_all",
@@ -112,6 +123,7 @@ __all__ = [
     "recorded",
     "redacted",
     "refused",
+    "remove_left",
     "remove_placeholders",
     "replay",
     "replay_letters",
@@ -125,6 +137,7 @@ __all__ = [
     "stored_packed",
     "stored_runs",
     "sweep",
+    "tidy",
     "unseen",
     "upgrade",
     "verify",

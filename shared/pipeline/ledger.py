@@ -18,7 +18,8 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 class Entry:
     """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
 
-    `fingerprint` and `qualified_name` are those of the last write that was begun. `retired`: what was said up to then
+    `fingerprint` and `qualified_name` are those of the last write that was begun, `said` is the fingerprint of the same
+    before its assets were found: what is said again needs no looking up. `retired`: what was said up to then
     is not shown any more. `because` says why the catalog holds nothing, where something else did that.
     """
 
@@ -26,6 +27,7 @@ class Entry:
     state: Held = Held.NOTHING
     qualified_name: str = ""
     fingerprint: str = ""
+    said: str = ""
     guid: str = ""
     until: datetime = _NEVER
     retired: datetime | None = None
@@ -51,6 +53,7 @@ class Entry:
                 "state": self.state.value,
                 "qualified_name": self.qualified_name,
                 "fingerprint": self.fingerprint,
+                "said": self.said,
                 "guid": self.guid,
                 "until": self.until.isoformat(),
                 "retired": self.retired.isoformat() if self.retired else "",
@@ -60,13 +63,14 @@ class Entry:
 
     @classmethod
     def of(cls, row: Row) -> "Entry":
-        """From a row of `ledger`; the oldest ones know of no retiring."""
+        """From a row of `ledger`; the oldest ones know of no retiring, nor of finding."""
         retired = str(row.values.get("retired", ""))
         return cls(
             process=row.partition,
             state=Held(str(row.values["state"])),
             qualified_name=str(row.values["qualified_name"]),
             fingerprint=str(row.values["fingerprint"]),
+            said=str(row.values.get("said", row.values["fingerprint"])),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
             retired=datetime.fromisoformat(retired) if retired else None,

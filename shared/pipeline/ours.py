@@ -6,11 +6,13 @@ Assets that a scan found, or that somebody has described anew, do not bear the m
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
 from shared.catalog import AssetKey, Catalog, Placeholder
 from shared.errors import Contended
+from shared.pipeline.found import forget, remembered
 from shared.pipeline.links import FATED, link_of
 from shared.pipeline.places import CONTRIBUTIONS, links_of
 from shared.pipeline.records import ContributionRecord
@@ -76,13 +78,42 @@ def placeholders(catalog: Catalog, keys: Iterable[AssetKey], size: int) -> Itera
         yield catalog.placeholders(batch)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """Placeholders that were removed, and those that are kept since something is linked to them."""
+
+    removed: frozenset[AssetKey]
+    kept: frozenset[AssetKey]
+
+
 def remove_placeholders(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> tuple[int, int]:
     """Remove those of these assets that we placed and nothing is linked to any more: how many were removed, and how
-    many that we placed are kept, since others use them. Nobody publishes meanwhile.
+    many that we placed are kept, since others use them. Nobody publishes meanwhile: a publisher creates data sets
+    before it writes what uses them.
     """
     with turn(storage):
-        held = catalog.placeholders(keys)
-        doomed = [each.guid for _, each in sorted(held.items()) if not each.links]
-        if doomed:
-            catalog.remove(doomed)
-    return len(doomed), len(held) - len(doomed)
+        done = _remove_unlinked(storage, catalog, keys)
+    return len(done.removed), len(done.kept)
+
+
+def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, wait: bool) -> Removed | None:
+    """The same, which ones they were. Without waiting it is None, and nothing done, while somebody publishes."""
+    if wait:
+        with turn(storage):
+            return _remove_unlinked(storage, catalog, keys)
+    shift = take_shift(storage, PUBLISHER)
+    if shift is None:
+        return None
+    try:
+        return _remove_unlinked(storage, catalog, keys)
+    finally:
+        shift.lease.release()
+
+
+def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> Removed:
+    held = catalog.placeholders(keys)
+    doomed = {key: each.guid for key, each in sorted(held.items()) if not each.links}
+    if doomed:
+        forget(storage, [each for each in remembered(storage, doomed).values() if not each.scanned])
+        catalog.remove(list(doomed.values()))
+    return Removed(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))

@@ -21,6 +21,7 @@
     shadow         process    {process}                           what shadow mode keeps from the catalog
     assets         {asset}    state                               when it was dropped, renamed, emptied, made …
     ledger         {process}  catalog                             what the catalog holds of it
+    found          asset      {asset}                             which asset of the catalog it is
     deadletters    event      {digest}                            what can never be used, and why
     control        {what}     {which}                             how far a sweep, an archiving … has come
     control        trouble    {run}                               a run that could not be settled, and how often
@@ -51,6 +52,7 @@ DIRTY = "dirty"
 LEDGER = "ledger"
 SHADOW = "shadow"
 ASSETS = "assets"
+FOUND = "found"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"
@@ -59,6 +61,7 @@ STATE = "state"
 FOLDED = "folded"
 CATALOG = "catalog"
 DIRTY_PARTITION = "process"
+FOUND_PARTITION = "asset"
 ASSET = "asset|"
 """How the keys of those rows in `dirty` begin that stand for a data set."""
 

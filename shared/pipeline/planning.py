@@ -13,6 +13,9 @@ from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
+from shared.pipeline.final import final_entity
+from shared.pipeline.finding import Finding
+from shared.pipeline.found import remembered
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
 from shared.pipeline.places import (
@@ -49,7 +52,8 @@ class Publishing:
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
     catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long marks are let come together;
-    `now`: the clock; `seconds`: one that is never set back; `telemetry`: who is told.
+    `finding`: how assets are found; `beat`: called now and then on long work; `now`: the clock; `seconds`: one that is
+    never set back; `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -60,6 +64,8 @@ class Publishing:
     patience: Patience = field(default_factory=Patience)
     pause: timedelta = timedelta(seconds=15)
     linger: timedelta = timedelta(0)
+    finding: Finding = field(default_factory=Finding)
+    beat: Callable[[], object] = lambda: None
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
     telemetry: Telemetry = SILENT
@@ -67,13 +73,16 @@ class Publishing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to happen to one dirty process: `entity` is None when the catalog should hold nothing; `runs` are those
-    that spoke last of it, and `began` is when the plan was begun (nanoseconds of the clock).
+    """What is to happen to one dirty process: `process` and its `entity` are None when the catalog should hold nothing.
+    The entity has our own names for its assets until they are found, and `said` is its fingerprint as long; `runs` are
+    those that spoke last of it, and `began` is when the plan was begun (nanoseconds of the clock).
     """
 
     dirty: Dirty
     entry: Entry
     entity: ProcessEntity | None
+    process: Process | None = None
+    said: str = ""
     assets: tuple[Asset, ...] = ()
     revisit: datetime | None = None
     runs: tuple[str, ...] = ()
@@ -84,7 +93,8 @@ class Plan:
         """Whether the catalog holds it already."""
         if self.entity is None:
             return self.entry.state is Held.NOTHING
-        return self.entry.state is Held.WRITTEN and self.entry.fingerprint == self.entity.fingerprint
+        is_known = bool(self.entry.fingerprint) and self.entry.said == self.said
+        return self.entry.state is Held.WRITTEN and is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,14 +211,18 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
 
 
 def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
-    """Every process on our record as it should be now, with the entity that the catalog should hold of it."""
+    """Every process on our record as it should be now, with the entity that the catalog should hold of it, as far as
+    it is remembered what its assets are there.
+    """
     reading = Reading()
     retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
         process = current(storage, key, how, reading, after=retired.get(key)).process
-        if process:
-            yield process, process_entity(process, with_indirect=how.with_indirect)
+        keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs)) if process else ()
+        entity = process and final_entity(process, remembered(storage, keys), with_indirect=how.with_indirect)
+        if process and entity:
+            yield process, entity
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -227,10 +241,13 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading |
     told = how.telemetry is not SILENT
     runs = _last_speakers(reading.contributions(storage, dirty.process)) if told else ()
     process = total.process
+    entity = process_entity(process, with_indirect=how.with_indirect) if process else None
     return Plan(
         dirty=dirty,
         entry=entry,
-        entity=process_entity(process, with_indirect=how.with_indirect) if process else None,
+        entity=entity,
+        process=process,
+        said=entity.fingerprint if entity else "",
         assets=(*process.inputs, *process.outputs) if process else (),
         revisit=total.revisit,
         runs=runs,

@@ -7,26 +7,23 @@ the lease go, so that a mark made while it was leaving is not left lying.
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zlib import crc32
 
-from shared.atlas import PROCESS_TYPE, ProcessEntity
-from shared.catalog import AssetKey, Catalog
+from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
-from shared.model import Asset
 from shared.naming import text_without_secrets
-from shared.pipeline.assets import is_asset, placeholder, publish_state, sentences
+from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
-from shared.pipeline.ledger import Entry, note
 from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
-from shared.pipeline.states import Held
 from shared.pipeline.telling import tell_process
+from shared.pipeline.writing import Published, remove, write
 from shared.storage import Storage
 from shared.telemetry import PUBLISHING
 
@@ -38,25 +35,6 @@ _APART = 0.25
 _NO_ACCESS = frozenset({401, 403})
 """Answers that concern us and not an entity: nothing would go through."""
 _WITHOUT_ACCESS = 60.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Published:
-    """Counts of what one draining did."""
-
-    written: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    refused: int = 0
-    postponed: int = 0
-    held: int = 0
-    error: str = ""
-
-    def add(self, more: "Published") -> None:
-        """What another draining did, and what stands in its way."""
-        for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
-            setattr(self, name, getattr(self, name) + getattr(more, name))
-        self.error = more.error
 
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
@@ -107,6 +85,7 @@ def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterato
 
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
+    how = replace(how, beat=shift.goes_on)
     while True:
         due, was_paused = _due(storage, how.now())
         if not due:
@@ -226,7 +205,7 @@ def _publish_batch(
 def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published) -> None:
     """All at once; each by itself where that is refused."""
     try:
-        done.written += _write(storage, catalog, how, plans)
+        write(storage, catalog, how, plans, done)
     except CatalogRefused as error:
         if error.status in _NO_ACCESS:
             raise
@@ -236,108 +215,13 @@ def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Seque
                 _alone(storage, catalog, how, plan_for(storage, how, Dirty.of(found)), done)
 
 
-def _write(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan]) -> int:
-    """Data sets first, since processes can only refer to what is there. How many processes were written."""
-    wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
-    guids = catalog.find(sorted(wanted))
-    until = how.now() + 2 * how.call_bound
-    begun = [
-        (plan, entity, entry)
-        for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans)
-        if plan and entity and (entry := note(storage, _writing(plan.entry, entity, until)))
-    ]
-    ours = {plan.dirty.process for plan, _, _ in begun}
-    for plan in plans:
-        if plan.dirty.process not in ours:
-            tell_process(how, plan, "overtaken")
-    if not begun:
-        return 0
-    _describe_again(storage, plans)
-    try:
-        missing = [wanted[key] for key in sorted(wanted) if key not in guids]
-        guids |= _place(storage, catalog, how, missing, until)
-        if how.now() + how.call_bound > until:
-            return 0  # too late to be over by then: what was begun is done again after that
-        written = catalog.write_processes([entity for _, entity, _ in begun], guids)
-    except CatalogRefused:
-        for plan, _, entry in begun:  # a refused call writes nothing
-            note(storage, replace(plan.entry, etag=entry.etag))
-            storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
-        raise
-    for plan, entity, entry in begun:
-        if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):
-            clean(storage, plan.dirty, plan.revisit)
-        tell_process(how, plan, "written")
-    return len(begun)
-
-
-def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
-    """The plan with the dirty mark that it was made from in our hands; None when the process was marked anew, or
-    published by another, since the mark was read: the plan may then be old.
-    """
-    claimed = replace(plan.dirty, due=until, revisit=False)
-    etag = storage.replace(DIRTY, claimed.row())
-    return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
-
-
-def _writing(entry: Entry, entity: ProcessEntity, until: datetime) -> Entry:
-    return replace(
-        entry,
-        state=Held.WRITING,
-        because="",
-        qualified_name=entity.qualified_name,
-        fingerprint=entity.fingerprint,
-        until=until,
-    )
-
-
-def _place(
-    storage: Storage, catalog: Catalog, how: Publishing, missing: Sequence[Asset], until: datetime
-) -> dict[AssetKey, str]:
-    """Create data sets that nobody has found yet, and say what became of them: also what was noted meanwhile. Those for
-    which it is too late to be over by `until` are left out.
-    """
-    guids: dict[AssetKey, str] = {}
-    for start in range(0, len(missing), how.batch):
-        if how.now() + how.call_bound > until:
-            break
-        batch = missing[start : start + how.batch]
-        said = sentences(storage, batch)
-        guids |= catalog.create_assets([placeholder(asset, said) for asset in batch])
-        now = sentences(storage, batch)
-        mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
-    return guids
-
-
-def _describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
-    """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
-    cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
-    said = sentences(storage, cut_off)
-    mark_dirty(storage, [mark for mark in said if said[mark]])
-
-
-def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> int:
-    """Take a process away that nothing speaks for any more. How many were removed."""
-    until = how.now() + 2 * how.call_bound
-    claimed = _claim(storage, plan, until)
-    entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
-    if claimed is None or entry is None or how.now() + how.call_bound > until:
-        tell_process(how, plan, "overtaken")
-        return 0
-    catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", guid="")):
-        clean(storage, claimed.dirty, claimed.revisit)
-    tell_process(how, plan, "removed")
-    return 1
-
-
 def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:
     """One process by itself. When it is refused it waits, longer each time, and holds up no other."""
     try:
         if plan.entity is None:
-            done.removed += _remove(storage, catalog, how, plan)
+            done.removed += remove(storage, catalog, how, plan)
         else:
-            done.written += _write(storage, catalog, how, [plan])
+            write(storage, catalog, how, [plan], done)
     except CatalogRefused as error:
         if error.status in _NO_ACCESS:
             raise

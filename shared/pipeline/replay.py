@@ -24,11 +24,12 @@ from shared.pipeline.dead_letters import LONGEST_ERROR, DeadLetter, count_again,
 from shared.pipeline.dirty import dirty_processes
 from shared.pipeline.places import CONTROL, RUNS, STATE, StoredEvent
 from shared.pipeline.planning import Publishing
-from shared.pipeline.publish import Published, publish
+from shared.pipeline.publish import publish
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
 from shared.pipeline.shadow import step_out
 from shared.pipeline.stored_runs import Noted, StoredRun, Wanted, note_events, noted, stored_runs
+from shared.pipeline.writing import Published
 from shared.storage import Row, Storage
 
 _NOTE_EVERY = 100

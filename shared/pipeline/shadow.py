@@ -16,8 +16,10 @@ from shared.catalog import AssetKey, Catalog
 from shared.pipeline.assets import described, is_asset
 from shared.pipeline.dirty import Dirty, clean, mark_dirty
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, SHADOW
+from shared.pipeline.placing import found_for
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.pipeline.states import Held as Written
 from shared.storage import Row, Storage
 
 
@@ -76,12 +78,16 @@ def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequenc
             clean(storage, dirty, plan.revisit)
         else:
             plans.append(plan)
-    wanted = sorted({(asset.type, asset.qualified_name) for plan in plans for asset in plan.assets})
-    found = catalog.find(wanted) if wanted else {}
+    found, plans = found_for(storage, catalog, how, plans)
     for plan in plans:
-        creates = {(asset.type, asset.qualified_name) for asset in plan.assets} - found.keys()
+        keys = {(asset.type, asset.qualified_name) for asset in plan.assets}
+        creates = {key for key in keys if not found[key].guid}
         if plan.entity:
             what = Held(action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates)))
+        elif plan.entry.state is Written.NOTHING:
+            clean(storage, plan.dirty, plan.revisit)
+            held -= 1
+            continue
         else:
             what = Held(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
         _hold(storage, plan.dirty.process, what)

@@ -148,7 +148,11 @@ def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
         if one is None:
             known[key] = asset
         elif one != asset:
-            known[key] = replace(min(one, asset), tables=tuple(sorted({*one.tables, *asset.tables})))
+            known[key] = replace(
+                min(one, asset),
+                tables=tuple(sorted({*one.tables, *asset.tables})),
+                also=tuple(sorted({*one.also, *asset.also})),
+            )
     return tuple(sorted(known.values()))
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import Asset
-from shared.naming import Identity, Names, Where, canonical, is_noise, split_names, without_secrets
+from shared.naming import Identity, Names, Where, canonical, is_noise, not_derived, split_names, without_secrets
 from shared.openlineage import MergedDataset, MergedRun
 from shared.translation.application import Around
 
@@ -43,10 +43,19 @@ _SHORT = 2_000
 
 
 def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
-    best = place.names.name(place.identity(namespace, name), symlinks, place.where).best
+    naming = place.names.name(place.identity(namespace, name), symlinks, place.where)
+    best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
-    return Asset(type=best.type, qualified_name=best.qualified_name, namespace=namespace, name=name, tables=tables)
+    others = ((other.type, other.qualified_name) for other in naming.others)
+    return Asset(
+        type=best.type,
+        qualified_name=best.qualified_name,
+        namespace=namespace,
+        name=name,
+        tables=tables,
+        also=not_derived((best.type, best.qualified_name), others),
+    )
 
 
 _remembered = lru_cache(maxsize=_REMEMBERED)(_named)

@@ -48,6 +48,14 @@ def test_the_document_has_exactly_these_parts() -> None:
             }
         ],
         "noise": False,
+        "candidates": [
+            {
+                "type": f"azure_sql_{kind}",
+                "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
+                "because": because,
+            }
+            for kind, because in (("table", "its own name"), ("view", "a view of that name"))
+        ],
     }
 
 

@@ -53,6 +53,21 @@ def placed(name: str, more: str = "", mark: str = PLACED) -> AssetEntity:
     return replace(asset(name), attributes=tuple(attributes.items()))
 
 
+def test_many_are_looked_up_at_once_and_placeholders_are_told_apart(catalog: Catalog) -> None:
+    names = [f"{number:03d} {'ü' * 60}" for number in range(60)]  # several addresses long
+    created = catalog.create_assets([placed(name) if name < "030" else asset(name) for name in names])
+    nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
+    held = catalog.look_up([*created, *nowhere])
+    assert {key: each.guid for key, each in held.items()} == created
+    assert sum(each.placed for each in held.values()) == 30
+    assert catalog.look_up(nowhere) == {}
+
+
+def test_search_wants_all_words_whatever_their_capitals(catalog: Catalog) -> None:
+    catalog.create_assets([asset("Order-Items"), asset("orders"), asset("items")])
+    assert [node.name for node in catalog.search("order ITEMS")] == ["Order-Items"]
+
+
 def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
     catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan.")])
     assert catalog.describe_placeholder(placed("ours", "Dropped.")) is True
@@ -168,13 +183,11 @@ def test_a_placeholder_is_removed_once_no_process_uses_it(catalog: Catalog) -> N
     guids = catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan."), placed("other")])
     catalog.write_processes([process(["ours"], ["other"])], guids)
     here, there = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
-    assert catalog.is_used(guids[here])
-    assert catalog.remove_placeholder(*here) is False, "a process reads it"
+    assert catalog.placeholders([here])[here].links, "a process reads it"
     catalog.delete_process(PROCESS_TYPE, "throughline:test/other")
-    assert not catalog.is_used(guids[here])
-    assert catalog.remove_placeholder(*here) is True
-    assert catalog.remove_placeholder(*here) is False, "it is not there"
-    assert catalog.remove_placeholder(*there) is False, "a scan found it"
+    assert not catalog.placeholders([here])[here].links
+    catalog.remove([catalog.placeholders([here, there])[here].guid])
+    assert catalog.placeholders([here, there]) == {}, "one is not there, the other was found by a scan"
     assert catalog.find([here, there]) == {there: guids[there]}
 
 

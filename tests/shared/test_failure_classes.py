@@ -60,7 +60,7 @@ def test_what_retry_after_asks_for(header: str, seconds: float) -> None:
     assert retry_after(header, NOW) == seconds
 
 
-ENTITY = json.dumps({"entity": {"guid": "g", "attributes": {}}})
+ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
 ATLAS = json.dumps({"errorCode": "ATLAS-400-00-01", "errorMessage": "no"})
 SOON = {"Retry-After": "60"}
 
@@ -99,6 +99,13 @@ def test_what_a_catalog_may_answer(
                 catalog.find([("t", "q")])
             assert getattr(caught.value, "after", None) == after
         assert server.calls == calls
+
+
+def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
+    with scripted(Said(status=404), Said(status=404), Said(body=ENTITY)) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
+        assert server.calls == 3
 
 
 def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:

@@ -10,10 +10,9 @@ from shared.pipeline.compact import mark, short
 from shared.pipeline.dirty import Dirty, mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.mending.damage import Damage, World
-from shared.pipeline.ours import PUBLISHER
+from shared.pipeline.ours import removed_of
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, process_key
 from shared.pipeline.planning import Plan, Reading, current
-from shared.pipeline.shift import take_shift
 from shared.pipeline.states import Held
 
 
@@ -185,7 +184,9 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:
     """Data sets that we placed and that no process reads or writes any more."""
     if world.survey.used.meet(mark(node.type, node.qualified_name)):
         return
-    if not world.catalog.is_used(node.guid):
+    key = (node.type, node.qualified_name)
+    found = world.catalog.placeholders([key]).get(key)
+    if found and not found.links:
         yield Damage(
             subject=f"{node.type} {node.qualified_name}", words="was placed by us, and no process uses it", about=node
         )
@@ -194,11 +195,5 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:
 def remove_placeholder(world: World, damage: Damage) -> bool:
     """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
     node: Node = damage.about
-    shift = take_shift(world.storage, PUBLISHER)
-    if shift is None:
-        return False
-    try:
-        key = (node.type, node.qualified_name)
-        return world.catalog.remove_placeholder(*key) or not world.catalog.find([key])
-    finally:
-        shift.lease.release()
+    removed = removed_of(world.storage, world.catalog, [(node.type, node.qualified_name)], wait=False)
+    return removed is not None and not removed.kept

@@ -11,8 +11,8 @@ from shared.errors import Contended, ContentLost
 from shared.pipeline.mending.damage import Damage, Kind, Stage, Survey, World
 from shared.pipeline.mending.kinds import KINDS
 from shared.pipeline.mending.walks import WALKS
-from shared.pipeline.publish import Published
 from shared.pipeline.replay import publish_all
+from shared.pipeline.writing import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,14 @@ from shared.pipeline.archive_index import ARCHIVED, Archived
 from shared.pipeline.compact import mark, short
 from shared.pipeline.dead_letters import DeadLetter, dead_letters
 from shared.pipeline.dirty import Dirty, dirty_processes
+from shared.pipeline.found import remembered
 from shared.pipeline.links import FATED
 from shared.pipeline.mending.contributions import Said, Spoken
 from shared.pipeline.mending.damage import Stage, Survey, World
 from shared.pipeline.mending.processes import Planned, is_at_work
 from shared.pipeline.mending.runs import RunOnRecord, state_of
 from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
+from shared.pipeline.placing import under_final_names
 from shared.pipeline.planning import Reading, plan_for
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import is_word
@@ -156,6 +158,8 @@ def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
     for key in keys:
         with suppress(ContentLost):  # found among the contributions; what the process should be can't be told before
             plan = plan_for(world.storage, world.publishing, Dirty(process=key, due=now), reading)
+            known = remembered(world.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
+            plan = under_final_names(plan, known, world.publishing)
             dirty = marks.get(key)
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))
     held = world.catalog.read_processes([each.name for each in found if each.name])

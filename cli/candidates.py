@@ -1,0 +1,91 @@
+"""What a data set is looked for as, and what the catalog says of it: the end of `throughline explain`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.console import fail, out, plain
+from shared import pipeline
+from shared.bootstrap import Worker
+from shared.catalog import HeldAsset
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.naming import AssetName, Candidate, candidates
+from shared.pipeline import FoundAsset
+
+Steps = Sequence[Sequence[Candidate]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Which of the names the catalog has, and which asset wins."""
+
+    held: dict[AssetName, HeldAsset]
+    found: FoundAsset
+
+    def of(self, candidate: Candidate) -> str:
+        """What the catalog says of one name."""
+        there = self.held.get(candidate.key)
+        if there is None:
+            return "not there"
+        if there.placed:
+            return "our placeholder"
+        return "wins" if self.found.scanned == candidate.key else "there"
+
+
+def looked(parts: Worker, key: AssetName, also: Sequence[AssetName]) -> Answer:
+    """Ask the catalog; ends the command with one sentence when it does not answer."""
+    try:
+        names = [each.key for step in candidates(*key, also) for each in step]
+        return Answer(
+            held=parts.catalog.look_up(names),
+            found=pipeline.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key],
+        )
+    except (CatalogUnavailable, CatalogRefused) as error:
+        fail(f"the catalog can't be asked: {error}")
+
+
+def looked_document(steps: Steps, answer: Answer | None) -> dict[str, Any]:
+    """The stable form; `found` only where the catalog was asked."""
+    listed = [
+        {
+            "type": each.type,
+            "qualified_name": each.qualified_name,
+            "because": each.because,
+            **({"catalog": answer.of(each)} if answer else {}),
+        }
+        for step in steps
+        for each in step
+    ]
+    if answer is None:
+        return {"candidates": listed}
+    found = answer.found
+    return {
+        "candidates": listed,
+        "found": _asset(found.scanned) | {"because": found.because, "guid": found.guid} if found.scanned else None,
+        "rivals": [_asset(name) for name in found.rivals],
+    }
+
+
+def _asset(key: AssetName) -> dict[str, str]:
+    return {"type": key[0], "qualified_name": key[1]}
+
+
+def show_candidates(steps: Steps, answer: Answer | None) -> None:
+    """A line for each name, and below them what wins and why."""
+    listed = [each for step in steps for each in step]
+    for index, each in enumerate(listed):
+        says = f" [{_COLOURS[answer.of(each)]}]{answer.of(each)}[/]" if answer else ""
+        title = "looked for as" if not index else ""
+        out.print(f"[bold]{title:14}[/] {plain(each.type)} {plain(each.qualified_name)} ({plain(each.because)}){says}")
+    if answer is None:
+        return
+    found = answer.found
+    if found.scanned:
+        out.print(f"[bold]{'found':14}[/] {plain(' '.join(found.scanned))} ({plain(found.because)})")
+    for name in found.rivals:
+        out.print(f"[bold]{'not sure':14}[/] [yellow]{plain(' '.join(name))}[/] may be meant: nothing is chosen")
+    if not found.scanned and not found.rivals:
+        out.print(f"[bold]{'found':14}[/] nothing: {'our placeholder is used' if found.guid else 'it would be placed'}")
+
+
+_COLOURS = {"wins": "bold green", "there": "green", "not there": "dim", "our placeholder": "yellow"}

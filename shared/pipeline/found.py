@@ -1,0 +1,103 @@
+"""What is remembered of looking for assets: a row of `found` for each that was looked for and is in the catalog now."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import structs
+
+from shared.catalog import AssetKey
+from shared.pipeline.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
+from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.storage import Row, Storage
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog has of one of our assets (`own`, which may be found under the names in `also`): the asset that a
+    scan found (`scanned`), else our placeholder; its guid is empty where there is neither. `rivals`: assets of which
+    one is meant, and nothing tells which. `because`: why the scanned one won.
+
+    `left`: our placeholder is there although a scan has found the asset; `moved`: when what used it was told to leave
+    it. `at`: when the catalog was asked.
+    """
+
+    own: AssetKey
+    also: tuple[AssetKey, ...] = ()
+    scanned: AssetKey | None = None
+    because: str = ""
+    guid: str = ""
+    rivals: tuple[AssetKey, ...] = ()
+    left: bool = False
+    moved: datetime | None = None
+    at: datetime = _NEVER
+
+    @property
+    def key(self) -> AssetKey:
+        """What the lineage is to name."""
+        return self.scanned or self.own
+
+    def is_due(self, now: datetime, believed: timedelta) -> bool:
+        """Whether it is to be looked up again: what was found is believed for so long."""
+        return not self.guid or now - self.at >= believed
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `found`."""
+        return Row(partition=FOUND_PARTITION, key=_row_key(self.own), values=packed_cell(storage, "found", self))
+
+
+_decode = msgspec.json.Decoder(FoundAsset).decode
+
+
+def _row_key(own: AssetKey) -> str:
+    return digest_of("|".join(own).encode())
+
+
+def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
+    """What is on record of these assets, whatever its age: a point read each."""
+    found = {key: storage.read(FOUND, FOUND_PARTITION, _row_key(key)) for key in own}
+    return {key: _decode(unpacked_cell(storage, "found", row)) for key, row in found.items() if row}
+
+
+def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
+    """All that is on record."""
+    for row in storage.partition(FOUND, FOUND_PARTITION):
+        yield _decode(unpacked_cell(storage, "found", row))
+
+
+def remember(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Put it on record, whatever was there. One that is overtaken may write what is older: that is asked anew like all
+    else once its time is over, and what it leads to is mended by reconciling.
+    """
+    storage.upsert_all(FOUND, [each.row(storage) for each in sorted(found, key=lambda each: each.own)])
+
+
+def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Have these be looked up the next time: the catalog refused what was remembered of them."""
+    remember(storage, [structs.replace(each, at=_NEVER) for each in found])
+
+
+def drop(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
+    for each in found:
+        storage.delete(FOUND, FOUND_PARTITION, _row_key(each.own))
+
+
+_LOOK = ("reconcile", "due")
+
+
+def next_look(storage: Storage) -> datetime | None:
+    """When placeholders are to be looked for the next time; None for at once."""
+    row = storage.read(CONTROL, *_LOOK)
+    return datetime.fromisoformat(str(row.values["time"])) if row else None
+
+
+def note_next_look(storage: Storage, at: datetime) -> None:
+    """Let it rest until then."""
+    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
+
+
+def look_soon(storage: Storage) -> None:
+    """There is something to reconcile."""
+    storage.delete(CONTROL, *_LOOK)

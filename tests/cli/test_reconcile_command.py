@@ -1,0 +1,105 @@
+"""`throughline reconcile` and `explain --look`: what they say of the catalog at hand, and what they do to it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from shared.atlas import AssetEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.pipeline import publish
+from tests.cli.test_control import Parts
+from tests.shared.test_finding import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
+from tests.shared.test_finding import write as settle_write
+
+TWIN = (SET, f"{ROOT}/a/{{SparkPartitions}}")
+RIVALS = [(SET, f"{ROOT}/b/{{N}}.csv"), (SET, f"{ROOT}/b/{{Year}}/{{N}}.csv")]
+
+
+def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
+    catalog.create_assets(
+        [AssetEntity(type=key[0], qualified_name=key[1], attributes=(("name", "x"),)) for key in keys]
+    )
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """Two processes on three placeholders; a scan has found one of these since, and another in two ways."""
+    found = Parts()
+    settle_write(found.storage, "one", "a", "out")
+    settle_write(found.storage, "two", "a", "b")
+    publish(found.storage, found.catalog, found.worker.publishing)
+    scan(found.catalog, TWIN, *RIVALS)
+    return found
+
+
+def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(parts: Parts) -> None:
+    before = parts.catalog.writes
+    said = parts.run("reconcile", "--plan")
+    assert said.exit_code == 0
+    assert "3 placeholders, 1 found by a scan, 1 not sure" in said.output
+    assert all(name in said.output for _, name in (TWIN, *RIVALS))
+    assert json.loads(parts.run("reconcile", "--plan", "--json").output) == {
+        "placeholders": 3,
+        "found": [
+            {
+                "type": PATH,
+                "qualified_name": A[1],
+                "scanned": {"type": SET, "qualified_name": TWIN[1]},
+                "because": "the files of a folder that a scan took for one",
+            }
+        ],
+        "unsure": [
+            {
+                "type": PATH,
+                "qualified_name": B[1],
+                "rivals": [{"type": kind, "qualified_name": name} for kind, name in sorted(RIVALS)],
+            }
+        ],
+    }
+    assert parts.catalog.writes == before
+
+
+def test_it_moves_the_lineage_and_removes_the_placeholder_and_done_again_nothing(parts: Parts) -> None:
+    said = parts.run("reconcile")
+    assert said.exit_code == 0
+    assert "1 found by a scan, 1 not sure; 2 processes to be written" in said.output
+    assert "1 placeholder removed" in said.output
+    assert {each.inputs for each in parts.catalog.processes.values()} == {(TWIN,)}
+    assert A not in parts.catalog.assets
+    before = parts.catalog.writes
+    again = parts.run("reconcile")
+    assert "2 placeholders, 0 found by a scan, 1 not sure; 0 processes to be written" in again.output
+    assert parts.catalog.writes == before
+
+
+def test_in_shadow_mode_it_only_says_so(parts: Parts) -> None:
+    parts.shadow()
+    before = parts.catalog.writes
+    assert "the catalog stays as it is" in parts.run("reconcile").output
+    assert parts.catalog.writes == before
+
+
+def test_json_is_for_the_plan(parts: Parts) -> None:
+    assert parts.run("reconcile", "--json").exit_code == 2
+
+
+def test_a_catalog_that_is_away_ends_it_in_one_sentence(parts: Parts) -> None:
+    away = Counting()
+    away.away = True
+    parts.worker = replace(parts.worker, catalog=away)
+    for words in (("explain", LAKE, "a", "--look"), ("reconcile", "--plan")):
+        said = parts.run(*words)
+        assert (said.exit_code, "no answer" in said.output) == (1, True)
+
+
+def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) -> None:
+    found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
+    assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "our placeholder", "not there"]
+    assert (found["found"]["qualified_name"], found["rivals"]) == (TWIN[1], [])
+    unsure = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
+    assert (unsure["found"], len(unsure["rivals"])) == (None, 2)
+    assert "wins" in parts.run("explain", LAKE, "a", "--look").output
+    assert "nothing is chosen" in parts.run("explain", LAKE, "b", "--look").output
+    assert "our placeholder is used" in parts.run("explain", LAKE, OUT[1].rpartition("/")[2], "--look").output
+    assert "it would be placed" in parts.run("explain", LAKE, "nowhere", "--look").output

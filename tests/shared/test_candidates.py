@@ -1,0 +1,96 @@
+"""Under which names a scan may have found a data set, and which finds of a search are the same: tables of examples."""
+
+import pytest
+
+from shared.naming import candidates, not_derived, rank, search_words
+
+LAKE, BLOB = "https://acct.dfs.core.windows.net/raw", "https://acct.blob.core.windows.net/raw"
+PATH, SET = "azure_datalake_gen2_path", "azure_datalake_gen2_resource_set"
+BLOB_PATH, BLOB_SET = "azure_blob_path", "azure_blob_resource_set"
+SQL = "mssql://srv.database.windows.net/db/dbo"
+
+STEPS: dict[str, tuple[tuple[str, str], list[list[tuple[str, str]]]]] = {
+    "a folder of the lake": (
+        (PATH, f"{LAKE}/a"),
+        [
+            [(SET, f"{LAKE}/a/{{SparkPartitions}}"), (PATH, f"{LAKE}/a"), (PATH, f"{LAKE}/a/")],
+            [(BLOB_SET, f"{BLOB}/a/{{SparkPartitions}}"), (BLOB_PATH, f"{BLOB}/a"), (BLOB_PATH, f"{BLOB}/a/")],
+        ],
+    ),
+    "a file system": (
+        ("azure_datalake_gen2_filesystem", LAKE),
+        [[("azure_datalake_gen2_filesystem", LAKE)], [("azure_blob_container", BLOB)]],
+    ),
+    "a table": (
+        ("azure_sql_table", f"{SQL}/t"),
+        [[("azure_sql_table", f"{SQL}/t"), ("azure_sql_view", f"{SQL}/t")], []],
+    ),
+    "what no scan finds": (("DataSet", "gs://b/x"), [[("DataSet", "gs://b/x")], []]),
+}
+
+
+@pytest.mark.parametrize(("own", "steps"), STEPS.values(), ids=STEPS)
+def test_what_is_looked_for(own: tuple[str, str], steps: list[list[tuple[str, str]]]) -> None:
+    assert [[each.key for each in step] for step in candidates(*own)] == steps
+    assert all(each.because for step in candidates(*own) for each in step)
+
+
+def test_only_what_the_name_does_not_tell_is_kept() -> None:
+    others = [
+        (SET, f"{LAKE}/a/{{SparkPartitions}}"),
+        ("hive_table", "d.t@h"),
+        ("hive_view", "d.t@h"),
+        (BLOB_PATH, f"{BLOB}/a"),
+    ]
+    assert not_derived((PATH, f"{LAKE}/a"), others) == (("hive_table", "d.t@h"),)
+    many = [("hive_table", f"d.t{number}@h") for number in range(1000)]
+    assert not_derived((PATH, f"{LAKE}/a"), many) == tuple(many[:8])
+
+
+OURS = (PATH, f"{LAKE}/sales/7/orders")
+TABLE = ("azure_sql_table", f"{SQL}/orders")
+RANKS: dict[str, tuple[tuple[str, str], tuple[str, str], tuple[int, ...] | None]] = {
+    "a resource set": (OURS, (SET, f"{LAKE}/sales/7/orders/{{SparkPartitions}}.parquet"), (3, 1, 1)),
+    "one of days": (OURS, (SET, f"{LAKE}/sales/7/orders/{{Year}}/{{Month}}/{{Day}}/{{N}}.csv"), (3, 1, 1)),
+    "one of numbers": (OURS, (SET, f"{LAKE}/sales/{{N}}/orders/{{SparkPartitions}}"), (3, 1, 0)),
+    "one of partitions": (OURS, (SET, f"{LAKE}/sales/7/orders/day={{Year}}-{{Month}}/{{GUID}}"), (3, 1, 1)),
+    "one by the other host": (OURS, (BLOB_SET, f"{BLOB}/sales/7/orders/{{SparkPartitions}}"), (3, 0, 1)),
+    "a folder": (OURS, (PATH, f"{LAKE}/sales/7/orders/"), (2, 1, 1)),
+    "a folder in other capitals": (OURS, (PATH, f"{LAKE}/Sales/7/ORDERS/"), (2, 1, 0)),
+    "a part file": (OURS, (PATH, f"{LAKE}/sales/7/orders/part-00000-abc.snappy.parquet"), (1, 1, 1)),
+    "another number": (OURS, (PATH, f"{LAKE}/sales/8/orders"), None),
+    "another folder": (OURS, (PATH, f"{LAKE}/sales/7/orders2"), None),
+    "another file in it": (OURS, (PATH, f"{LAKE}/sales/7/orders/notes.txt"), None),
+    "the folder above": (OURS, (PATH, f"{LAKE}/sales/7"), None),
+    "one deeper": (OURS, (SET, f"{LAKE}/old/sales/7/orders/{{SparkPartitions}}"), None),
+    "a number where ours has a word": (OURS, (SET, f"{LAKE}/{{N}}/7/orders/{{SparkPartitions}}"), None),
+    "another account": (OURS, (PATH, "https://other.dfs.core.windows.net/raw/sales/7/orders"), None),
+    "another kind of thing": (OURS, ("azure_sql_table", f"{LAKE}/sales/7/orders"), None),
+    "a table": (TABLE, TABLE, (1,)),
+    "a table in other capitals": (TABLE, ("azure_sql_table", f"{SQL}/ORDERS"), (1,)),
+    "a table in brackets": (TABLE, ("azure_sql_table", f"{SQL}/[orders]"), (1,)),
+    "a view in other capitals": (TABLE, ("azure_sql_view", f"{SQL}/Orders"), (0,)),
+    "another schema": (TABLE, ("azure_sql_table", "mssql://srv.database.windows.net/db/x/orders"), None),
+    "another server's": (TABLE, ("azure_sql_table", "mssql://srv2.database.windows.net/db/dbo/orders"), None),
+}
+
+
+@pytest.mark.parametrize(("wanted", "found", "expected"), RANKS.values(), ids=RANKS)
+def test_how_well_a_find_fits(
+    wanted: tuple[str, str], found: tuple[str, str], expected: tuple[int, ...] | None
+) -> None:
+    assert rank(wanted, found) == expected
+
+
+WORDS: dict[str, tuple[tuple[str, str], str]] = {
+    "a folder": ((PATH, f"{LAKE}/sales/order-items/"), "order items"),
+    "a table of Hive": (("hive_table", "sales.orders@adb-1.2.azuredatabricks.net"), "sales orders"),
+    "what no scan finds": (("fs_path", "file:///data/orders"), ""),
+    "a topic": (("kafka_topic", "kafka://b/orders"), ""),
+    "a name without words": ((PATH, f"{LAKE}/---"), ""),
+}
+
+
+@pytest.mark.parametrize(("own", "words"), WORDS.values(), ids=WORDS)
+def test_what_is_searched_for(own: tuple[str, str], words: str) -> None:
+    assert search_words(*own) == words
