@@ -1,0 +1,87 @@
+"""Between Spark and the core: rows in Arrow batches, in a worker's memory a bounded number at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from spark_pipeline.schemas import columns as declared
+from spark_pipeline.schemas import struct
+
+Row = dict[str, Any]
+"""One row, by the names of its columns."""
+
+_ROWS = 1_000
+_BYTES = 16 * 1024 * 1024
+_BATCH_BYTES = 64 * 1024 * 1024
+_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def shape(text: str) -> StructType:
+    """A StructType from lines of name, type and comment."""
+    found: StructType = struct(declared(text))
+    return found
+
+
+def records_for(largest: int | None) -> int:
+    """How many rows of this size an Arrow batch may hold: Spark counts them, and does not weigh them."""
+    return max(1, min(_ROWS, _BATCH_BYTES // max(1, largest or 1)))
+
+
+def stream(
+    rows: DataFrame,
+    work: Callable[[Iterator[Row]], Iterable[Row]],
+    schema: StructType,
+    *,
+    largest: int | None = None,
+    weigh: str = "",
+) -> DataFrame:
+    """What `work` makes of the rows of each partition, in their order, without ever holding more than a batch.
+
+    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most.
+    """
+    rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
+    found = schema_of(schema)
+
+    def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _batches(work(_rows(given)), found, weigh)
+
+    return rows.mapInArrow(batches, schema)
+
+
+def schema_of(schema: StructType) -> pa.Schema:
+    """The same in Arrow."""
+    found: pa.Schema = to_arrow_schema(schema)
+    return found
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        names = batch.schema.names
+        values = [column.to_pylist() for column in batch.columns]
+        for row in zip(*values, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+
+def _batches(rows: Iterable[Row], schema: pa.Schema, weigh: str) -> Iterator[pa.RecordBatch]:
+    waiting: list[Row] = []
+    weight = 0
+    for row in rows:
+        waiting.append(row)
+        weight += len(row[weigh] or b"") if weigh else 0
+        if len(waiting) >= _ROWS or weight >= _BYTES:
+            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+            waiting, weight = [], 0
+    if waiting:
+        yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+
+
+def grouped(rows: Iterable[Row], key: str) -> Iterator[tuple[Any, Iterator[Row]]]:
+    """Rows that follow one another with the same key, group by group; what of a group is not read is passed over."""
+
+    return groupby(rows, key=itemgetter(key))

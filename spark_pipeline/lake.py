@@ -1,0 +1,261 @@
+"""The tables on their storage: reading them, and changing just what differs.
+
+Delta where the session has it, one commit for each change. Without Delta a table is a folder of versions in parquet, of
+which the newest whole one counts: a change writes the next, so that whoever is cut off leaves the last one as it was.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from spark_pipeline.schemas import PROGRESS, Table
+from spark_pipeline.session import has_delta, prepare
+
+_MOST_PARTITIONS = 400
+"""Values of a partition column that are named one by one in a condition."""
+
+_KEPT = 2
+_OPERATION = "_operation"
+
+
+class LakeError(Exception):
+    """The lake cannot do what was asked; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lake:
+    """The tables below `root` (a path or URL that the session can write), in `format` delta or parquet."""
+
+    session: SparkSession
+    root: str
+    format: Literal["delta", "parquet"]
+
+    @classmethod
+    def at(cls, session: SparkSession, root: str) -> "Lake":
+        """The lake below this root, in the best format that the session has. Raises LakeError where the lake there is
+        Delta and the session has none.
+        """
+        lake = cls(session=prepare(session), root=root.rstrip("/"), format="delta" if has_delta(session) else "parquet")
+        if lake.format == "parquet" and lake._there(f"{lake._path(PROGRESS)}/_delta_log"):
+            raise LakeError(f"The lake at {root} is in Delta, which this session lacks: add Delta's package to it")
+        return lake
+
+    def read(self, table: Table) -> DataFrame:
+        """All rows, those marked as gone too; a table that is not there is empty."""
+        place = self._current(table)
+        if place is None:
+            return self.session.createDataFrame([], table.struct())
+        found = self.session.read.format(self.format).load(place)
+        lacking = [each for each in table.struct().fields if each.name not in found.columns]
+        for each in lacking:
+            found = found.withColumn(each.name, f.lit(None).cast(each.dataType))
+        return found.select(*table.names)
+
+    def live(self, table: Table) -> DataFrame:
+        """The rows that hold."""
+        rows = self.read(table)
+        return rows.where("active") if table.marks else rows
+
+    def exists(self, table: Table) -> bool:
+        """Whether anything was ever written to it."""
+        return self._current(table) is not None
+
+    def put(
+        self,
+        table: Table,
+        fresh: DataFrame,
+        *,
+        batch: int,
+        scope: DataFrame | None = None,
+        whole: bool = False,
+        compared: Sequence[str] = (),
+    ) -> int:
+        """Make the table hold these rows; nothing is written where it does already. How many rows were changed.
+
+        `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of
+        the table's columns, with the values to look at), or all of a `whole` table, that are not in it go. `compared`:
+        the columns by which rows differ, all unless given.
+        """
+        fresh = _dressed(fresh, table, batch)
+        if not self.exists(table):
+            return self._create(table, fresh)
+        old, within = self._old(table, fresh, scope)
+        with kept(_changes(table, fresh, old, batch, compared, ends=whole or scope is not None)) as changes:
+            count = changes.count()
+            if count:
+                self._change(table, changes, within)
+        return count
+
+    def progress(self, step: str) -> int:
+        """The last batch that was done to its end."""
+        found = self.read(PROGRESS).where(f.col("step") == step).head()
+        return int(found["batch"]) if found else 0
+
+    def note(self, step: str, batch: int) -> None:
+        """This batch is done to its end."""
+        row = self.session.createDataFrame([(step, batch)], PROGRESS.struct())
+        if not self.exists(PROGRESS):
+            self._create(PROGRESS, row)
+            return
+        changed = row.withColumn(_OPERATION, f.lit("put"))
+        self._change(PROGRESS, changed, [])
+
+    def version(self, table: Table) -> int:
+        """How often the table was changed: the version that a reader finds now, -1 where there is none."""
+        place = self._current(table)
+        if place is None:
+            return -1
+        if self.format == "parquet":
+            return int(place.rpartition("/v")[2])
+        found = self.session.sql(f"DESCRIBE HISTORY delta.`{place}` LIMIT 1").head()
+        return int(found["version"]) if found else -1
+
+    def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
+        """The rows that may change, and the values of the partition column that they can have, where they are few."""
+        old, within = self.read(table), []
+        if table.partition and scope is None:
+            values = fresh.select(table.partition).distinct().limit(_MOST_PARTITIONS + 1).collect()
+            within = [row[0] for row in values] if len(values) <= _MOST_PARTITIONS else []
+            if within:
+                old = old.where(f.col(table.partition).isin(within))
+        if scope is not None:
+            old = old.join(scope.distinct(), on=scope.columns, how="left_semi").select(*table.names)
+        return old, within
+
+    def _create(self, table: Table, fresh: DataFrame) -> int:
+        fields = table.struct().fields
+        dressed = fresh.select(*(f.col(each.name).alias(each.name, metadata=each.metadata) for each in fields))
+        place = self._path(table) if self.format == "delta" else f"{self._path(table)}/v000000"
+        writer = dressed.write.format(self.format).mode("overwrite" if self.format == "parquet" else "error")
+        writer = writer.option("description", table.comment)
+        (writer.partitionBy(table.partition) if table.partition else writer).save(place)
+        return self.read(table).count()
+
+    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
+        if self.format == "delta":
+            self._merge(table, changes, within)
+        else:
+            self._next_version(table, changes)
+
+    def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
+        place = self._path(table)
+        self._evolve(table, place)
+        changes.createOrReplaceTempView("throughline_changes")
+        conditions = [f"t.`{key}` = s.`{key}`" for key in table.keys]
+        if within:
+            conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
+        pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
+        self.session.sql(
+            f"MERGE INTO delta.`{place}` t USING throughline_changes s ON {' AND '.join(conditions)} "
+            f"WHEN MATCHED AND s.{_OPERATION} = 'end' THEN DELETE "
+            f"WHEN MATCHED THEN UPDATE SET {pairs} "
+            f"WHEN NOT MATCHED AND s.{_OPERATION} = 'put' THEN INSERT ({', '.join(f'`{n}`' for n in table.names)}) "
+            f"VALUES ({', '.join(f's.`{name}`' for name in table.names)})"
+        )
+
+    def _evolve(self, table: Table, place: str) -> None:
+        """Add the columns that the stored table lacks."""
+        there = {name.lower() for name in self.session.read.format("delta").load(place).columns}
+        lacking = [each for each in table.columns if each.name not in there]
+        if lacking:
+            added = ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in lacking)
+            self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
+
+    def _next_version(self, table: Table, changes: DataFrame) -> None:
+        place = self._current(table)
+        number = int(place.rpartition("/v")[2]) + 1 if place else 0
+        keys = changes.select(*table.keys)
+        rest = self.read(table).join(keys, on=list(table.keys), how="left_anti").select(*table.names)
+        rows = rest.unionByName(changes.where(f"{_OPERATION} = 'put'").select(*table.names))
+        writer = rows.write.mode("overwrite")
+        target = f"{self._path(table)}/v{number:06d}"
+        (writer.partitionBy(table.partition) if table.partition else writer).parquet(target)
+        for old in self._versions(table)[:-_KEPT]:
+            self._files(old).delete(self._hadoop_path(old), True)
+
+    def _path(self, table: Table) -> str:
+        return f"{self.root}/{table.place}"
+
+    def _current(self, table: Table) -> str | None:
+        if self.format == "delta":
+            place = self._path(table)
+            return place if self._there(f"{place}/_delta_log") else None
+        versions = self._versions(table)
+        return versions[-1] if versions else None
+
+    def _versions(self, table: Table) -> list[str]:
+        """The whole versions of a table in parquet, oldest first."""
+        place = self._path(table)
+        if not self._there(place):
+            return []
+        names = sorted(str(each.getPath().getName()) for each in self._files(place).listStatus(self._hadoop_path(place)))
+        return [f"{place}/{name}" for name in names if self._there(f"{place}/{name}/_SUCCESS")]
+
+    def _there(self, place: str) -> bool:
+        return bool(self._files(place).exists(self._hadoop_path(place)))
+
+    def _hadoop_path(self, place: str) -> Any:
+        gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
+        return gateway.org.apache.hadoop.fs.Path(place)
+
+    def _files(self, place: str) -> Any:
+        java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
+        return self._hadoop_path(place).getFileSystem(java.hadoopConfiguration())
+
+
+@contextmanager
+def kept(rows: DataFrame) -> Iterator[DataFrame]:
+    """Rows that are read several times, put aside meanwhile."""
+    rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
+
+
+def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
+    """With the table's columns in its types and order."""
+    if "batch" in table.names:
+        fresh = fresh.withColumn("batch", f.lit(batch))
+    if table.marks:
+        fresh = fresh.withColumn("active", f.lit(value=True))
+    return fresh.select(*(f.col(each.name).cast(each.dataType).alias(each.name) for each in table.struct().fields))
+
+
+def _changes(
+    table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, ends: bool
+) -> DataFrame:
+    """What differs: rows of the table with what is to be done with each (put, end)."""
+    plain = [name for name in table.names if name not in table.keys]
+    looked_at = compared or [name for name in plain if name != "batch"]
+    needed = plain if ends else [name for name in plain if name in looked_at]
+    was = old.select(*table.keys, *(f.col(name).alias(f"was_{name}") for name in needed), f.lit(1).alias("was"))
+    both = fresh.withColumn("now", f.lit(1)).join(was, on=list(table.keys), how="full" if ends else "left")
+    differs: Column = reduce(
+        lambda one, other: one | other, (~f.col(name).eqNullSafe(f.col(f"was_{name}")) for name in looked_at)
+    )
+    gone = f.col("now").isNull()
+    ended = gone & f.col("was_active") if table.marks else gone
+    wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(value=False))
+    changed = both.where(wanted)
+    if not ends:
+        return changed.select(*table.names, f.lit("put").alias(_OPERATION))
+    values = {name: f.when(gone, f.col(f"was_{name}")).otherwise(f.col(name)) for name in plain}
+    if "batch" in values:
+        values["batch"] = f.lit(batch).cast("bigint")
+    if table.marks:
+        values["active"] = f.col("now").isNotNull()
+    operation = f.lit("put") if table.marks else f.when(gone, f.lit("end")).otherwise(f.lit("put"))
+    return changed.select(
+        *table.keys, *(value.alias(name) for name, value in values.items()), operation.alias(_OPERATION)
+    )
+
+
+def _literal(value: Any) -> str:
+    return f"DATE'{value.isoformat()}'" if hasattr(value, "isoformat") else f"'{value}'"

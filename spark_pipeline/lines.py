@@ -1,0 +1,173 @@
+"""The bytes of a file -> its events, and what of it cannot be read. Nothing here knows Spark.
+
+Three kinds of files are told apart by their names and by what stands in them: the archive's lines (docs/archive.md), raw
+events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`: what still
+lies in `events`).
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from shared.errors import Refused
+from shared.openlineage import Event, Ignore, Selection, decode, select
+
+LARGEST_EVENT = 32 * 1024 * 1024
+"""Bytes of an event that is taken, unless told otherwise: a worker holds several at a time."""
+
+_SHOWN = 65_536
+_GZIP = b"\x1f\x8b"
+_SLICE = 1 << 20
+_WHOLE = (".json", ".json.gz")
+_BROKEN_GZIP = (OSError, EOFError, zlib.error)
+
+
+class _Archived(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    digest: str
+    event: str | None
+    arrived: str | None = None
+    closed: str | None = None
+    ignored: str | None = None
+    packed: str | None = None
+
+
+class _Uncertain(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a line may be: the archive's have `digest` and `event`, an event of OpenLineage has neither."""
+
+    digest: str | None = None
+    event: str | None = None
+
+
+_archived = msgspec.json.Decoder(_Archived).decode
+_uncertain = msgspec.json.Decoder(_Uncertain).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """An event as it was read: its text, and what the core makes of it."""
+
+    text: str
+    size: int
+    digest: str
+    event: Event
+    arrived: datetime
+    late: bool
+    ignored: str | None
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the run that it names as its parent."""
+        facets = self.event.body.run.facets if self.event.body else None
+        return facets.parent.run.run_id.lower() if facets and facets.parent else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """What could not be read: the number of its line (0: the file as a whole), why, and its beginning."""
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """How files are read: the largest event that is taken, and what settings say of operations."""
+
+    largest: int = LARGEST_EVENT
+    selection: Selection = Selection()  # noqa: RUF009 - frozen
+
+    def read(self, path: str, content: bytes, written: datetime) -> Iterator[Read | Broken]:
+        """All that is in a file; what is broken does not keep the rest from being read."""
+        try:
+            for number, line in self._lines(path, content):
+                if line is None:
+                    yield Broken(line=number, reason=f"larger than the {self.largest} bytes that an event may have", text="")
+                elif line:
+                    yield self._event(number, line, written)
+        except _BROKEN_GZIP as error:
+            yield Broken(line=0, reason=f"the file is damaged: {error}", text="")
+
+    def _lines(self, path: str, content: bytes) -> Iterator[tuple[int, bytes | None]]:
+        """Lines by number, None for one that is too large. A file of one event is one line, whatever breaks are in it."""
+        packed = content[:2] == _GZIP
+        stream = gzip.GzipFile(fileobj=io.BytesIO(content)) if packed else io.BytesIO(content)
+        if path.endswith(_WHOLE):
+            whole = stream.read(self.largest + 1)
+            if len(whole) <= self.largest and _is_one(whole):
+                yield 1, whole.strip()
+                return
+            stream.seek(0)
+        number = 0
+        while line := stream.readline(self.largest + 2):
+            number += 1
+            if len(line.rstrip(b"\r\n")) > self.largest:
+                yield number, None
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(_SLICE)  # noqa: PLW2901 - the rest of the same line
+            else:
+                yield number, line.strip()
+
+    def _event(self, number: int, line: bytes, written: datetime) -> Read | Broken:
+        try:
+            return self._archive_line(line, written)
+        except msgspec.MsgspecError:
+            pass  # not a line of the archive: an event itself, or nothing
+        except (Refused, ValueError) as error:
+            return _broken(number, str(error), line)
+        try:
+            return self._read(line, hashlib.sha256(line).hexdigest()[:32], written, None, None)
+        except (Refused, ValueError) as error:
+            return _broken(number, str(error), line)
+
+    def _archive_line(self, line: bytes, written: datetime) -> Read:
+        """Raises MsgspecError when it is none, and Refused when its event cannot be used."""
+        found = _archived(line)
+        raw = base64.b64decode(found.packed) if found.event is None and found.packed else (found.event or "").encode()
+        if found.packed and raw[:2] == _GZIP:
+            raw = gzip.decompress(raw)
+        arrived = _moment(found.arrived) or written
+        return self._read(raw, found.digest, arrived, _moment(found.closed), found.ignored)
+
+    def _read(self, raw: bytes, digest: str, arrived: datetime, closed: datetime | None, ignored: str | None) -> Read:
+        event = decode(raw)
+        decision = select(event, self.selection)
+        reason = ignored or (decision.reason if isinstance(decision, Ignore) else None)
+        return Read(
+            text=raw.decode(),
+            size=len(raw),
+            digest=digest,
+            event=event,
+            arrived=arrived,
+            late=closed is not None and arrived > closed,
+            ignored=reason,
+        )
+
+
+def _broken(number: int, reason: str, line: bytes) -> Broken:
+    return Broken(line=number, reason=reason, text=line[:_SHOWN].decode(errors="replace"))
+
+
+def _is_one(text: bytes) -> bool:
+    """Whether the text is one JSON value."""
+    try:
+        _uncertain(text)
+    except msgspec.ValidationError:
+        return True
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b"\n" not in text.strip()
+    return True
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,318 @@
+"""Every table of the lake and every column of it, with what it means: the one place where schemas are declared.
+
+A table may gain columns: those that a stored table lacks are added to it when it is next written. Columns are never
+renamed or given another type; a table whose meaning changes gets another name.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
+
+_ASSETS = "array<struct<type:string,qualified_name:string>>"
+_COLUMNS = "array<struct<name:string,type:string>>"
+_EDGES = (
+    "array<struct<input:string,input_column:string,output:string,output_column:string,"
+    "kind:string,masked:boolean,parsed:boolean,how:array<string>>>"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: its name, its type in Spark's words, and what it means."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the lake: where it lies, what identifies a row, and its columns.
+
+    Where there is a column `active`, rows are not deleted but marked: whoever reads what has changed sees them go.
+    `partition` names a column by whose values the rows are kept apart, if any.
+    """
+
+    layer: str
+    name: str
+    comment: str
+    keys: tuple[str, ...]
+    columns: tuple[Column, ...]
+    partition: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def marks(self) -> bool:
+        """Whether rows are marked instead of deleted."""
+        return "active" in self.names
+
+    @property
+    def place(self) -> str:
+        """Where it lies below the root of the lake."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def ddl(self) -> str:
+        """Its columns as Spark's DDL, with comments."""
+        return ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in self.columns)
+
+    def struct(self) -> Any:
+        """Its columns as Spark's StructType."""
+        return struct(self.columns)
+
+
+def struct(columns: tuple[Column, ...]) -> Any:
+    """Columns as a StructType, each with its comment. Needs no session."""
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - what only names tables needs no Spark
+
+    found = StructType()
+    for column in columns:
+        found = found.add(column.name, _type(column.type), nullable=True, metadata={"comment": column.comment})
+    return found
+
+
+def _type(text: str) -> Any:
+    """A type in the few words that are used here."""
+    from pyspark.sql import types  # noqa: PLC0415 - the same
+
+    simple = {
+        "string": types.StringType,
+        "bigint": types.LongType,
+        "int": types.IntegerType,
+        "boolean": types.BooleanType,
+        "double": types.DoubleType,
+        "binary": types.BinaryType,
+        "date": types.DateType,
+        "timestamp": types.TimestampType,
+    }
+    if text in simple:
+        return simple[text]()
+    kind, _, inner = text.partition("<")
+    inner = inner.removesuffix(">")
+    if kind == "array":
+        return types.ArrayType(_type(inner))
+    if kind == "struct":
+        fields = (field.partition(":") for field in _split(inner))
+        return types.StructType([types.StructField(name, _type(of)) for name, _, of in fields])
+    raise ValueError(f"No type of a column here: {text}")
+
+
+def _split(inner: str) -> list[str]:
+    """The fields of a struct: commas within further brackets do not count."""
+    found, depth = [""], 0
+    for letter in inner:
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
+
+
+def columns(text: str) -> tuple[Column, ...]:
+    """Columns from lines of name, type and comment."""
+    rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
+    return tuple(Column(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
+
+
+_BATCH = "batch bigint The step of the lake in which this row was last changed"
+_ACTIVE = "active boolean Whether it holds; what no longer does stays as a mark"
+
+FILES = Table(
+    layer=BRONZE,
+    name="files",
+    comment="Every file that was read, so that it is not read again",
+    keys=("path",),
+    columns=columns(f"""
+        path string Where the file lies
+        length bigint Its length in bytes when it was read
+        modified timestamp When it was last written before it was read
+        {_BATCH}"""),
+)
+EVENTS = Table(
+    layer=BRONZE,
+    name="events",
+    comment="Every event once, with its text as it was received",
+    keys=("day", "run_id", "digest"),
+    partition="day",
+    columns=columns(f"""
+        day date The day of the event by its own time, in UTC
+        run_id string The id of its run, empty where it tells of none
+        digest string 32 hexadecimal digits of the SHA-256 of the text
+        event_time timestamp When it happened by its own word
+        event_type string START, RUNNING, COMPLETE, FAIL, ABORT or OTHER
+        parent string The id of the parent run that it names, if any
+        job string The name of its job
+        arrived timestamp When it was received as far as the archive tells, else when its file was written
+        late boolean Whether it came after its run was closed: then it does not count
+        ignored string Why no lineage needs it, else null
+        path string The file that it was read from first
+        size bigint How many bytes the text has
+        text string The event as it was received
+        {_BATCH}"""),
+)
+QUARANTINE = Table(
+    layer=BRONZE,
+    name="quarantine",
+    comment="What could not be read, and why",
+    keys=("path", "line"),
+    columns=columns(f"""
+        path string The file
+        line bigint The number of the line in it; 0 for the file as a whole
+        reason string Why it could not be read
+        text string The beginning of what could not be read
+        {_BATCH}"""),
+)
+RUNS = Table(
+    layer=SILVER,
+    name="runs",
+    comment="Every run, its events merged",
+    keys=("run_id",),
+    columns=columns(f"""
+        run_id string The id of the run
+        application_run string The run of the application that it belongs to; its own id where it has no parent
+        application string The name of the application as far as the run tells it
+        job_namespace string The namespace of its job
+        job string The name of its job
+        integration string What sent it: SPARK, DBT, AIRFLOW …
+        job_type string SQL_JOB, RDD_JOB, APPLICATION, MODEL …
+        processing_type string BATCH or STREAMING
+        first timestamp The time of its first event
+        last timestamp The time of its last event
+        arrived timestamp When the last of its events was received
+        ended string COMPLETE, FAIL or ABORT; null while no end is seen
+        events bigint How many different events it has
+        days array<date> The days on which its events happened
+        speaks boolean Whether it tells the other runs of its application what they must know
+        streams boolean Whether it may be the batch of a stream around other writes
+        alone boolean Whether it names nothing that it reads but what it writes
+        told binary What it tells the other runs of its application of who and where it is
+        fates binary What it did to data sets as wholes
+        merged binary The merged run
+        word string said, skipped, waiting or unusable
+        reason string Why it is skipped, waiting or unusable
+        {_BATCH}"""),
+)
+SAYINGS = Table(
+    layer=SILVER,
+    name="sayings",
+    comment="What each run says about each process that it writes, before its application is known as a whole",
+    keys=("run_id", "application_run", "process"),
+    columns=columns(f"""
+        run_id string The run
+        application_run string The run of its application
+        process string The qualified name of the process
+        digest string Stands for the content
+        first timestamp The time of the first event of the run
+        last timestamp The time of its last event
+        wanted boolean Whether its statement names tables that only other runs can place
+        content binary What the run says
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+PROCESSES = Table(
+    layer=SILVER,
+    name="processes",
+    comment="What each run of an application says about each process, once for each distinct content",
+    keys=("application_run", "said"),
+    columns=columns(f"""
+        application_run string The run of the application
+        said string Stands for the content as its runs said it
+        process string The qualified name of the process, as its sink is called now
+        said_process string The qualified name as it was said
+        name string What people call the process
+        first timestamp When it was said first
+        last timestamp When it was said last
+        operations array<string> insert, merge, ctas …
+        inputs {_ASSETS} What it reads
+        outputs {_ASSETS} What it writes
+        columns {_EDGES} Which column reaches which
+        content binary All of it
+        gone boolean Whether all that it wrote was dropped again
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+ASSETS = Table(
+    layer=SILVER,
+    name="assets",
+    comment="Every data set that lineage names",
+    keys=("type", "qualified_name"),
+    columns=columns(f"""
+        type string Its type in the catalog
+        qualified_name string Its qualified name in the catalog
+        namespace string The namespace by which events call it
+        name string The name by which events call it
+        tables array<string> Its names in catalogs of tables
+        {_BATCH}"""),
+)
+SCHEMAS = Table(
+    layer=SILVER,
+    name="schemas",
+    comment="The columns of data sets as runs saw them, when they differ from what the run before saw",
+    keys=("qualified_name", "at", "run_id"),
+    columns=columns(f"""
+        qualified_name string The data set
+        at timestamp When the run saw it
+        run_id string The run that saw it
+        written boolean Whether the run wrote it
+        fields {_COLUMNS} Its columns and their types
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+COLUMN_EDGES = Table(
+    layer=SILVER,
+    name="column_edges",
+    comment="Which column reached which, by application run",
+    keys=("application_run", "process", "input", "input_column", "output", "output_column", "kind"),
+    columns=columns(f"""
+        application_run string The run of the application that said so
+        process string The qualified name of the process
+        input string The qualified name of the data set that is read
+        input_column string Its column
+        output string The qualified name of the data set that is written
+        output_column string Its column; empty: all rows
+        kind string DIRECT (the value) or INDIRECT (filter, join, sort …)
+        masked boolean Whether only a mask of the value arrives
+        parsed boolean Whether no event said so, and the job was read
+        how array<string> The steps in words of OpenLineage
+        first timestamp When it was said first
+        last timestamp When it was said last
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+CURRENT = Table(
+    layer=GOLD,
+    name="lineage_current",
+    comment="The processes as the catalog should hold them now",
+    keys=("process",),
+    columns=columns(f"""
+        process string The qualified name of the process
+        name string What people call it
+        operations array<string> insert, merge, ctas …
+        inputs {_ASSETS} What it reads
+        outputs {_ASSETS} What it writes
+        columns {_EDGES} Which column reaches which
+        sourceless array<struct<output:string,column:string>> Columns that no column reaches
+        end_not_seen boolean Whether no run of it was seen to end
+        weak boolean Whether the job is known by a name only that many jobs share
+        fingerprint string Changes when the entity in the catalog would
+        revisit timestamp When the passing of time alone may change it
+        content binary All of it
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+PROGRESS = Table(
+    layer=BRONZE,
+    name="progress",
+    comment="How far the lake has come",
+    keys=("step",),
+    columns=columns("""
+        step string What has come so far
+        batch bigint The last step that was done to its end"""),
+)

@@ -1,0 +1,86 @@
+"""The Spark session that the lake needs, on a machine of one's own. On a cluster there is one already."""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""What a session needs for Delta beside its jar (Delta's quick start)."""
+
+NEEDED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+"""What the tables' meaning needs; set on any session that the lake is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """A session on this machine: how many cores and how much memory; `jars` are Maven packages, `more` other words."""
+
+    cores: int = 2
+    memory: str = "2g"
+    delta_package: str = ""
+    scratch: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def configuration(self) -> dict[str, str]:
+        """The properties of such a session."""
+        found = {
+            "spark.master": f"local[{self.cores}]",
+            "spark.app.name": "throughline-lake",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": self.memory,
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC" if self.cores == 1 else "",
+            "spark.sql.shuffle.partitions": str(max(2, 2 * self.cores)),
+            "spark.default.parallelism": str(max(2, 2 * self.cores)),
+            "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+            "spark.sql.parquet.compression.codec": "zstd",
+            "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent),
+        }
+        if self.scratch:
+            found |= {"spark.local.dir": self.scratch, "spark.sql.warehouse.dir": f"{self.scratch}/warehouse"}
+        if self.delta_package:
+            found |= DELTA | {"spark.jars.packages": self.delta_package}
+        return {name: value for name, value in found.items() if value} | NEEDED | dict(self.more)
+
+
+def local_session(how: Local) -> SparkSession:
+    """A session as `how` asks for. Java must be found by JAVA_HOME or on the path."""
+    builder: Any = SparkSession.builder
+    for name, value in how.configuration().items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.pythonExec = sys.executable  # the workers' Python: this one, whatever is first on the path
+    return session
+
+
+def prepare(session: SparkSession) -> SparkSession:
+    """The session with what the tables need. Raises ModuleNotFoundError when a worker's package is missing."""
+    for package in ("pyarrow", "pandas"):
+        if importlib.util.find_spec(package) is None:
+            raise ModuleNotFoundError(f"The lake needs {package}: install what requirements/lake.in lists")
+    for name, value in NEEDED.items():
+        session.conf.set(name, value)
+    return session
+
+
+def has_delta(session: SparkSession) -> bool:
+    """Whether the session can write Delta tables."""
+    return "DeltaSparkSessionExtension" in (session.conf.get("spark.sql.extensions", "") or "") or bool(
+        session.conf.get("spark.databricks.clusterUsageTags.clusterId", "")
+    )

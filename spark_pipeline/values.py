@@ -1,0 +1,43 @@
+"""Values of the core as bytes in a column, and back. Equal values are equal bytes."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from shared.model import Process
+from shared.openlineage import MergedRun
+from shared.translation import Fate, Told
+
+pack = msgspec.msgpack.Encoder(order="deterministic").encode
+unpack_run = msgspec.msgpack.Decoder(MergedRun).decode
+unpack_told = msgspec.msgpack.Decoder(Told).decode
+unpack_process = msgspec.msgpack.Decoder(Process).decode
+unpack_fates = msgspec.msgpack.Decoder(tuple[Fate, ...]).decode
+
+
+def digest(data: bytes) -> str:
+    """32 hexadecimal digits that stand for these bytes."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def edges(process: Process) -> list[dict[str, Any]]:
+    """The column edges of a process as rows of a column of the lake."""
+    return [
+        {
+            "input": edge.input.qualified_name,
+            "input_column": edge.input.column,
+            "output": edge.output.qualified_name,
+            "output_column": edge.output.column,
+            "kind": edge.kind.value,
+            "masked": edge.masked,
+            "parsed": edge.parsed,
+            "how": list(edge.how),
+        }
+        for edge in process.columns
+    ]
+
+
+def assets(process: Process, side: str) -> list[dict[str, str]]:
+    """The inputs or outputs of a process in the same way."""
+    return [{"type": each.type, "qualified_name": each.qualified_name} for each in getattr(process, side)]
