@@ -224,7 +224,7 @@ def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
     if "batch" in table.names:
         fresh = fresh.withColumn("batch", f.lit(batch))
     if table.marks:
-        fresh = fresh.withColumn("active", f.lit(value=True))
+        fresh = fresh.withColumn("active", f.lit(True))
     return fresh.select(*(f.col(each.name).cast(each.dataType).alias(each.name) for each in table.struct().fields))
 
 
@@ -242,7 +242,7 @@ def _changes(
     )
     gone = f.col("now").isNull()
     ended = gone & f.col("was_active") if table.marks else gone
-    wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(value=False))
+    wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))
     changed = both.where(wanted)
     if not ends:
         return changed.select(*table.names, f.lit("put").alias(_OPERATION))

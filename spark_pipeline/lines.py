@@ -25,6 +25,7 @@ LARGEST_EVENT = 32 * 1024 * 1024
 _SHOWN = 65_536
 _GZIP = b"\x1f\x8b"
 _SLICE = 1 << 20
+_ARCHIVED = b'{"digest"'
 _WHOLE = (".json", ".json.gz")
 _BROKEN_GZIP = (OSError, EOFError, zlib.error)
 
@@ -118,8 +119,9 @@ class Reader:
     def _event(self, number: int, line: bytes, written: datetime) -> Read | Broken:
         try:
             return self._archive_line(line, written)
-        except msgspec.MsgspecError:
-            pass  # not a line of the archive: an event itself, or nothing
+        except msgspec.MsgspecError as error:
+            if line.startswith(_ARCHIVED):
+                return _broken(number, f"not a line of the archive: {error}", line)
         except (Refused, ValueError) as error:
             return _broken(number, str(error), line)
         try:

@@ -220,7 +220,7 @@ PROCESSES = Table(
     layer=SILVER,
     name="processes",
     comment="What each run of an application says about each process, once for each distinct content",
-    keys=("application_run", "said"),
+    keys=("application_run", "said", "process"),
     columns=columns(f"""
         application_run string The run of the application
         said string Stands for the content as its runs said it

@@ -17,6 +17,7 @@ from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import OURS, VOLATILE, naming_of, stable_name
 from shared.translation.lasting import Lasting, lasting
+from shared.translation.schemas import SeenSchema, schemas_in
 from shared.translation.shown import asset_names, shown
 from shared.translation.statement import redact
 from shared.translation.telling import Change, batch_of, changes_in, fates_in, names_no_source
@@ -40,6 +41,7 @@ __all__ = [
     "Lasting",
     "Patience",
     "RunVerdict",
+    "SeenSchema",
     "Skip",
     "Sum",
     "Told",
@@ -56,6 +58,7 @@ __all__ = [
     "needed_properties",
     "present_name",
     "redact",
+    "schemas_in",
     "shown",
     "stable_name",
     "told_by",

@@ -1,0 +1,196 @@
+"""Silver: runs, what they say, and what of it lasts; only what was touched since the last step is made anew.
+
+Which rows are touched is read from the tables themselves (the batch in which a row was last changed), never remembered
+between stages: whoever is cut off between two tables goes on from what is there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from spark_pipeline.lake import Lake, kept
+from spark_pipeline.lasting import lasted
+from spark_pipeline.merging import merged_runs, touched_runs
+from spark_pipeline.schemas import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYINGS, SCHEMAS
+from spark_pipeline.translating import translated
+
+_MOST_DAYS = 400
+_BEFORE = "interval 2 seconds"
+"""How long before its START's time a batch may have begun that has no START of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What settings say of the meaning. `as_of` is the time that counts as now: without one nothing ends by silence.
+
+    `names` is the text of a file of names, `quiet` and `unseen` are the patience of adding up.
+    """
+
+    as_of: datetime | None = None
+    end_timeout: timedelta = timedelta(minutes=360)
+    quiet: timedelta = timedelta(minutes=60)
+    unseen: timedelta = timedelta(days=7)
+    names: str = ""
+    with_indirect: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refined:
+    """How many rows a step of silver changed."""
+
+    runs: int
+    processes: int
+
+
+def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> Refined:
+    """Bring silver up to what bronze holds: all that changed after the batch `since`."""
+    runs = _refine_runs(lake, meaning, batch=batch, since=since)
+    return Refined(runs=runs, processes=_refine_processes(lake, batch=batch, since=since))
+
+
+def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
+    with kept(touched_runs(lake, since)) as touched:
+        stored = lake.read(RUNS)
+        due = _due(stored, meaning)
+        if touched.isEmpty() and (due is None or due.isEmpty()):
+            return 0
+        ids = touched.select("run_id").distinct()
+        known = stored.join(ids, on="run_id", how="left_semi")
+        with kept(merged_runs(lake, touched, _days(touched, known))) as merged:
+            return _translate(lake, meaning, ids, merged, due, batch=batch)
+
+
+def _translate(
+    lake: Lake, meaning: Meaning, ids: DataFrame, merged: DataFrame, due: DataFrame | None, *, batch: int
+) -> int:
+    stored = lake.read(RUNS)
+    columns = [*(name for name in RUNS.names if name not in {"word", "reason", "fates", "batch"}), "problem"]
+    rest = stored.join(ids, on="run_id", how="left_anti").withColumn("problem", f.lit(None).cast("string"))
+    if lake.exists(RUNS):
+        runs = rest.select(*columns).unionByName(merged.select(*columns))
+        wanted = _wanted(stored, runs, merged, ids, due)
+    else:
+        runs, wanted = merged.select(*columns), merged.select("run_id")
+    with kept(wanted.distinct()) as wanted:
+        applications = runs.join(wanted, on="run_id", how="left_semi").select("application_run").distinct()
+        concerned = runs.join(applications, on="application_run", how="left_semi")
+        out = translated(
+            concerned, wanted, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
+        )
+        with kept(out) as said:
+            scope = ids.unionByName(wanted).distinct()
+            own = runs.join(wanted, on="run_id", how="left_semi")
+            words = said.select("run_id", "word", "reason", "fates")
+            fresh = own.join(words, on="run_id", how="left").select(
+                *(name for name in columns if name != "problem"),
+                "fates",
+                f.coalesce("word", f.lit("unusable")).alias("word"),
+                f.coalesce("reason", "problem").alias("reason"),
+            )
+            times = own.select("run_id", "first", "last")
+            lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope)
+            lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope)
+            return lake.put(RUNS, fresh, batch=batch, scope=scope)
+
+
+def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
+    """The runs that have waited for their end for long enough."""
+    if meaning.as_of is None:
+        return None
+    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
+    return stored.where((f.col("word") == "waiting") & over).select("run_id")
+
+
+def _days(touched: DataFrame, known: DataFrame) -> Sequence[Any]:
+    """The days on which events of these runs happened; none when there are too many to name."""
+    days = touched.select("day").union(known.select(f.explode("days"))).distinct().limit(_MOST_DAYS + 1).collect()
+    return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else []
+
+
+def _wanted(
+    stored: DataFrame, runs: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None
+) -> DataFrame:
+    """The runs to translate: those that were touched, and those that what these tell concerns."""
+    before = stored.join(ids, on="run_id", how="left_semi")
+    touched = merged.select("application_run").union(before.select("application_run")).distinct()
+    told_now, told_then = (
+        each.where("speaks")
+        .join(touched, on="application_run", how="left_semi")
+        .groupBy("application_run")
+        .agg(f.md5(f.concat_ws("|", f.sort_array(f.collect_set(f.hex("told"))))).alias(name))
+        for each, name in ((runs, "now"), (stored, "then"))
+    )
+    changed = told_now.join(told_then, on="application_run", how="full").where(
+        ~f.col("now").eqNullSafe(f.col("then"))
+    )
+    spans = (
+        merged.where("streams").select("application_run", "first", "last")
+        .union(before.where("streams").select("application_run", "first", "last"))
+        .groupBy("application_run")
+        .agg(f.min("first").alias("since"), f.max("last").alias("until"))
+    )
+    inside = (
+        runs.where("alone")
+        .join(spans, on="application_run")
+        .where((f.col("last") >= f.col("since") - f.expr(_BEFORE)) & (f.col("last") <= f.col("until")))
+    )
+    found = merged.select("run_id").union(
+        runs.join(changed, on="application_run", how="left_semi").select("run_id")
+    ).union(inside.select("run_id"))
+    return found.union(due) if due is not None else found
+
+
+def _sayings(said: DataFrame, times: DataFrame) -> DataFrame:
+    each = said.select("run_id", "application_run", f.explode("said").alias("one"))
+    return each.select("run_id", "application_run", "one.*").join(times, on="run_id")
+
+
+def _schemas(said: DataFrame, times: DataFrame) -> DataFrame:
+    each = said.select("run_id", f.explode("schemas").alias("one")).select("run_id", "one.*")
+    return each.join(times, on="run_id").withColumnRenamed("last", "at").drop("first")
+
+
+def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
+    """What lasts of what applications said, of all of which anything was touched."""
+    fresh_runs = lake.read(RUNS).where(f.col("batch") > since).select("application_run")
+    fresh_words = lake.read(SAYINGS).where(f.col("batch") > since).select("application_run")
+    with kept(fresh_runs.union(fresh_words).distinct()) as applications:
+        if applications.isEmpty():
+            return 0
+        fates = lake.read(RUNS).where("fates is not null").join(applications, "application_run", "left_semi")
+        sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
+        with kept(lasted(sayings, fates.select("application_run", "fates"))) as found:
+            lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications)
+            lake.put(ASSETS, _assets(lake, found), batch=batch)
+            return lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications)
+
+
+def _edges(found: DataFrame) -> DataFrame:
+    """By application run: an edge is masked or parsed only where all that tell it say so."""
+    each = found.where("not gone").select("application_run", "process", "first", "last", f.explode("columns").alias("e"))
+    rows = each.select("application_run", "process", "first", "last", "e.*")
+    return rows.groupBy("application_run", "process", "input", "input_column", "output", "output_column", "kind").agg(
+        f.min("masked").alias("masked"),
+        f.min("parsed").alias("parsed"),
+        f.sort_array(f.array_distinct(f.flatten(f.collect_set("how")))).alias("how"),
+        f.min("first").alias("first"),
+        f.max("last").alias("last"),
+    )
+
+
+def _assets(lake: Lake, found: DataFrame) -> DataFrame:
+    """The data sets, of several spellings the first, with all their tables' names that were ever heard."""
+    fresh = found.select(f.explode("assets").alias("one")).select("one.*").distinct()
+    names = ["type", "qualified_name"]
+    old = lake.read(ASSETS).join(fresh.select(*names).distinct(), on=names, how="left_semi")
+    both = old.select(*fresh.columns).unionByName(fresh)
+    spelling = f.min(f.struct("namespace", "name"))
+    return both.groupBy(*names).agg(
+        spelling["namespace"].alias("namespace"),
+        spelling["name"].alias("name"),
+        f.sort_array(f.array_distinct(f.flatten(f.collect_set("tables")))).alias("tables"),
+    )

@@ -1,0 +1,241 @@
+"""Runs -> what each says: the core's translation, with what the other runs of its application tell.
+
+A run is translated by itself; what it is to know of its application comes before it in the same stream of rows: who and
+where the application is, and the batches of its streams. So an application may have any number of runs: it is
+cut into pieces, each with the same beginning.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.model import Asset, Lineage, Span
+from shared.naming import BUILT_IN, Names, parse_names
+from shared.openlineage import MergedRun
+from shared.translation import (
+    AT_ONCE,
+    NOTHING_TOLD,
+    Around,
+    Batch,
+    Skip,
+    Told,
+    batch_of,
+    enclosing,
+    fates_in,
+    names_no_source,
+    schemas_in,
+    told_by,
+    translate,
+)
+from spark_pipeline.arrow import Row, shape, stream
+from spark_pipeline.merging import UNUSABLE
+from spark_pipeline.values import digest, pack, unpack_run, unpack_told
+
+PIECE = 20_000
+"""Runs of one application that are translated in one go."""
+
+_TOLD, _BATCH, _RUN = 0, 1, 2
+
+TRANSLATED = shape("""
+    run_id string -
+    application_run string -
+    word string -
+    reason string -
+    fates binary -
+    said array<struct<process:string,digest:string,wanted:boolean,content:binary>> -
+    schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+
+
+def translated(
+    runs: DataFrame, wanted: DataFrame, *, as_of: datetime | None, end_timeout: timedelta, names: str = ""
+) -> DataFrame:
+    """What the `wanted` runs (by run_id) say. `runs` are all runs of their applications; `as_of` is the time that counts
+    as now, nothing where runs without an end are waited for for ever; `names` is the text of a file of names.
+    """
+    own = runs.where("merged is not null").join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
+    cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
+    blank = {name: f.lit(None) for name in ("tolds", "merged", "run_id")}
+    rows = own.select(
+        "application_run",
+        f.pmod(f.xxhash64("run_id"), f.lit(1 << 30)).alias("hash"),
+        f.lit(_RUN).alias("rank"),
+        "last",
+        "run_id",
+        blank["tolds"].cast("array<binary>").alias("tolds"),
+        "merged",
+        cut.alias("timed_out"),
+        "alone",
+    )
+    sizes = rows.groupBy("application_run").agg(
+        f.ceil(f.count("*") / f.lit(PIECE)).cast("int").alias("pieces"),
+        f.min(f.when(f.col("alone"), f.col("last"))).alias("alone_since"),
+    )
+    pieces = f.explode(f.sequence(f.lit(0), f.col("pieces") - 1)).alias("piece")
+    tolds = (
+        runs.where("speaks").join(sizes, "application_run")
+        .groupBy("application_run", "pieces")
+        .agg(f.sort_array(f.collect_set("told")).alias("tolds"))
+        .select("application_run", pieces, "tolds")
+    )
+    batches = (
+        runs.where("streams")
+        .join(sizes.where("alone_since is not null"), "application_run")
+        .where(f.col("last") >= f.col("alone_since"))
+        .select("application_run", pieces, "last", "run_id", "merged")
+    )
+    plain = rows.join(sizes, "application_run").withColumn("piece", f.col("hash") % f.col("pieces"))
+    order = ["application_run", "piece", "rank", "last", "run_id", "tolds", "merged", "timed_out"]
+    whole = plain.select(*order)
+    for rank, context in ((_TOLD, tolds), (_BATCH, batches)):
+        missing = [name for name in order if name not in context.columns]
+        fields = {field.name: field.dataType for field in whole.schema.fields}
+        for name in missing:
+            context = context.withColumn(name, f.lit(rank if name == "rank" else None).cast(fields[name]))  # noqa: PLW2901
+        whole = whole.unionByName(context.select(*order))
+    largest = own.agg(f.max(f.length("merged"))).head()
+    ordered = whole.repartition("application_run", "piece").sortWithinPartitions(
+        "application_run", "piece", "rank", "last", "run_id"
+    )
+    return stream(ordered, _Translating(names), TRANSLATED, largest=largest[0] if largest else None)
+
+
+class _Batches:
+    """The batches of one application by the order of their ends: little more than 40 bytes each."""
+
+    def __init__(self) -> None:
+        self._last, self._first = array("q"), array("q")
+        self._began = bytearray()
+        self._runs: list[str] = []
+        self._inputs: list[tuple[Asset, ...]] = []
+        self._known: dict[tuple[Asset, ...], tuple[Asset, ...]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """One that ended no earlier than all before it."""
+        self._last.append(_micros(batch.seen.last))
+        self._first.append(_micros(batch.seen.first))
+        self._began.append(batch.began)
+        self._runs.append(batch.run_id)
+        self._inputs.append(self._known.setdefault(batch.inputs, batch.inputs))
+
+    def around(self, run: MergedRun) -> tuple[Batch, ...]:
+        """As `enclosing` of all: no more are looked at than those that may be it."""
+        found: list[Batch] = []
+        for index in range(bisect_left(self._last, _micros(run.last)), len(self._last)):
+            if found and self._last[index] > _micros(found[0].seen.last + AT_ONCE):
+                break
+            found += enclosing((self._at(index),), run)
+        return enclosing(found, run)
+
+    def _at(self, index: int) -> Batch:
+        seen = Span(first=_moment(self._first[index]), last=_moment(self._last[index]))
+        began = bool(self._began[index])
+        return Batch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _moment(micros: int) -> datetime:
+    return _EPOCH + micros * _MICROSECOND
+
+
+class _Translating:
+    """The rows of applications in, what their runs say out."""
+
+    def __init__(self, names: str) -> None:
+        self._names = names
+
+    def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
+        names = _names_of(self._names)
+        piece: Any = None
+        told, batches = NOTHING_TOLD, _Batches()
+        for row in rows:
+            if (row["application_run"], row["piece"]) != piece:
+                piece = (row["application_run"], row["piece"])
+                told, batches = NOTHING_TOLD, _Batches()
+            if row["rank"] == _TOLD:
+                for each in row["tolds"]:
+                    told |= unpack_told(each)
+                continue
+            try:
+                found = _understood(unpack_run(row["merged"]), told, batches, names, row)
+            except UNUSABLE as error:
+                found = _row(row, "unusable", f"{type(error).__name__}: {error}"[:1000])
+            if found:
+                yield found
+
+
+def _understood(run: MergedRun, told: Told, batches: _Batches, names: Names, row: Row) -> Row | None:
+    """What a run says; nothing of a batch that stands here for others."""
+    around = Around(told=told | told_by(run), names=names)
+    if row["rank"] == _BATCH:
+        batch = batch_of(run, around)
+        if batch:
+            batches.add(batch)
+        return None
+    known = around
+    if names_no_source(run):
+        known = Around(told=around.told, batches=batches.around(run), names=names)
+    word = translate(run, known, timed_out=bool(row["timed_out"]))
+    fates = fates_in(run, known)
+    found = _row(row, *_word(word))
+    found["fates"] = pack(fates) if fates else None
+    found["said"] = [_saying(each) for each in word.processes] if isinstance(word, Lineage) else []
+    if run.ended == "COMPLETE":
+        found["schemas"] = [
+            {
+                "qualified_name": each.asset.qualified_name,
+                "written": each.written,
+                "fields": [{"name": name, "type": of} for name, of in each.columns],
+            }
+            for each in schemas_in(run, known)
+        ]
+    return found
+
+
+def _saying(content: Any) -> Row:
+    data = pack(content)
+    return {
+        "process": content.qualified_name,
+        "digest": digest(data),
+        "wanted": bool(content.wanted),
+        "content": data,
+    }
+
+
+def _word(word: Any) -> tuple[str, str | None]:
+    if isinstance(word, Lineage):
+        return "said", None
+    return ("skipped" if isinstance(word, Skip) else "waiting"), word.reason
+
+
+def _row(row: Row, word: str, reason: str | None) -> Row:
+    return {
+        "run_id": row["run_id"],
+        "application_run": row["application_run"],
+        "word": word,
+        "reason": reason,
+        "said": [],
+        "schemas": [],
+    }
+
+
+_parsed: dict[str, Names] = {"": BUILT_IN}
+
+
+def _names_of(text: str) -> Names:
+    """The names of a file's text, parsed once a worker. Raises Misconfigured."""
+    if text not in _parsed:
+        _parsed[text] = parse_names(text, "the file of names")
+    return _parsed[text]
+
