@@ -26,7 +26,7 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     with kept(_touched(lake, meaning, since)) as touched:
         if touched.isEmpty():
             return 0
-        rows = _that_count(_contributions(lake, touched), meaning)
+        rows = _that_count(contributions(lake, touched), meaning)
         largest = rows.agg(f.max(f.length("content"))).head()
         ordered = rows.repartition("process").sortWithinPartitions("process", "application_run", "said")
         found = stream(
@@ -48,7 +48,7 @@ def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     return found.distinct()
 
 
-def _contributions(lake: Lake, touched: DataFrame) -> DataFrame:
+def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
     """What is said of these processes, with what is known of those who said it."""
     facts = lake.read(RUNS).select(
         f.col("run_id").alias("application_run"),
@@ -94,9 +94,9 @@ class _Adding:
                 run = row["application_run"]
                 if row["app_first"]:
                     facts[run] = ApplicationFacts(
-                        first=_utc(row["app_first"]), last=_utc(row["app_last"]), ended=row["ended"]
+                        first=utc(row["app_first"]), last=utc(row["app_last"]), ended=row["ended"]
                     )
-                seen = Span(first=_utc(row["first"]), last=_utc(row["last"]))
+                seen = Span(first=utc(row["first"]), last=utc(row["last"]))
                 said.append(Contribution(application_run=run, content=unpack_process(row["content"]), seen=seen))
             total = add_up(said, facts, now=self._meaning.as_of, patience=self._patience)
             process = total.process
@@ -119,5 +119,5 @@ class _Adding:
             }
 
 
-def _utc(moment: datetime) -> datetime:
+def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

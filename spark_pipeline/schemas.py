@@ -316,3 +316,109 @@ PROGRESS = Table(
         step string What has come so far
         batch bigint The last step that was done to its end"""),
 )
+HISTORY = Table(
+    layer=GOLD,
+    name="lineage_history",
+    comment="From when to when each edge was part of the lineage",
+    keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
+    columns=columns(f"""
+        process string The qualified name of the process
+        input string The qualified name of the data set that is read
+        input_column string Its column; empty in rows about data sets
+        output string The qualified name of the data set that is written
+        output_column string Its column; empty: all rows
+        kind string DIRECT, INDIRECT, or TABLE for the data sets as such
+        valid_from timestamp When an application run said so first
+        valid_to timestamp When a newer application run that says so no more had ended; null while it holds
+        last_seen timestamp When it was said last
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+IMPACT = Table(
+    layer=GOLD,
+    name="impact",
+    comment="Which columns depend on which, however far away",
+    keys=("source", "source_column", "target", "target_column"),
+    columns=columns(f"""
+        source string The qualified name of a data set
+        source_column string Its column; empty: all its rows
+        target string The qualified name of a data set that depends on it
+        target_column string Its column; empty: all its rows
+        depth int How many steps there are on the shortest way
+        paths bigint How many shortest ways there are
+        direct boolean Whether the value itself gets there, on that way or a longer one
+        process string The process of the last step of one shortest way
+        before string The data set before the last step
+        before_column string Its column: follow it backwards to see the way
+        {_BATCH}"""),
+)
+COVERAGE = Table(
+    layer=GOLD,
+    name="coverage",
+    comment="How much of what runs is known: by data set, store, owner and job, and in all",
+    keys=("level", "name"),
+    columns=columns(f"""
+        level string asset, store, owner, job or all
+        name string Of which; empty for all
+        assets bigint Data sets that runs name
+        linked bigint Of these, those that the current lineage holds
+        written bigint Of these, those that a process writes
+        columns bigint Columns that the written ones have by their latest schema
+        traced bigint Of these, columns of which the source is known or known to be none
+        runs bigint Runs that moved data or should have
+        failed bigint Runs that failed
+        unended bigint Runs of which no end was seen
+        unusable bigint Runs that could not be understood
+        orphan boolean Whether it is a data set that no lineage holds any more
+        placeholder boolean Whether its type is no store that the catalog scans
+        score double Columns traced of those known, else data sets linked of those named; 0 to 1
+        {_BATCH}"""),
+)
+SCHEMA_CHANGES = Table(
+    layer=GOLD,
+    name="schema_changes",
+    comment="Columns that came, went or changed their type, and what depends on them",
+    keys=("qualified_name", "at", "run_id", "column"),
+    columns=columns(f"""
+        qualified_name string The data set
+        at timestamp When a run first saw it so
+        run_id string The run
+        column string The column
+        change string added, removed or retyped
+        before string Its type before
+        after string Its type now
+        downstream bigint How many columns depend on it now
+        {_BATCH}"""),
+)
+TAGS = Table(
+    layer=GOLD,
+    name="tags",
+    comment="Where tagged columns went: along their values, ending at masks",
+    keys=("qualified_name", "column", "tag"),
+    columns=columns(f"""
+        qualified_name string The data set
+        column string Its column
+        tag string The tag
+        depth int How many steps from where it was set; 0 there
+        origin string The nearest data set where it was set
+        origin_column string Its column
+        {_BATCH}"""),
+)
+LAKE = (
+    FILES,
+    EVENTS,
+    QUARANTINE,
+    RUNS,
+    SAYINGS,
+    PROCESSES,
+    COLUMN_EDGES,
+    ASSETS,
+    SCHEMAS,
+    CURRENT,
+    HISTORY,
+    IMPACT,
+    COVERAGE,
+    SCHEMA_CHANGES,
+    TAGS,
+)
+"""All tables but the note of how far they have come."""

@@ -1,0 +1,92 @@
+"""The lake brought up to date, stage by stage: what `throughline lake run` and spark-submit do."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from pyspark.sql import functions as f
+
+from spark_pipeline.bronze import ingest
+from spark_pipeline.coverage import write_coverage, write_schema_changes
+from spark_pipeline.current import add_all_up
+from spark_pipeline.history import write_history
+from spark_pipeline.impact import write_impact, write_tags
+from spark_pipeline.lake import Lake
+from spark_pipeline.lines import LARGEST_EVENT
+from spark_pipeline.schemas import CURRENT, RUNS, SCHEMAS, Table
+from spark_pipeline.silver import Meaning, refine
+
+STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")
+"""The stages in their order."""
+
+_LAKE = "lake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What a stage did: rows that it changed, by what they are, and the seconds it took."""
+
+    name: str
+    counts: dict[str, int]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a run of the lake is to do: `sources` are folders of events; `tags` a CSV file of `qualified_name`, `column`
+    and `tag`, if any.
+    """
+
+    sources: tuple[str, ...]
+    meaning: Meaning = field(default_factory=Meaning)
+    tags: str = ""
+    largest: int = LARGEST_EVENT
+
+
+def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: None) -> Sequence[Stage]:
+    """Bring every table up to what the sources hold; `note` is told after each stage.
+
+    A run that is cut off anywhere is finished by the next one, with the same tables in the end. Where nothing is new,
+    nothing is written.
+    """
+    done: list[Stage] = []
+    since = lake.progress(_LAKE)
+    batch = since + 1
+
+    def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
+        began = monotonic()
+        counts = work()
+        done.append(Stage(name=name, counts=counts, seconds=monotonic() - began))
+        note(done[-1])
+
+    stage("bronze", lambda: _bronze(lake, order, batch))
+    stage("silver", lambda: _silver(lake, order, batch, since))
+    stage("current", lambda: {"processes": add_all_up(lake, order.meaning, batch=batch, since=since)})
+    stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
+    edges, schemas, runs = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS))
+    if edges:
+        stage("impact", lambda: {"pairs": write_impact(lake, batch=batch)})
+    if order.tags:
+        tags = lake.session.read.option("header", "true").csv(order.tags)
+        stage("tags", lambda: {"columns": write_tags(lake, tags, batch=batch)})
+    if edges or schemas:
+        stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch)})
+    if edges or schemas or runs:
+        stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
+    if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
+        lake.note(_LAKE, batch)
+    return done
+
+
+def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:
+    found = ingest(lake, order.sources, batch=batch, largest=order.largest)
+    return {"files": found.files, "events": found.events, "quarantined": found.quarantined}
+
+
+def _silver(lake: Lake, order: Order, batch: int, since: int) -> dict[str, int]:
+    found = refine(lake, order.meaning, batch=batch, since=since)
+    return {"runs": found.runs, "processes": found.processes}
+
+
+def _changed(lake: Lake, table: Table, since: int) -> bool:
+    return not lake.read(table).where(f.col("batch") > since).isEmpty()
