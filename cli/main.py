@@ -14,6 +14,7 @@ from cli import (
     details,
     doctor,
     explain,
+    lake,
     purge,
     rebuild,
     reconcile,
@@ -23,6 +24,7 @@ from cli import (
     shadow,
     show,
     status,
+    synth,
     translate,
     upgrade,
     verify,
@@ -55,6 +57,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify.verify,
     "translate": translate.translate,
     "explain": explain.explain_command,
+    "synth": synth.synth,
 }
 
 
@@ -67,6 +70,7 @@ def _help(command: Callable[..., None]) -> str:
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=_help(_command))(_command)
 app.add_typer(deadletter.app, name="deadletter")
+app.add_typer(lake.app, name="lake")
 
 
 def main() -> None:

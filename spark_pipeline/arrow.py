@@ -48,7 +48,7 @@ def stream(
     rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
     found = schema_of(schema)
 
-    def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def batches(given: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         return _batches(work(_rows(given)), found, weigh)
 
     return rows.mapInArrow(batches, schema)
@@ -83,5 +83,4 @@ def _batches(rows: Iterable[Row], schema: pa.Schema, weigh: str) -> Iterator[pa.
 
 def grouped(rows: Iterable[Row], key: str) -> Iterator[tuple[Any, Iterator[Row]]]:
     """Rows that follow one another with the same key, group by group; what of a group is not read is passed over."""
-
     return groupby(rows, key=itemgetter(key))

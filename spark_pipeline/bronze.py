@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.utils import AnalysisException
 
 from spark_pipeline.arrow import Row, shape, stream
 from spark_pipeline.lake import Lake, kept
@@ -51,8 +51,8 @@ class Ingested:
 def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> Ingested:
     """Read the files below `sources` that are new or have changed since they were read.
 
-    Safe to be cut off anywhere and done again: an event is known by its run and digest, a broken line by its place, and a
-    file counts as read only when all that is in it is there.
+    Safe to be cut off anywhere and done again: an event is known by its run and digest, a broken line by its place,
+    and a file counts as read only when all that is in it is there.
     """
     with kept(_new_files(lake, sources, batch)) as files:
         count = files.count()

@@ -48,8 +48,11 @@ def _assets(lake: Lake) -> DataFrame:
         current.select(f.explode(side).alias("one"), f.lit(written).alias("written")).select("one.*", "written")
         for side, written in (("inputs", False), ("outputs", True))
     ]
-    linked = sides[0].union(sides[1]).groupBy("qualified_name").agg(
-        f.max("written").alias("written"), f.min("type").alias("linked_type")
+    linked = (
+        sides[0]
+        .union(sides[1])
+        .groupBy("qualified_name")
+        .agg(f.max("written").alias("written"), f.min("type").alias("linked_type"))
     )
     direct = current.select(f.explode("columns").alias("e")).where("e.kind = 'DIRECT'")
     told = direct.select(f.col("e.output").alias("qualified_name"), f.col("e.output_column").alias("column"))
@@ -61,8 +64,10 @@ def _assets(lake: Lake) -> DataFrame:
         "qualified_name"
     )
     counted = columns.agg(f.count("*").alias("known"), f.count("traced").alias("sources"))
-    named = lake.read(ASSETS).select("qualified_name", "type").unionByName(
-        latest_schemas(lake).select("qualified_name", f.lit(None).cast("string").alias("type"))
+    named = (
+        lake.read(ASSETS)
+        .select("qualified_name", "type")
+        .unionByName(latest_schemas(lake).select("qualified_name", f.lit(None).cast("string").alias("type")))
     )
     every = named.groupBy("qualified_name").agg(f.min("type").alias("type"))
     both = every.join(linked, "qualified_name", "left").join(counted, "qualified_name", "left")
@@ -143,14 +148,9 @@ def write_schema_changes(lake: Lake, *, batch: int) -> int:
         for side, name in (("was", "before"), ("fields", "after"))
     )
     each = before.join(after, keys, "full")
-    kind = (
-        f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
-    )
+    kind = f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
     differing = each.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
-    hit = lake.read(IMPACT).groupBy(
-        f.col("source").alias("qualified_name"), f.col("source_column").alias("column")
-    )
+    hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
     counts = hit.agg(f.count("*").alias("downstream"))
     found = differing.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
     return lake.put(SCHEMA_CHANGES, found, batch=batch, whole=True)
-

@@ -29,9 +29,7 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
         rows = _that_count(contributions(lake, touched), meaning)
         largest = rows.agg(f.max(f.length("content"))).head()
         ordered = rows.repartition("process").sortWithinPartitions("process", "application_run", "said")
-        found = stream(
-            ordered, _Adding(meaning), _ADDED, largest=largest[0] if largest else None, weigh="content"
-        )
+        found = stream(ordered, _Adding(meaning), _ADDED, largest=largest[0] if largest else None, weigh="content")
         return lake.put(CURRENT, found, batch=batch, scope=touched)
 
 
@@ -39,8 +37,10 @@ def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     """The processes of which anything changed: what is said, who has ended, or that time has passed."""
     said = lake.read(PROCESSES)
     runs = lake.read(RUNS).where(f.col("batch") > since).select(f.col("run_id").alias("application_run"))
-    found = said.where(f.col("batch") > since).select("process").union(
-        said.join(runs, "application_run", "left_semi").select("process")
+    found = (
+        said.where(f.col("batch") > since)
+        .select("process")
+        .union(said.join(runs, "application_run", "left_semi").select("process"))
     )
     if meaning.as_of:
         due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
@@ -120,4 +120,5 @@ class _Adding:
 
 
 def utc(moment: datetime) -> datetime:
+    """A time of Spark's with its zone: sessions of ours are in UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -43,9 +43,7 @@ class Columns:
     @classmethod
     def of(cls, edges: pd.DataFrame) -> "Columns":
         """From edges with `input`, `input_column`, `output`, `output_column`, `direct`, `masked` and `process`."""
-        sides = [
-            edges[[side, f"{side}_column"]].set_axis(["asset", "column"], axis=1) for side in ("input", "output")
-        ]
+        sides = [edges[[side, f"{side}_column"]].set_axis(["asset", "column"], axis=1) for side in ("input", "output")]
         nodes = pd.concat(sides).drop_duplicates().sort_values(["asset", "column"]).reset_index(drop=True)
         whole = nodes[nodes["column"] == ""].merge(nodes[nodes["column"] != ""], on="asset")
         inner = pd.DataFrame(
@@ -193,7 +191,7 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
 
 
 def write_tags(lake: Lake, tags: DataFrame, *, batch: int, deepest: int = DEEPEST) -> int:
-    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks; how many rows have changed."""
+    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks: how many rows changed."""
     lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
     found = spread(columns_of(column_edges(lake)), seeds, deepest=deepest)

@@ -152,7 +152,8 @@ class Lake:
             conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
         pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
         self.session.sql(
-            f"MERGE INTO delta.`{place}` t USING throughline_changes s ON {' AND '.join(conditions)} "
+            f"MERGE INTO delta.`{place}` t USING throughline_changes s "  # noqa: S608 - names of ours
+            f"ON {' AND '.join(conditions)} "
             f"WHEN MATCHED AND s.{_OPERATION} = 'end' THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {pairs} "
             f"WHEN NOT MATCHED AND s.{_OPERATION} = 'put' THEN INSERT ({', '.join(f'`{n}`' for n in table.names)}) "
@@ -194,7 +195,9 @@ class Lake:
         place = self._path(table)
         if not self._there(place):
             return []
-        names = sorted(str(each.getPath().getName()) for each in self._files(place).listStatus(self._hadoop_path(place)))
+        names = sorted(
+            str(each.getPath().getName()) for each in self._files(place).listStatus(self._hadoop_path(place))
+        )
         return [f"{place}/{name}" for name in names if self._there(f"{place}/{name}/_SUCCESS")]
 
     def _there(self, place: str) -> bool:

@@ -34,7 +34,8 @@ def lasted(sayings: DataFrame, fates: DataFrame) -> DataFrame:
         f.first("content").alias("content"),
     )
     heads = (
-        said.where("wanted").select("application_run", f.lit(None).cast("binary").alias("fates"))
+        said.where("wanted")
+        .select("application_run", f.lit(None).cast("binary").alias("fates"))
         .unionByName(fates)
         .groupBy("application_run")
         .agg(f.sort_array(f.collect_list("fates")).alias("fates"))
@@ -123,5 +124,3 @@ def _assets(content: Process) -> list[dict[str, Any]]:
         }
         for each in (*content.inputs, *content.around, *content.outputs)
     ]
-
-

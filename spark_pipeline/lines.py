@@ -1,8 +1,8 @@
 """The bytes of a file -> its events, and what of it cannot be read. Nothing here knows Spark.
 
-Three kinds of files are told apart by their names and by what stands in them: the archive's lines (docs/archive.md), raw
-events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`: what still
-lies in `events`).
+Three kinds of files are told apart by their names and by what stands in them: the archive's lines (docs/archive.md),
+raw events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`: what
+still lies in `events`).
 """
 
 import base64
@@ -90,14 +90,16 @@ class Reader:
         try:
             for number, line in self._lines(path, content):
                 if line is None:
-                    yield Broken(line=number, reason=f"larger than the {self.largest} bytes that an event may have", text="")
+                    yield Broken(
+                        line=number, reason=f"larger than the {self.largest} bytes that an event may have", text=""
+                    )
                 elif line:
                     yield self._event(number, line, written)
         except _BROKEN_GZIP as error:
             yield Broken(line=0, reason=f"the file is damaged: {error}", text="")
 
     def _lines(self, path: str, content: bytes) -> Iterator[tuple[int, bytes | None]]:
-        """Lines by number, None for one that is too large. A file of one event is one line, whatever breaks are in it."""
+        """Lines by number, None for one that is too large. A file of one event is one line, breaks or not."""
         packed = content[:2] == _GZIP
         stream = gzip.GzipFile(fileobj=io.BytesIO(content)) if packed else io.BytesIO(content)
         if path.endswith(_WHOLE):
@@ -112,7 +114,7 @@ class Reader:
             if len(line.rstrip(b"\r\n")) > self.largest:
                 yield number, None
                 while line and not line.endswith(b"\n"):
-                    line = stream.readline(_SLICE)  # noqa: PLW2901 - the rest of the same line
+                    line = stream.readline(_SLICE)
             else:
                 yield number, line.strip()
 

@@ -1,6 +1,6 @@
 """Events -> runs: the events of each run that was touched, merged by the core, one run after the other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ def touched_runs(lake: Lake, since: int) -> DataFrame:
     return news.select("run_id", "day").distinct()
 
 
-def merged_runs(lake: Lake, touched: DataFrame, batch_days: list[Any]) -> DataFrame:
+def merged_runs(lake: Lake, touched: DataFrame, batch_days: Sequence[Any]) -> DataFrame:
     """The touched runs, merged from all their events. `batch_days`: the days on which these can have happened; none
     when that is not known. A run of which no event counts any more is not among them.
     """
@@ -102,9 +102,7 @@ def _row(run: MergedRun, seen: dict[str, Any]) -> Row:
 
 
 def _may_be_a_batch(run: MergedRun) -> bool:
-    return bool(
-        run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs
-    )
+    return bool(run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs)
 
 
 def _sentence(error: BaseException) -> str:

@@ -25,11 +25,13 @@ NEEDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """A session on this machine: how many cores and how much memory; `jars` are Maven packages, `more` other words."""
+    """A session on this machine: how many cores and how much memory.  `brief`: for little data, where starting costs
+    more than working; `more` are further properties."""
 
     cores: int = 2
     memory: str = "2g"
     delta_package: str = ""
+    brief: bool = False
     scratch: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
 
@@ -51,6 +53,14 @@ class Local:
             "spark.databricks.delta.snapshotPartitions": "2",
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent),
         }
+        if self.brief:
+            found |= {
+                "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+                "spark.sql.codegen.wholeStage": "false",
+                "spark.sql.shuffle.partitions": str(self.cores),
+                "spark.default.parallelism": str(self.cores),
+                "spark.databricks.delta.snapshotPartitions": "1",
+            }
         if self.scratch:
             found |= {"spark.local.dir": self.scratch, "spark.sql.warehouse.dir": f"{self.scratch}/warehouse"}
         if self.delta_package:

@@ -27,14 +27,14 @@ _BEFORE = "interval 2 seconds"
 class Meaning:
     """What settings say of the meaning. `as_of` is the time that counts as now: without one nothing ends by silence.
 
-    `names` is the text of a file of names, `quiet` and `unseen` are the patience of adding up.
+    `names` are the text of a file of names and its path, `quiet` and `unseen` are the patience of adding up.
     """
 
     as_of: datetime | None = None
     end_timeout: timedelta = timedelta(minutes=360)
     quiet: timedelta = timedelta(minutes=60)
     unseen: timedelta = timedelta(days=7)
-    names: str = ""
+    names: tuple[str, str] | None = None
     with_indirect: bool = False
 
 
@@ -78,9 +78,7 @@ def _translate(
     with kept(wanted.distinct()) as wanted:
         applications = runs.join(wanted, on="run_id", how="left_semi").select("application_run").distinct()
         concerned = runs.join(applications, on="application_run", how="left_semi")
-        out = translated(
-            concerned, wanted, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
-        )
+        out = translated(concerned, wanted, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names)
         with kept(out) as said:
             scope = ids.unionByName(wanted).distinct()
             own = runs.join(wanted, on="run_id", how="left_semi")
@@ -111,9 +109,7 @@ def _days(touched: DataFrame, known: DataFrame) -> Sequence[Any]:
     return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else []
 
 
-def _wanted(
-    stored: DataFrame, runs: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None
-) -> DataFrame:
+def _wanted(stored: DataFrame, runs: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
     """The runs to translate: those that were touched, and those that what these tell concerns."""
     before = stored.join(ids, on="run_id", how="left_semi")
     touched = merged.select("application_run").union(before.select("application_run")).distinct()
@@ -124,11 +120,10 @@ def _wanted(
         .agg(f.md5(f.concat_ws("|", f.sort_array(f.collect_set(f.hex("told"))))).alias(name))
         for each, name in ((runs, "now"), (stored, "then"))
     )
-    changed = told_now.join(told_then, on="application_run", how="full").where(
-        ~f.col("now").eqNullSafe(f.col("then"))
-    )
+    changed = told_now.join(told_then, on="application_run", how="full").where(~f.col("now").eqNullSafe(f.col("then")))
     spans = (
-        merged.where("streams").select("application_run", "first", "last")
+        merged.where("streams")
+        .select("application_run", "first", "last")
         .union(before.where("streams").select("application_run", "first", "last"))
         .groupBy("application_run")
         .agg(f.min("first").alias("since"), f.max("last").alias("until"))
@@ -138,9 +133,11 @@ def _wanted(
         .join(spans, on="application_run")
         .where((f.col("last") >= f.col("since") - f.expr(_BEFORE)) & (f.col("last") <= f.col("until")))
     )
-    found = merged.select("run_id").union(
-        runs.join(changed, on="application_run", how="left_semi").select("run_id")
-    ).union(inside.select("run_id"))
+    found = (
+        merged.select("run_id")
+        .union(runs.join(changed, on="application_run", how="left_semi").select("run_id"))
+        .union(inside.select("run_id"))
+    )
     return found.union(due) if due is not None else found
 
 
@@ -171,7 +168,9 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
 
 def _edges(found: DataFrame) -> DataFrame:
     """By application run: an edge is masked or parsed only where all that tell it say so."""
-    each = found.where("not gone").select("application_run", "process", "first", "last", f.explode("columns").alias("e"))
+    each = found.where("not gone").select(
+        "application_run", "process", "first", "last", f.explode("columns").alias("e")
+    )
     rows = each.select("application_run", "process", "first", "last", "e.*")
     return rows.groupBy("application_run", "process", "input", "input_column", "output", "output_column", "kind").agg(
         f.min("masked").alias("masked"),

@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -52,10 +53,15 @@ TRANSLATED = shape("""
 
 
 def translated(
-    runs: DataFrame, wanted: DataFrame, *, as_of: datetime | None, end_timeout: timedelta, names: str = ""
+    runs: DataFrame,
+    wanted: DataFrame,
+    *,
+    as_of: datetime | None,
+    end_timeout: timedelta,
+    names: tuple[str, str] | None = None,
 ) -> DataFrame:
-    """What the `wanted` runs (by run_id) say. `runs` are all runs of their applications; `as_of` is the time that counts
-    as now, nothing where runs without an end are waited for for ever; `names` is the text of a file of names.
+    """What the `wanted` runs (by run_id) say. `runs` are all runs of their applications; `as_of` is the time that
+    counts as now, nothing where runs without an end are waited for for ever; `names` are a file's text and its path.
     """
     own = runs.where("merged is not null").join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
     cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
@@ -77,7 +83,8 @@ def translated(
     )
     pieces = f.explode(f.sequence(f.lit(0), f.col("pieces") - 1)).alias("piece")
     tolds = (
-        runs.where("speaks").join(sizes, "application_run")
+        runs.where("speaks")
+        .join(sizes, "application_run")
         .groupBy("application_run", "pieces")
         .agg(f.sort_array(f.collect_set("told")).alias("tolds"))
         .select("application_run", pieces, "tolds")
@@ -152,7 +159,7 @@ def _moment(micros: int) -> datetime:
 class _Translating:
     """The rows of applications in, what their runs say out."""
 
-    def __init__(self, names: str) -> None:
+    def __init__(self, names: tuple[str, str] | None) -> None:
         self._names = names
 
     def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
@@ -230,12 +237,7 @@ def _row(row: Row, word: str, reason: str | None) -> Row:
     }
 
 
-_parsed: dict[str, Names] = {"": BUILT_IN}
-
-
-def _names_of(text: str) -> Names:
-    """The names of a file's text, parsed once a worker. Raises Misconfigured."""
-    if text not in _parsed:
-        _parsed[text] = parse_names(text, "the file of names")
-    return _parsed[text]
-
+@cache
+def _names_of(told: tuple[str, str] | None) -> Names:
+    """The names of a file (text and path), parsed once a worker. Raises Misconfigured."""
+    return parse_names(*told) if told else BUILT_IN

@@ -4,6 +4,7 @@ from shared.pipeline.answers import Answer, batch_kept, come_again, kept, refuse
 from shared.pipeline.archive_index import stored_packed
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
+from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
 from shared.pipeline.finding import Finding, ask
 from shared.pipeline.found import FoundAsset
@@ -89,6 +90,7 @@ __all__ = [
     "World",
     "archive",
     "ask",
+    "backfill",
     "backlog",
     "batch_kept",
     "batches",

@@ -27,7 +27,7 @@ class ArchiveFiles:
 
     root: Path
     files: int = 0
-    bytes: int = 0
+    size: int = 0
     open: dict[str, _Open] = field(default_factory=dict)
 
     def add(self, moment: datetime, run: bytes, line: bytes) -> None:
@@ -66,7 +66,7 @@ class ArchiveFiles:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{hashlib.sha256(data).hexdigest()[:32]}.jsonl.gz").write_bytes(data)
         self.files += 1
-        self.bytes += len(data)
+        self.size += len(data)
 
 
 def _close_member(file: _Open) -> None:

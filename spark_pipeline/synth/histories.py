@@ -103,7 +103,7 @@ def synthesize(
         events=events,
         broken=history.broken,
         files=history.files.files,
-        bytes=history.files.bytes,
+        bytes=history.files.size,
         applications=history.applications,
         days=day,
     )
@@ -249,5 +249,3 @@ def _uuid(draw: random.Random) -> bytes:
 def stamp(moment: datetime) -> str:
     """A time as events have it."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
