@@ -22,7 +22,9 @@ def _read(path: str, content: bytes, **how: Any) -> list[Read | Broken]:
 
 def _archived(**more: Any) -> bytes:
     line = {"digest": hashlib.sha256(EVENT).hexdigest()[:32], "run": "r", "job": "j", "blob": "b", "ignored": None}
-    return json.dumps(line | {"arrived": "2026-11-21T10:00:00Z", "closed": None, "event": EVENT.decode()} | more).encode()
+    return json.dumps(
+        line | {"arrived": "2026-11-21T10:00:00Z", "closed": None, "event": EVENT.decode()} | more
+    ).encode()
 
 
 FINE: dict[str, tuple[str, bytes]] = {

@@ -1,0 +1,117 @@
+"""What changes in a table when it is to hold other rows, and when nothing does: in Delta and in parquet."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_pipeline.lake import Lake
+from spark_pipeline.schemas import LAKE, SILVER, Column, Table, columns
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+FORMATS: tuple[Literal["delta", "parquet"], ...] = ("delta", "parquet")
+MARKED = Table(
+    layer=SILVER,
+    name="marked",
+    comment="A table",
+    keys=("id",),
+    columns=columns("""
+        id string What it is
+        of string To what it belongs
+        word string What it says
+        active boolean Whether it holds
+        batch bigint When it changed"""),
+)
+PLAIN = Table(
+    layer=SILVER,
+    name="plain",
+    comment="Another",
+    keys=("id",),
+    columns=tuple(each for each in MARKED.columns if each.name != "active"),
+)
+
+
+@pytest.fixture(params=FORMATS)
+def lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    return Lake(session=spark, root=str(tmp_path), format=request.param)
+
+
+def _put(lake: Lake, table: Table, batch: int, rows: list[tuple[str, str, str]], **how: Any) -> int:
+    return lake.put(table, lake.session.createDataFrame(rows, "id string, of string, word string"), batch=batch, **how)
+
+
+def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in lake.read(table).collect())
+
+
+def test_only_what_differs_is_changed(lake: Lake) -> None:
+    _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1"), ("c", "y", "1")])
+    scope = lake.session.createDataFrame([("x",)], "of string")
+    assert _put(lake, MARKED, 2, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 2
+    assert _rows(lake, MARKED) == [
+        ("a", "x", "1", True, 1),
+        ("b", "x", "1", False, 2),
+        ("c", "y", "1", True, 1),
+        ("d", "x", "1", True, 2),
+    ]
+    version = lake.version(MARKED)
+    assert _put(lake, MARKED, 3, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 0
+    assert lake.version(MARKED) == version
+    assert _put(lake, MARKED, 4, [("b", "x", "2")]) == 1
+    assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
+
+
+def test_rows_without_marks_go(lake: Lake) -> None:
+    _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
+    assert _put(lake, PLAIN, 2, [("a", "x", "2")], whole=True) == 2
+    assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
+
+
+def test_a_table_gains_columns(lake: Lake) -> None:
+    _put(lake, PLAIN, 1, [("a", "x", "1")])
+    more = Column(name="more", type="bigint", comment="A column that came later")
+    wider = replace(PLAIN, columns=(*PLAIN.columns, more))
+    assert [row["more"] for row in lake.read(wider).collect()] == [None]
+    rows = lake.session.createDataFrame([("a", "x", "1", 5)], "id string, of string, word string, more bigint")
+    assert lake.put(wider, rows, batch=2) == 1
+    assert [row["more"] for row in lake.read(wider).collect()] == [5]
+
+
+def test_what_is_not_there_is_empty(lake: Lake) -> None:
+    assert _rows(lake, PLAIN) == []
+    assert lake.version(PLAIN) == -1
+    assert lake.progress("lake") == 0
+
+
+def test_progress_is_kept(lake: Lake) -> None:
+    lake.note("lake", 1)
+    lake.note("lake", 2)
+    assert lake.progress("lake") == 2
+
+
+def test_a_half_written_version_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(session=spark, root=str(tmp_path), format="parquet")
+    _put(lake, PLAIN, 1, [("a", "x", "1")])
+    (tmp_path / PLAIN.place / "v000001").mkdir()
+    assert _rows(lake, PLAIN) == [("a", "x", "1", 1)]
+    _put(lake, PLAIN, 2, [("a", "x", "2")])
+    assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
+
+
+def test_every_column_of_every_table_says_what_it_means() -> None:
+    for table in LAKE:
+        fields = {field.name: field for field in table.struct().fields}
+        assert tuple(fields) == table.names
+        assert all(each.comment.strip(" -") and "'" not in each.comment for each in table.columns), table.name
+        assert set(table.keys) <= set(table.names)
+
+
+def test_comments_are_stored(lake: Lake) -> None:
+    _put(lake, PLAIN, 1, [("a", "x", "1")])
+    place = f"{lake.root}/{PLAIN.place}" + ("" if lake.format == "delta" else "/v000000")
+    found = lake.session.read.format(lake.format).load(place).schema
+    assert found["word"].metadata.get("comment") == "What it says"
