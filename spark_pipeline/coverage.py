@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from spark_pipeline.lake import Lake, kept
+from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
 
 _PLACEHOLDER = "DataSet"
@@ -17,7 +17,7 @@ _FAILED = ("FAIL", "ABORT")
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Make `coverage` anew; how many rows have changed."""
-    with kept(_assets(lake)) as assets:
+    with lake.kept(_assets(lake)) as assets:
         runs = _runs(lake)
         levels = [
             _level(assets, "asset", f.col("qualified_name"), several=False),

@@ -11,7 +11,7 @@ from shared.atlas import process_entity
 from shared.model import ApplicationFacts, Contribution, Span
 from shared.translation import Patience, add_up
 from spark_pipeline.arrow import Row, grouped, shape, stream
-from spark_pipeline.lake import Lake, kept
+from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, PROCESSES, RUNS
 from spark_pipeline.silver import Meaning
 from spark_pipeline.values import assets, edges, pack, unpack_process
@@ -23,7 +23,7 @@ _ADDED = shape(
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     """Bring `lineage_current` up to what silver holds; how many processes have changed."""
-    with kept(_touched(lake, meaning, since)) as touched:
+    with lake.kept(_touched(lake, meaning, since)) as touched:
         if touched.isEmpty():
             return 0
         rows = _that_count(contributions(lake, touched), meaning)

@@ -13,7 +13,7 @@ from shared.model import ApplicationFacts, Contribution, Process, Span
 from shared.translation import Patience, add_up
 from spark_pipeline.arrow import Row, grouped, shape, stream
 from spark_pipeline.current import contributions, utc
-from spark_pipeline.lake import Lake, kept
+from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, HISTORY, PROCESSES
 from spark_pipeline.silver import Meaning
 from spark_pipeline.values import edges, unpack_process
@@ -30,7 +30,7 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
     """Bring `lineage_history` up to what silver and the current lineage hold; how many rows have changed."""
     said = lake.read(PROCESSES).where(f.col("batch") > since).select("process")
     now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
-    with kept(said.union(now).distinct()) as touched:
+    with lake.kept(said.union(now).distinct()) as touched:
         if touched.isEmpty():
             return 0
         rows = contributions(lake, touched)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
+from uuid import uuid4
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -21,6 +21,7 @@ _MOST_PARTITIONS = 400
 """Values of a partition column that are named one by one in a condition."""
 
 _KEPT = 2
+_ASIDE = "_aside"
 _OPERATION = "_operation"
 
 
@@ -86,11 +87,28 @@ class Lake:
         if not self.exists(table):
             return self._create(table, fresh)
         old, within = self._old(table, fresh, scope)
-        with kept(_changes(table, fresh, old, batch, compared, ends=whole or scope is not None)) as changes:
+        with self.kept(_changes(table, fresh, old, batch, compared, ends=whole or scope is not None)) as changes:
             count = changes.count()
             if count:
                 self._change(table, changes, within)
         return count
+
+    @contextmanager
+    def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
+        """Rows that are read several times, put aside on the lake's own storage meanwhile: nothing has to be made twice
+        when a worker is lost, and the plans of what follows stay small.
+        """
+        place = f"{self.root}/{_ASIDE}/{uuid4().hex}"
+        rows.write.parquet(place)
+        try:
+            yield self.session.read.schema(rows.schema).parquet(place)
+        finally:
+            self._files(place).delete(self._hadoop_path(place), True)
+
+    def tidy(self) -> None:
+        """Take away what runs that were cut off have put aside. One run at a time works on a lake."""
+        place = f"{self.root}/{_ASIDE}"
+        self._files(place).delete(self._hadoop_path(place), True)
 
     def progress(self, step: str) -> int:
         """The last batch that was done to its end."""
@@ -210,16 +228,6 @@ class Lake:
     def _files(self, place: str) -> Any:
         java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
         return self._hadoop_path(place).getFileSystem(java.hadoopConfiguration())
-
-
-@contextmanager
-def kept(rows: DataFrame) -> Iterator[DataFrame]:
-    """Rows that are read several times, put aside meanwhile."""
-    rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield rows
-    finally:
-        rows.unpersist()
 
 
 def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:

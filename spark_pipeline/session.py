@@ -26,7 +26,8 @@ NEEDED = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
     """A session on this machine: how many cores and how much memory.  `brief`: for little data, where starting costs
-    more than working; `more` are further properties."""
+    more than working; `more` are further properties.
+    """
 
     cores: int = 2
     memory: str = "2g"
@@ -41,6 +42,7 @@ class Local:
             "spark.master": f"local[{self.cores}]",
             "spark.app.name": "throughline-lake",
             "spark.ui.enabled": "false",
+            "spark.sql.maxPlanStringLength": "1000",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -50,6 +50,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     nothing is written.
     """
     done: list[Stage] = []
+    lake.tidy()
     since = lake.progress(_LAKE)
     batch = since + 1
 

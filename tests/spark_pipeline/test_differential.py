@@ -45,7 +45,7 @@ def _usable(folder: Path) -> list[Event]:
 
 
 def test_the_lake_says_what_the_functions_say(spark: SparkSession, tmp_path: Path) -> None:
-    """All captured events and a made-up history with re-runs, chains, stars, streams, late, repeated and broken events; in
+    """All captured events and a made-up history with re-runs, chains, stars, streams, late, repeated, broken ones: in
     two steps: every second event comes a step later, and much of what was said changes. A third step finds nothing new.
     """
     lake = Lake.at(spark, str(tmp_path / "lake"))

@@ -1,0 +1,142 @@
+"""One measurement of the lake, in a process of its own: prints one line of JSON."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyspark
+from pyspark.sql import functions as f
+
+from local.versions import SPARK_3, SPARK_4
+from shared.bootstrap import calm_collector
+from shared.openlineage import decode, merge
+from shared.translation import Around, told_by, translate
+from spark_pipeline.bronze import ingest
+from spark_pipeline.impact import Columns, downstream, impact
+from spark_pipeline.lake import Lake
+from spark_pipeline.merging import merged_runs, touched_runs
+from spark_pipeline.schemas import EVENTS
+from spark_pipeline.session import Local, local_session
+from spark_pipeline.steps import Order, run
+from spark_pipeline.translating import translated
+
+
+def main() -> None:
+    """Measure one thing."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["run", "translation", "impact"])
+    parser.add_argument("source")
+    parser.add_argument("root")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--memory", default="2g")
+    options = parser.parse_args()
+    platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
+    scratch = str(Path(options.root).parent / "scratch")
+    session = local_session(
+        Local(cores=options.cores, memory=options.memory, delta_package=platform.delta_package, scratch=scratch)
+    )
+    lake = Lake.at(session, options.root)
+    found = {"run": _run, "translation": _translation, "impact": _impact}[options.what](lake, options.source)
+    sys.stdout.write(json.dumps(found) + "\n")
+    session.stop()
+
+
+def _run(lake: Lake, source: str) -> dict[str, Any]:
+    began = time.monotonic()
+    done = run(lake, Order(sources=(source,)), note=lambda stage: print(stage, file=sys.stderr, flush=True))
+    return {
+        "seconds": round(time.monotonic() - began, 2),
+        "stages": {stage.name: round(stage.seconds, 2) for stage in done},
+        "counts": {stage.name: stage.counts for stage in done},
+    }
+
+
+def _translation(lake: Lake, source: str) -> dict[str, Any]:
+    """Of bronze: merging and translating alone, written nowhere, against the core in this process."""
+    ingest(lake, [source], batch=1)
+    touched = touched_runs(lake, 0)
+    seconds = []
+    for _ in range(2):
+        began = time.monotonic()
+        runs = merged_runs(lake, touched, []).persist()
+        words = translated(runs, runs.select("run_id"), as_of=None, end_timeout=_NEVER)
+        count = words.agg(f.count("*"), f.sum(f.size("said"))).head()
+        seconds.append(time.monotonic() - began)
+        runs.unpersist()
+    rows = lake.read(EVENTS).where("not late and ignored is null").orderBy("run_id", "event_time")
+    texts = [(row["run_id"], row["text"].encode()) for row in rows.select("run_id", "text").toLocalIterator()]
+    calm_collector()
+    began = time.monotonic()
+    _bare(texts)
+    bare = time.monotonic() - began
+    spark = min(seconds)
+    return {
+        "events": len(texts),
+        "runs": count[0] if count else 0,
+        "spark": round(spark, 2),
+        "core": round(bare, 2),
+        "ratio": round(bare / spark, 3),
+        "goal": ">= 0.6",
+    }
+
+
+_NEVER = pd.Timedelta(days=1).to_pytimedelta()
+
+
+def _bare(texts: list[tuple[str, bytes]]) -> int:
+    own: list[Any] = []
+    last, count = "", 0
+    for run_id, text in [*texts, ("", b"")]:
+        if run_id != last and own:
+            whole = merge(own)
+            translate(whole, Around(told=told_by(whole)))
+            own, count = [], count + 1
+        if text:
+            own.append(decode(text))
+        last = run_id
+    return count
+
+
+def _impact(lake: Lake, edges: str) -> dict[str, Any]:
+    """Layers of tables of 20 columns, each column made of one or two of the layer before; ten layers; some cycles."""
+    count = int(edges)
+    draw = np.random.default_rng(1)
+    layers, width = 10, 20
+    tables = count // (layers * width * 3 // 2) + 1
+    rows = []
+    for layer in range(layers):
+        for _ in range(count // layers):
+            table = int(draw.integers(tables))
+            back = 0 if layer == layers - 1 and not draw.integers(1_000) else layer + 1
+            near = min(tables - 1, max(0, table + int(draw.integers(-1, 2))))
+            rows.append(
+                (f"l{layer}/t{near}", f"c{draw.integers(width)}", f"l{back}/t{table}", f"c{draw.integers(width)}")
+            )
+    frame = pd.DataFrame(rows, columns=["input", "input_column", "output", "output_column"]).drop_duplicates()
+    frame = frame.assign(direct=True, masked=False, process="p")
+    began = time.monotonic()
+    known = Columns.of(frame)
+    numbered = time.monotonic() - began
+    pairs = impact(lake, known).agg(f.count("*"), f.max("depth")).head()
+    whole = time.monotonic() - began
+    began = time.monotonic()
+    one = downstream(known, "l0/t5", "c3")
+    return {
+        "edges": len(frame),
+        "pairs": pairs[0] if pairs else 0,
+        "deepest": pairs[1] if pairs else 0,
+        "numbered": round(numbered, 2),
+        "seconds": round(whole, 2),
+        "goal": "< 60",
+        "one_column": round(time.monotonic() - began, 3),
+        "reached": len(one),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""`python -m tests.spark_pipeline.kill`: runs of the lake that die before or after a write, and are run again.
+
+The tables must be the same, row for row, as where nothing died; and one more run must write nothing.
+"""
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from local.java import find_java
+from local.versions import SPARK_3
+from spark_pipeline.lake import Lake
+from spark_pipeline.schemas import LAKE, Table
+from spark_pipeline.session import Local, local_session
+from spark_pipeline.steps import Order, run
+from spark_pipeline.synth import synthesize
+
+TEMPLATES = Path(__file__).parent.parent / "golden" / "spark35-ol1.53"
+
+
+class DiedError(Exception):
+    """The run was killed, on purpose."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Counts what is written, each write twice: before and after it; dies at one of them."""
+
+    dies_at: int = -1
+    now: int = 0
+
+    def tick(self) -> None:
+        """One moment more."""
+        self.now += 1
+        if self.now == self.dies_at:
+            raise DiedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalLake(Lake):
+    """A lake whose writer may die."""
+
+    clock: Clock = field(default_factory=Clock)
+
+    def _create(self, table: Table, fresh: DataFrame) -> int:
+        self.clock.tick()
+        count = Lake._create(self, table, fresh)
+        self.clock.tick()
+        return count
+
+    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
+        self.clock.tick()
+        Lake._change(self, table, changes, within)
+        self.clock.tick()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Two steps of a history: the second comes when the first is done."""
+
+    session: SparkSession
+    home: Path
+
+    def orders(self) -> tuple[Order, Order]:
+        """Half of the files, and all of them."""
+        half, rest = self.home / "half", self.home / "rest"
+        return Order(sources=(str(half),)), Order(sources=(str(half), str(rest)))
+
+    def lake(self, name: str, clock: Clock) -> MortalLake:
+        """A lake of this name."""
+        return MortalLake(session=self.session, root=str(self.home / name), format="delta", clock=clock)
+
+
+def prepared(session: SparkSession, home: Path, *, events: int, seed: int) -> Case:
+    """A made-up history in two halves."""
+    synthesize(home / "all", events=events, seed=seed, templates=TEMPLATES)
+    for index, path in enumerate(sorted((home / "all").rglob("*.gz"))):
+        target = home / ("half" if index % 2 else "rest") / path.name
+        target.parent.mkdir(exist_ok=True)
+        path.rename(target)
+    return Case(session=session, home=home)
+
+
+def rows(lake: Lake) -> dict[str, list[str]]:
+    """All that is in a lake."""
+    return {table.name: sorted(repr(row) for row in lake.read(table).collect()) for table in LAKE}
+
+
+def undisturbed(case: Case) -> tuple[dict[str, list[str]], int]:
+    """The tables where nothing died, and how many moments there are to die at."""
+    clock = Clock()
+    lake = case.lake("undisturbed", clock)
+    for order in case.orders():
+        run(lake, order)
+    return rows(lake), clock.now
+
+
+def disturbed(case: Case, dies_at: int) -> dict[str, list[str]]:
+    """The tables where the run died at this moment and was run again."""
+    clock = Clock(dies_at=dies_at)
+    lake = case.lake(f"disturbed-{dies_at}", clock)
+    for order in case.orders():
+        try:
+            run(lake, order)
+        except DiedError:
+            run(lake, order)
+    versions = [lake.version(table) for table in LAKE]
+    run(lake, case.orders()[1])
+    if versions != [lake.version(table) for table in LAKE]:
+        raise AssertionError(f"a run without news wrote something, after one that died at {dies_at}")
+    return rows(lake)
+
+
+def main() -> int:
+    """Die at random moments, and compare."""
+    parser = argparse.ArgumentParser(prog="python -m tests.spark_pipeline.kill", description=__doc__)
+    parser.add_argument("--points", type=int, default=10)
+    parser.add_argument("--events", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    os.environ.setdefault("JAVA_HOME", str(find_java().path))
+    with tempfile.TemporaryDirectory() as folder:
+        session = local_session(
+            Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
+        )
+        case = prepared(session, Path(folder), events=options.events, seed=options.seed)
+        whole, moments = undisturbed(case)
+        wrong = 0
+        for dies_at in sorted(random.Random(options.seed).sample(range(1, moments + 1), min(options.points, moments))):
+            found = disturbed(case, dies_at)
+            differ = [name for name in whole if found[name] != whole[name]]
+            wrong += bool(differ)
+            sys.stdout.write(
+                f"died at {dies_at} of {moments}: {'the same' if not differ else f'differs in {differ}'}\n"
+            )
+            sys.stdout.flush()
+        session.stop()
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
