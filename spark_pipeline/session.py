@@ -17,7 +17,6 @@ DELTA = {
 
 NEEDED = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 """What the tables' meaning needs; set on any session that the lake is given."""

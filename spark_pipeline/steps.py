@@ -19,7 +19,8 @@ from spark_pipeline.silver import Meaning, refine
 STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")
 """The stages in their order."""
 
-_LAKE = "lake"
+DONE = "lake"
+"""What is noted of a batch that went through all stages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     """
     done: list[Stage] = []
     lake.tidy()
-    since = lake.progress(_LAKE)
+    since = lake.progress(DONE)
     batch = since + 1
 
     def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
@@ -75,7 +76,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     if edges or schemas or runs:
         stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
     if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
-        lake.note(_LAKE, batch)
+        lake.note(DONE, batch)
     return done
 
 

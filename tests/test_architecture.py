@@ -164,7 +164,9 @@ def test_no_arrow_is_broken() -> None:
 def test_every_room_that_the_table_names_exists_and_no_other() -> None:
     """A new room has to be put into the table before it can import anything."""
     here = {_room_of(path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) for path in _sources()}
-    assert {room for room in here if room in ROOMS or room.startswith("shared") or room.endswith("_function")} == set(ROOMS)
+    assert {room for room in here if room in ROOMS or room.startswith("shared") or room.endswith("_function")} == set(
+        ROOMS
+    )
     assert {each for room in ROOMS.values() for each in room.rooms} <= set(EVERYTHING.split())
 
 

@@ -65,7 +65,8 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
     assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
 
 
-def test_rows_without_marks_go(lake: Lake) -> None:
+def test_rows_without_marks_go(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
     assert _put(lake, PLAIN, 2, [("a", "x", "2")], whole=True) == 2
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
@@ -87,7 +88,8 @@ def test_what_is_not_there_is_empty(lake: Lake) -> None:
     assert lake.progress("lake") == 0
 
 
-def test_progress_is_kept(lake: Lake) -> None:
+def test_progress_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     lake.note("lake", 1)
     lake.note("lake", 2)
     assert lake.progress("lake") == 2

@@ -1,0 +1,98 @@
+"""`python -m tests.spark_pipeline.differential`: the lake beside the pure meaning, over all captured events and many
+made-up runs, in Delta, in as many steps as asked for. With build/spark4's Python it is Spark 4.
+"""
+
+import argparse
+import gzip
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyspark
+
+from local.java import find_java
+from local.versions import SPARK_3, SPARK_4
+from shared.model import Process
+from shared.openlineage import Event
+from shared.translation import translate_history
+from spark_pipeline.lake import Lake
+from spark_pipeline.lines import Read, Reader
+from spark_pipeline.schemas import CURRENT
+from spark_pipeline.session import Local, local_session
+from spark_pipeline.steps import Order, run
+from spark_pipeline.synth import synthesize
+from spark_pipeline.values import unpack_process
+from tests.spark_pipeline.files import written_at
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+TEMPLATES = GOLDEN / "spark35-ol1.53"
+_EVENTS_A_RUN = 2.4
+"""Of made-up histories: how many events they have for each run."""
+
+
+def captured(*names: str) -> list[Path]:
+    """The files of captured events, of these captures or of all."""
+    found = sorted(GOLDEN.glob("*/*/events.jsonl"))
+    return [path for path in found if not names or path.parent.parent.name in names]
+
+
+def current(lake: Lake) -> list[Process]:
+    """What the lake says."""
+    rows = lake.live(CURRENT).orderBy("process").select("content").collect()
+    return [unpack_process(bytes(row[0])) for row in rows]
+
+
+def history(events: Iterable[Event]) -> list[Process]:
+    """What the pure meaning says."""
+    return list(translate_history(events).processes)
+
+
+def usable(folder: Path) -> list[Event]:
+    """What counts of the files of a folder, read without Spark."""
+    reader = Reader()
+    found = [
+        each
+        for path in sorted(folder.rglob("*.gz"))
+        for each in reader.read(str(path), path.read_bytes(), written_at(path))
+        if isinstance(each, Read)
+    ]
+    return [each.event for each in found if not each.late]
+
+
+def main() -> int:
+    """Compare after each step."""
+    parser = argparse.ArgumentParser(prog="python -m tests.spark_pipeline.differential", description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000, help="about so many made-up runs")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    os.environ.setdefault("JAVA_HOME", str(find_java().path))
+    delta = (SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3).delta_package
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        session = local_session(Local(delta_package=delta, scratch=str(home / "scratch")))
+        lake = Lake.at(session, str(home / "lake"))
+        synthesize(home / "all", events=int(options.runs * _EVENTS_A_RUN), seed=options.seed, templates=TEMPLATES)
+        files = sorted((home / "all").rglob("*.gz"))
+        lines = [line for path in captured() for line in path.read_bytes().splitlines()]
+        wrong = 0
+        for step in range(options.steps):
+            target = home / "sources" / str(step)
+            target.mkdir(parents=True)
+            (target / "events.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines[step :: options.steps])))
+            for path in files[step :: options.steps]:
+                path.rename(target / path.name)
+            run(lake, Order(sources=(str(home / "sources"),)))
+            found, wanted = current(lake), history(usable(home / "sources"))
+            wrong += found != wanted
+            word = "the same" if found == wanted else "NOT the same"
+            sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {word}\n")
+            sys.stdout.flush()
+        session.stop()
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
