@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint types tests capture coverage bench fuzz faults soak package lock format clean
+.PHONY: help setup demo up test lint types tests capture coverage bench fuzz faults soak bench-spark wheel package lock format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
 
@@ -50,6 +50,12 @@ soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while 
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=eventGrid: for that way of telling the parser)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
+
+bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
+	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
+
+wheel: $(READY) ## Build the wheel that a Spark cluster needs for the lake
+	@$(BIN)/python -m local.lake_wheel
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only .
