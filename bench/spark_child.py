@@ -103,11 +103,11 @@ def _bare(texts: list[tuple[str, bytes]]) -> int:
 
 
 def _impact(lake: Lake, edges: str) -> dict[str, Any]:
-    """Layers of tables of 20 columns, each column made of one or two of the layer before; ten layers; some cycles."""
+    """Ten layers of tables of 20 columns, each column made of one of the layer before on average; some cycles."""
     count = int(edges)
     draw = np.random.default_rng(1)
     layers, width = 10, 20
-    tables = count // (layers * width * 3 // 2) + 1
+    tables = count // (layers * width) + 1
     rows = []
     for layer in range(layers):
         for _ in range(count // layers):

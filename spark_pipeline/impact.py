@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_pipeline.arrow import Row, shape, stream
+from spark_pipeline.arrow import schema_of, shape
 from spark_pipeline.graph import Closure, Graph
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, IMPACT, TAGS
@@ -65,12 +66,12 @@ class Columns:
         }
         return cls(nodes=nodes, edges=edges.assign(**numbered))
 
-    def graph(self, kept: Any = None) -> tuple[Graph, pd.DataFrame]:
-        """The graph of these edges (all unless given), and the edges in its order."""
-        edges = self.edges if kept is None else self.edges[kept]
-        starts, ends = (edges[end].to_numpy(dtype=np.int64) for end in ("start", "end"))
-        graph = Graph.of(starts, ends, len(self.nodes))
-        return graph, edges.iloc[graph.order].reset_index(drop=True)
+    def graph(self, kept: Any = None) -> Graph:
+        """The graph of these edges (all unless given)."""
+        starts, ends = (self.edges[end].to_numpy(dtype=np.int64) for end in ("start", "end"))
+        if kept is not None:
+            starts, ends = starts[kept.to_numpy()], ends[kept.to_numpy()]
+        return Graph.of(starts, ends, len(self.nodes))
 
     def number(self, asset: str, column: str) -> int | None:
         """The node of a column; None when no edge has it."""
@@ -106,24 +107,25 @@ def write_impact(lake: Lake, *, batch: int, deepest: int = DEEPEST) -> int:
 def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
     """Rows of `impact`: the closure of each column, many columns at a time in each worker."""
     session = lake.session
-    graph, edges = known.graph()
-    direct, _ = known.graph(known.edges["direct"])
+    graph, direct = known.graph(), known.graph(known.edges["direct"])
     both = session.sparkContext.broadcast((graph, direct))
     starts = np.unique(graph.starts)
     chunks = [(int(number),) for number in range((len(starts) + _TOGETHER - 1) // _TOGETHER)]
     parts = max(1, min(len(chunks), session.sparkContext.defaultParallelism * 4))
     given = session.createDataFrame(chunks, "chunk int").repartition(parts)
 
-    def work(rows: Iterator[Row]) -> Iterable[Row]:
+    schema = schema_of(_PAIRS)
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         whole, plain = both.value
         sources = np.unique(whole.starts)
-        for row in rows:
-            some = sources[row["chunk"] * _TOGETHER : (row["chunk"] + 1) * _TOGETHER]
-            yield from _pairs(whole.closure(some, depth=deepest), plain.closure(some, depth=deepest), whole.size)
+        for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
+            some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
+            yield _pairs(whole.closure(some, depth=deepest), plain.closure(some, depth=deepest), whole.size, schema)
 
-    pairs = stream(given, work, _PAIRS)
+    pairs = given.mapInArrow(work, _PAIRS)
     names = _table(session, known.nodes.assign(node=known.nodes.index))
-    last = _table(session, pd.DataFrame({"process": edges["process"], "start": edges["start"], "edge": edges.index}))
+    last = _table(session, _in_order(known, graph))
     found = pairs.join(f.broadcast(last), "edge")
     for side, column in (("source", "source"), ("target", "target"), ("start", "before")):
         named = names.select(
@@ -140,18 +142,22 @@ def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
     )
 
 
+def _in_order(known: Columns, graph: Graph) -> pd.DataFrame:
+    """The process of each edge and where it starts, by its place in the graph."""
+    process = known.edges["process"].to_numpy()[graph.order]
+    return pd.DataFrame({"process": process, "start": graph.starts, "edge": np.arange(len(process))})
+
+
 def _table(session: Any, rows: pd.DataFrame) -> DataFrame:
     session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     found: DataFrame = session.createDataFrame(rows)
     return found
 
 
-def _pairs(whole: Closure, plain: Closure, size: int) -> Iterator[Row]:
+def _pairs(whole: Closure, plain: Closure, size: int, schema: pa.Schema) -> pa.RecordBatch:
     values = np.isin(whole.source * size + whole.target, plain.source * size + plain.target)
-    columns = (whole.source, whole.target, whole.depth, whole.paths, values, whole.edge)
-    names = ("source", "target", "depth", "paths", "direct", "edge")
-    for row in zip(*(column.tolist() for column in columns), strict=True):
-        yield dict(zip(names, row, strict=True))
+    columns = (whole.source, whole.target, whole.depth.astype(np.int32), whole.paths, values, whole.edge)
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +176,11 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
     number = known.number(asset, column)
     if number is None:
         return []
-    graph, edges = known.graph()
-    direct, _ = known.graph(known.edges["direct"])
+    graph, direct = known.graph(), known.graph(known.edges["direct"])
     some = np.array([number], dtype=np.int64)
     found = graph.closure(some, depth=deepest)
     values = set(direct.closure(some, depth=deepest).target.tolist())
-    processes = edges["process"].to_numpy()
+    processes = known.edges["process"].to_numpy()
     rows = zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
     assets, names = known.nodes["asset"].to_numpy(), known.nodes["column"].to_numpy()
     return [
@@ -184,7 +189,7 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
             column=str(names[target]),
             depth=depth,
             direct=target in values,
-            process=str(processes[edge]),
+            process=str(processes[graph.order[edge]]),
         )
         for target, depth, edge in rows
     ]
@@ -203,7 +208,7 @@ _TAGS = shape("\n".join(f"{each.name} {each.type} -" for each in TAGS.columns if
 
 def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> list[tuple[Any, ...]]:
     """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`."""
-    graph, _ = known.graph(known.edges["direct"] & ~known.edges["masked"])
+    graph = known.graph(known.edges["direct"] & ~known.edges["masked"])
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
     assets, names = known.nodes["asset"].tolist(), known.nodes["column"].tolist()
     for asset, column, tag in seeds.itertuples(index=False):
