@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from spark_pipeline.schemas import columns as declared
-from spark_pipeline.schemas import struct
+from spark_pipeline.declaring import columns as declared
+from spark_pipeline.declaring import struct
 
 Row = dict[str, Any]
 """One row, by the names of its columns."""

@@ -14,7 +14,8 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_pipeline.schemas import PROGRESS, Table
+from spark_pipeline.declaring import Table
+from spark_pipeline.schemas import PROGRESS
 from spark_pipeline.session import has_delta, prepare
 
 _MOST_PARTITIONS = 400

@@ -9,11 +9,12 @@ from pyspark.sql import functions as f
 from spark_pipeline.bronze import ingest
 from spark_pipeline.coverage import write_coverage, write_schema_changes
 from spark_pipeline.current import add_all_up
+from spark_pipeline.declaring import Table
 from spark_pipeline.history import write_history
 from spark_pipeline.impact import write_impact, write_tags
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import LARGEST_EVENT
-from spark_pipeline.schemas import CURRENT, RUNS, SCHEMAS, Table
+from spark_pipeline.schemas import CURRENT, RUNS, SCHEMAS
 from spark_pipeline.silver import Meaning, refine
 
 STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from local.java import find_java
 from local.versions import SPARK_3
+from spark_pipeline.declaring import Table
 from spark_pipeline.lake import Lake
-from spark_pipeline.schemas import LAKE, Table
+from spark_pipeline.schemas import LAKE
 from spark_pipeline.session import Local, local_session
 from spark_pipeline.steps import Order, run
 from spark_pipeline.synth import synthesize

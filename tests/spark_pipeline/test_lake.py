@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_pipeline.declaring import Column, Table, columns
 from spark_pipeline.lake import Lake
-from spark_pipeline.schemas import LAKE, SILVER, Column, Table, columns
+from spark_pipeline.schemas import LAKE, SILVER
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
