@@ -16,8 +16,8 @@ from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.ours import batches, turn
 from shared.pipeline.places import process_key
 from shared.pipeline.planning import Publishing
-from shared.pipeline.publish import Published
 from shared.pipeline.states import Held
+from shared.pipeline.writing import Published
 from shared.storage import Storage
 from shared.translation import shown
 
