@@ -3,6 +3,8 @@
 What it raises is storage being away or busy: the host tries again, and the sweeper after it.
 """
 
+import time
+
 import azure.functions as func
 
 from shared.bootstrap import worker
@@ -20,7 +22,13 @@ def main(event: func.InputStream) -> None:
         bury(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
     settled = settle_event(
-        parts.storage, place, event.read(), names=parts.names, recent=parts.recent, telemetry=parts.telemetry
+        parts.storage,
+        place,
+        event.read(),
+        names=parts.names,
+        recent=parts.recent,
+        rest=time.sleep,
+        telemetry=parts.telemetry,
     )
     if settled:
         publish(parts.storage, parts.catalog, parts.publishing)

@@ -13,7 +13,9 @@ Safe to do again, at the same time, in any order, and to be cut off between any 
 """
 
 import logging
+import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from traceback import format_tb
@@ -52,6 +54,12 @@ from shared.translation import Around
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
+_LONGEST_REST = 1.0
+"""Seconds between the last tries."""
+
+Rest = Callable[[float], None]
+"""Waits for so many seconds."""
+
 _FRAMES = 6
 _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
@@ -64,10 +72,11 @@ def settle_event(
     *,
     names: Names = BUILT_IN,
     recent: Recent | None = None,
+    rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
-    events that were at hand lately: this one is added.
+    events that were at hand lately: this one is added; `rest` is how to wait while others settle the same runs.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
     may have something to do. Raises Retry when storage is away or others keep changing the same rows.
@@ -82,7 +91,7 @@ def settle_event(
         if state.closed or state.done_with(event.digest, None):
             return False
     known = AtHand(digest=event.digest, packed=packed, recent=recent)
-    return settle_run(storage, event.run_id, trigger=event, known=known, names=names, telemetry=telemetry)
+    return settle_run(storage, event.run_id, trigger=event, known=known, names=names, rest=rest, telemetry=telemetry)
 
 
 def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:
@@ -106,6 +115,7 @@ def settle_run(
     known: Known | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
+    rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
     """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
@@ -117,6 +127,8 @@ def settle_run(
     """
     began = time.time_ns()
     for tried in range(_TRIES):
+        if tried and not nested:  # whoever got in between is still at it
+            rest(random.uniform(0, _LONGEST_REST * tried / _TRIES))
         state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
         if state is None:
             continue

@@ -189,7 +189,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         name="unused placeholder",
         stage=Stage.PLACED,
-        means="a data set that we placed in the catalog and that no process uses",
+        means="a data set that we placed in the catalog and that nothing is linked to",
         mends="it is removed",
         find=unused_placeholders,
         mend=remove_placeholder,
