@@ -1,7 +1,7 @@
 """Columns and their edges as arrays: closures of many columns at once. numpy, no Spark.
 
 All pairs of a step are extended together, by the offsets of the sorted edges, and those known already are struck out: a
-cycle ends there. Measured against joins in Spark on the same edges in docs/spark.md.
+cycle ends there.
 """
 
 from dataclasses import dataclass
