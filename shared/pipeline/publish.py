@@ -91,7 +91,8 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
         if not due:
             return True
         if spread := [each for each in due if each.process.startswith(APPLICATION)]:
-            _spread(storage, spread)
+            if not _spread(storage, how, shift, spread, done):
+                return False
             continue
         leaving: list[Dirty] = []
         for batch, is_last in _steps(due, how.batch, leaving):
@@ -111,11 +112,26 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             resume(storage)
 
 
-def _spread(storage: Storage, applications: Iterable[Dirty]) -> None:
-    """Mark all that these applications wrote, once however many of their runs asked for it."""
+def _spread(storage: Storage, how: Publishing, shift: Shift, applications: Iterable[Dirty], done: Published) -> bool:
+    """Mark all that these applications wrote, once however many of their runs asked for it. One that can't be read
+    waits, longer each time, and holds up no other. False when the shift is over.
+    """
     for dirty in applications:
-        mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)), since=dirty.since)
-        storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
+        if not shift.goes_on():
+            return False
+        try:
+            mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)), since=dirty.since)
+            storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
+        except ContentLost as error:
+            _put_off(storage, how, dirty, error, done)
+    return True
+
+
+def _put_off(storage: Storage, how: Publishing, dirty: Dirty, error: ContentLost, done: Published) -> None:
+    """Leave what can't be read for later: `verify --fix` mends it."""
+    done.refused += 1
+    storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
+    _LOG.error("process left process=%s error=%s", dirty.process, error)
 
 
 def _leave_alone(
@@ -167,9 +183,7 @@ def _plans(
         try:
             yield plan_for(storage, how, dirty, reading)
         except ContentLost as error:
-            done.refused += 1
-            storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
-            _LOG.error("process left process=%s error=%s", dirty.process, error)
+            _put_off(storage, how, dirty, error, done)
 
 
 def _publish_batch(

@@ -121,9 +121,9 @@ def settle_run(
     """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
     is not waited for any more.
 
-    `known` holds blobs that need not be read again, by digest; `names` are the rules by
-    which data sets are named; `nested`: it is settled because of a sibling; `telemetry`: who is told. Nothing that
-    triggers it changes a run that is closed; one whose events are gone stays as it is.
+    `known` holds blobs that need not be read again, by digest; `names` are the rules by which data sets are named;
+    `nested`: it is settled because of a sibling; `rest` waits before another try; `telemetry`: who is told. Nothing
+    that triggers it changes a run that is closed; one whose events are gone stays as it is.
     """
     began = time.time_ns()
     for tried in range(_TRIES):

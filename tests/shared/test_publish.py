@@ -11,9 +11,11 @@ from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline import Publishing, publish, settle_event, status, stored_from_blob
-from shared.storage import Lease, MemoryStorage
+from shared.pipeline.dirty import dirty_processes, mark_dirty
+from shared.pipeline.links import APPLICATION
+from shared.storage import Lease, MemoryStorage, Row
 from shared.translation import Patience
-from tests.shared.events import event, write
+from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle
 
 
@@ -300,3 +302,16 @@ def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
     storage, catalog = Storing(), Moody()
     publish(storage, catalog, how(Clock()))
     assert len(catalog.processes) == 1
+
+
+def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    broken, mark = run_id("broken"), f"{APPLICATION}{run_id('broken')}"
+    storage.insert("runs", Row(partition=broken, key="process|0", values={"link_blob": "gone.json.gz"}))
+    mark_dirty(storage, [mark])
+    settled(storage, *write("a", "app", "10:00", "/a", sink="/b"))
+    done = publish(storage, catalog, Publishing())
+    assert (done.written, done.refused) == (1, 1)
+    (left,) = dirty_processes(storage)[0]
+    assert (left.process, left.attempts) == (mark, 1)
+    assert left.error
