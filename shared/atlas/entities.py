@@ -109,34 +109,47 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     One object for each (source, sink), `Sink` repeated where several columns make one. When it is too long for a
     property, pairs are left out from the end, in their sorted order; the caller says so on the process.
     """
-    wanted = sorted(
-        {
-            (edge.input.qualified_name, edge.output.qualified_name, edge.output.column, edge.input.column)
-            for edge in edges
-            if edge.output.column != ALL_ROWS and (with_indirect or edge.kind == EdgeKind.DIRECT)
-        }
-    )
-    text = _mapping_json(wanted)
-    fitting = len(wanted)
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for edge in edges:
+        if (with_indirect or edge.kind is EdgeKind.DIRECT) and edge.output.column != ALL_ROWS:
+            ends = (edge.input.qualified_name, edge.output.qualified_name)
+            found.setdefault(ends, set()).add((edge.output.column, edge.input.column))
+    pairs = [(ends, sorted(found[ends])) for ends in sorted(found)]
+    total = sum(len(columns) for _, columns in pairs)
+    text, fitting = _mapping_json(pairs), total
     if len(text) > LONGEST_PROPERTY:
         low = 0
         while low < fitting:
             middle = (low + fitting + 1) // 2
-            if len(_mapping_json(wanted[:middle])) <= LONGEST_PROPERTY:
+            if len(_mapping_json(_first(pairs, middle))) <= LONGEST_PROPERTY:
                 low = middle
             else:
                 fitting = middle - 1
-        text = _mapping_json(wanted[:fitting])
-    return text.decode(), fitting, len(wanted)
+        text = _mapping_json(_first(pairs, fitting))
+    return text.decode(), fitting, total
 
 
-def _mapping_json(pairs: list[tuple[str, str, str, str]]) -> bytes:
-    grouped: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for source, sink, output, column in pairs:
-        grouped.setdefault((source, sink), []).append({"Source": column, "Sink": output})
+_Pairs = list[tuple[tuple[str, str], list[tuple[str, str]]]]
+"""By source and sink, the output and input columns that belong together; all sorted."""
+
+
+def _first(pairs: _Pairs, count: int) -> _Pairs:
+    """So many pairs of columns, from the start."""
+    kept: _Pairs = []
+    for ends, columns in pairs:
+        if count > 0:
+            kept.append((ends, columns[:count]))
+        count -= len(columns)
+    return kept
+
+
+def _mapping_json(pairs: _Pairs) -> bytes:
     return msgspec.json.encode(
         [
-            {"DatasetMapping": {"Source": source, "Sink": sink}, "ColumnMapping": columns}
-            for (source, sink), columns in grouped.items()
+            {
+                "DatasetMapping": {"Source": source, "Sink": sink},
+                "ColumnMapping": [{"Source": column, "Sink": output} for output, column in columns],
+            }
+            for (source, sink), columns in pairs
         ]
     )

@@ -1,6 +1,7 @@
 """What no user calls a data set: the bookkeeping of those who write one."""
 
 import re
+from functools import lru_cache
 
 from shared.naming.canonical import has_paths
 from shared.naming.identity import Identity
@@ -30,4 +31,15 @@ _NOISE = re.compile(rf"(?:^|/)(?:{'|'.join(_FOLDERS)})(?:\.gz)?(?:/|$)")
 
 def is_noise(identity: Identity) -> bool:
     """Whether this is a writer's own bookkeeping, never a data set of a user: logs, checkpoints, markers, staging."""
-    return bool(_NOISE.search(identity.name)) and has_paths(identity.namespace)
+    looks_like_it = _remembered if len(identity.name) <= _SHORT else _looks_like_it
+    return looks_like_it(identity.name) and has_paths(identity.namespace)
+
+
+def _looks_like_it(name: str) -> bool:
+    return _NOISE.search(name) is not None
+
+
+_SHORT = 2_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_remembered = lru_cache(maxsize=16_384)(_looks_like_it)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
@@ -29,8 +30,8 @@ _MISSING = re.compile(r"missing required field `([^`]*)`")
 _UNREAD = "[...]"
 """What msgspec calls a place inside a value that it passes over."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
-"""Days are added to event times and taken away from them: beyond these nothing is a time of a run."""
+_EARLIEST, _LATEST = 1970, 3000
+"""Years. Days are added to event times and taken away from them: beyond these nothing is a time of a run."""
 
 _decode_run_event = msgspec.json.Decoder(RunEvent).decode
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
@@ -78,14 +79,14 @@ def decode(raw: bytes) -> Event:
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     run, job = body.run, body.job
-    if not _UUID.fullmatch(run.run_id):
+    if not _is_uuid(run.run_id):
         raise Unreadable("A run's id must be a UUID", field="run.runId")
     _check_name(job.namespace, "job.namespace")
     _check_name(job.name, "job.name")
-    if max(len(body.inputs or ()), len(body.outputs or ())) > DATASETS.most:
+    if len(body.inputs or ()) > DATASETS.most or len(body.outputs or ()) > DATASETS.most:
         raise TooLarge(f"An event may name {DATASETS.most:,} inputs and as many outputs; this one names more")
     facets = run.facets
-    if facets and facets.parent and not _UUID.fullmatch(facets.parent.run.run_id):
+    if facets and facets.parent and not _is_uuid(facets.parent.run.run_id):
         orphan = msgspec.structs.replace(run, facets=msgspec.structs.replace(facets, parent=None))
         body = msgspec.structs.replace(body, run=orphan)
         omitted = (*omitted, "run.facets.parent")
@@ -96,6 +97,19 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
         body=body,
         omitted=omitted,
     )
+
+
+def _is_uuid(text: str) -> bool:
+    return len(text) == _LENGTH_OF_UUID and _looks_like_uuid(text)
+
+
+_LENGTH_OF_UUID = 36
+
+
+@lru_cache(maxsize=4096)
+def _looks_like_uuid(text: str) -> bool:
+    """Remembered: each stands in several events of a run, an application's in all of its runs."""
+    return _UUID.fullmatch(text) is not None
 
 
 def _declaration(said: Declared, omitted: tuple[str, ...]) -> Event:
@@ -163,9 +177,10 @@ def _time(text: str) -> datetime:
     """An RFC 3339 time in UTC; one without an offset is taken as UTC."""
     try:
         moment = datetime.fromisoformat(text.upper())
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        if moment.tzinfo is not UTC:
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Unreadable(f"Not a time as RFC 3339 has it: {text[:40]!r}", field="eventTime") from error
-    if not _EARLIEST <= moment < _LATEST:
+    if not _EARLIEST <= moment.year < _LATEST:
         raise Unreadable(f"No run has such a time: {text[:40]!r}", field="eventTime")
     return moment

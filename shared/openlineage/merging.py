@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,11 +15,11 @@ from shared.openlineage.wire import (
     ColumnLineage,
     Dataset,
     DatasetFacets,
-    EnvironmentProperties,
     InputField,
     JobName,
     LifecycleStateChange,
     OutputField,
+    Parent,
     SchemaField,
 )
 
@@ -50,7 +51,7 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns in its schema."""
-        return tuple(name for name, _ in self.schema)
+        return tuple([name for name, _ in self.schema])
 
 
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -94,34 +95,50 @@ def stronger_end(one: str | None, other: str | None) -> str | None:
 def merge(events: Iterable[Event]) -> MergedRun:
     """All events of one run (at least one, all with the same run id and a body) as one value."""
     ordered = _ordered(events)
-    bodies = [event.body for event in ordered if event.body]
-    runs = [body.run.facets for body in bodies if body.run.facets]
-    jobs = [body.job.facets for body in bodies if body.job.facets]
-    parents = [facets.parent for facets in runs if facets.parent]
-    types = [facets.job_type for facets in jobs if facets.job_type]
+    inputs: list[Dataset] = []
+    outputs: list[Dataset] = []
+    statements: set[str] = set()
+    properties: dict[str, Any] = {}
+    parent: Parent | None = None
+    ended: str | None = None
+    integration = job_type = processing_type = ""
+    for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
+        ended = stronger_end(ended, event.type) if event.type in ENDS else ended
+        body = event.body
+        if body is None:
+            continue
+        inputs += body.inputs or ()
+        outputs += body.outputs or ()
+        if told := body.run.facets:
+            parent = parent or told.parent
+            if told.environment_properties:
+                properties.update(told.environment_properties.values or {})  # the latest word wins
+        if about := body.job.facets:
+            if kind := about.job_type:
+                integration = integration or kind.integration or ""
+                job_type = job_type or kind.job_type or ""
+                processing_type = processing_type or kind.processing_type or ""
+            if about.sql:
+                statements.add(about.sql.query)
     run_id = ordered[0].run_id
-    ended = None
-    for event in ordered:
-        if event.type in ENDS:
-            ended = stronger_end(ended, event.type)
-    inputs = _datasets([dataset for body in bodies for dataset in body.inputs or ()])
-    outputs = _datasets([dataset for body in bodies for dataset in body.outputs or ()])
-    inputs, outputs = renamed(inputs, outputs) or (inputs, outputs)
+    job = next(event.body.job for event in ordered if event.body)
+    read, written = _datasets(inputs), _datasets(outputs)
+    read, written = renamed(read, written) or (read, written)
     return MergedRun(
         run_id=run_id,
-        job=JobName(namespace=bodies[0].job.namespace, name=bodies[0].job.name),
-        application_run=parents[0].run.run_id.lower() if parents else run_id,
-        application=parents[0].job if parents else None,
+        job=JobName(namespace=job.namespace, name=job.name),
+        application_run=parent.run.run_id.lower() if parent else run_id,
+        application=parent.job if parent else None,
         first=ordered[0].time,
         last=ordered[-1].time,
         ended=ended,
-        integration=_first([kind.integration for kind in types]),
-        job_type=_first([kind.job_type for kind in types]),
-        processing_type=_first([kind.processing_type for kind in types]),
-        statement=_statement({facets.sql.query for facets in jobs if facets.sql}),
-        properties=_properties([facets.environment_properties for facets in runs if facets.environment_properties]),
-        inputs=inputs,
-        outputs=outputs,
+        integration=integration,
+        job_type=job_type,
+        processing_type=processing_type,
+        statement=_statement(statements),
+        properties=properties,
+        inputs=read,
+        outputs=written,
         omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
     )
 
@@ -129,38 +146,31 @@ def merge(events: Iterable[Event]) -> MergedRun:
 def _ordered(events: Iterable[Event]) -> list[Event]:
     """By time; ties are broken by content, so that no arrival order shows through."""
     ordered = sorted(events, key=attrgetter("time"))
-    if len({event.time for event in ordered}) < len(ordered):
+    if any(one.time == other.time for one, other in pairwise(ordered)):
         ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
     return ordered
 
 
-def _first(words: Iterable[str | None]) -> str:
-    return next(filter(None, words), "")
-
-
-def _properties(spoken: Iterable[EnvironmentProperties]) -> dict[str, Any]:
-    """The environment properties of all events; the latest word wins."""
-    merged: dict[str, Any] = {}
-    for each in spoken:
-        merged.update(each.values or {})
-    return merged
-
-
 def _statement(told: AbstractSet[str]) -> str:
     """The longest statement that an event tells; of equally long ones the first in order."""
-    return min(told, key=lambda text: (-len(text), text), default="")
+    if len(told) < 2:  # noqa: PLR2004 - nothing to choose from
+        return next(iter(told), "")
+    return min(told, key=lambda text: (-len(text), text))
 
 
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
     """One value for each namespace and name, sorted."""
     grouped: dict[DatasetKey, list[DatasetFacets]] = {}
     for dataset in datasets:
-        facets = grouped.setdefault((dataset.namespace, dataset.name), [])
-        if dataset.facets:
-            facets.append(dataset.facets)
+        key = (dataset.namespace, dataset.name)
+        known = grouped.get(key)
+        if known is None:
+            grouped[key] = [dataset.facets] if dataset.facets else []
+        elif dataset.facets:
+            known.append(dataset.facets)
     if len(grouped) < 2:  # noqa: PLR2004 - the most frequent case, told without sorting
-        return tuple(_dataset(key, facets) for key, facets in grouped.items())
-    return tuple(_dataset(key, grouped[key]) for key in sorted(grouped))
+        return tuple([_dataset(key, facets) for key, facets in grouped.items()])
+    return tuple([_dataset(key, grouped[key]) for key in sorted(grouped)])
 
 
 def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:

@@ -95,6 +95,8 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
 
 def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
     """Why the job is not wanted, if so. The same for all events of a run, for it depends on names alone."""
+    if selection is DEFAULT_SELECTION:
+        return None
     if not selection.namespaces.takes((body.job.namespace,)):
         excluded = selection.namespaces.excludes((body.job.namespace,))
         return _NAMESPACE_EXCLUDED if excluded else _NAMESPACE_NOT_INCLUDED

@@ -7,9 +7,10 @@ be: everything there decides about rows, so all of it is indirect. Listeners bef
 listener changes no lineage. Conditions and windows concern the field in which they stand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+import msgspec
 from msgspec.structs import replace
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind
@@ -22,7 +23,7 @@ Resolve = Callable[[str, str], Asset | None]
 """From a data set's namespace and name to its asset; None for what is no data set of a user."""
 
 
-Schemas = Mapping[str, Iterable[str]]
+Schemas = Mapping[str, Sequence[str]]
 """The columns of data sets, as their schemas spell them, by the assets' qualified names."""
 
 
@@ -55,82 +56,96 @@ def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]
     """The columns in the schema of `output` that no value reaches; none where the events tell of no columns at all."""
     if not output.fields:
         return ()
-    reached = {edge.output.column for edge in edges if edge.kind == EdgeKind.DIRECT}
+    reached = {edge.output.column for edge in edges if edge.kind is EdgeKind.DIRECT}
     return tuple(
         Column(qualified_name=target.qualified_name, column=name) for name in sorted({*output.columns} - reached)
     )
 
 
-def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> Iterator[ColumnEdge]:
+def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> list[ColumnEdge]:
+    if not output.fields and not output.rows:
+        return []
+    found: list[ColumnEdge] = []
     ends = _Ends(output=output, target=target, resolve=resolve, schemas=schemas)
+    every_row = ends.output(ALL_ROWS)
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
             continue
+        end = ends.output(column)
         for field in fields:
             for source in field.input_fields or ():
-                for kind, by_rows, masked, how in _ways(field, source):
-                    edge = ends.edge(source, ALL_ROWS if by_rows else column, kind, how, masked=masked)
-                    if edge:
-                        yield edge
+                start = ends.input(source)
+                if start:
+                    found += [
+                        ColumnEdge(input=start, output=every_row if by_rows else end, kind=kind, masked=masked, how=how)
+                        for kind, by_rows, masked, how in _ways(field, source)
+                    ]
     for source in output.rows:
-        steps = source.transformations or ()
-        masked = bool(steps) and all(step.masking is True for step in steps)
-        ways = sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT})
-        edge = ends.edge(source, ALL_ROWS, EdgeKind.INDIRECT, tuple(ways), masked=masked)
-        if edge:
-            yield edge
+        start = ends.input(source)
+        if start:
+            steps = source.transformations or ()
+            masked = bool(steps) and all(step.masking is True for step in steps)
+            ways = sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT})
+            found.append(
+                ColumnEdge(input=start, output=every_row, kind=EdgeKind.INDIRECT, masked=masked, how=tuple(ways))
+            )
+    return found
+
+
+class _Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A data set that columns come from: its qualified name (None of what is no data set of a user), how its schema
+    spells them, and the columns made so far.
+    """
+
+    name: str | None
+    spelled: dict[str, str]
+    columns: dict[str, Column | None]
 
 
 class _Ends:
-    """Makes the edges into one output; the columns at their ends are made once each."""
+    """The columns at the ends of the edges into one output, made once each."""
 
     def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> None:
         self._target = target
         self._resolve = resolve
         self._schemas = schemas
-        self._spellings: dict[str, dict[str, str]] = {}
         self._spelled = _spelling(output.columns)
-        self._assets: dict[tuple[str, str], Asset | None] = {}
-        self._inputs: dict[tuple[str, str, str], Column | None] = {}
-        self._outputs: dict[str, Column] = {}
+        self._sources: dict[tuple[str, str], _Source] = {}
 
-    def edge(
-        self, source: InputField, column: str, kind: EdgeKind, how: tuple[str, ...], *, masked: bool
-    ) -> ColumnEdge | None:
-        """The edge from a source to a column of the output; None from what is no data set or column of a user."""
-        place = (source.namespace, source.name, source.field)
-        if place not in self._inputs:
-            self._inputs[place] = self._input(source)
-        start = self._inputs[place]
-        if start is None:
-            return None
-        return ColumnEdge(input=start, output=self._output(column), kind=kind, masked=masked, how=how)
+    def input(self, field: InputField) -> Column | None:
+        """The column that a field is; None for what is no data set or column of a user."""
+        place = (field.namespace, field.name)
+        source = self._sources.get(place) or self._source(place)
+        if field.field in source.columns:
+            return source.columns[field.field]
+        column = None
+        if source.name is not None and field.field not in METADATA:
+            spelled = source.spelled.get(field.field.lower(), field.field)
+            column = Column(qualified_name=source.name, column=spelled)
+        source.columns[field.field] = column
+        return column
 
-    def _input(self, source: InputField) -> Column | None:
-        key = (source.namespace, source.name)
-        if key not in self._assets:
-            self._assets[key] = self._resolve(*key)
-        asset = self._assets[key]
-        if asset is None or source.field in METADATA:
-            return None
-        name = asset.qualified_name
-        if name not in self._spellings:
-            self._spellings[name] = _spelling(self._schemas.get(name, ()))
-        return Column(qualified_name=name, column=self._spellings[name].get(source.field.lower(), source.field))
+    def _source(self, place: tuple[str, str]) -> _Source:
+        asset = self._resolve(*place)
+        name = asset.qualified_name if asset else None
+        spelled = _spelling(self._schemas.get(name, ())) if name else {}
+        source = self._sources[place] = _Source(name=name, spelled=spelled, columns={})
+        return source
 
-    def _output(self, column: str) -> Column:
-        found = self._outputs.get(column)
-        if found is None:
-            name = self._spelled.get(column.lower(), column)
-            found = self._outputs[column] = Column(qualified_name=self._target.qualified_name, column=name)
-        return found
+    def output(self, column: str) -> Column:
+        """The output's column of this name, as its schema spells it."""
+        name = self._spelled.get(column.lower(), column)
+        return Column(qualified_name=self._target.qualified_name, column=name)
 
 
-def _spelling(columns: Iterable[str]) -> dict[str, str]:
+def _spelling(columns: Sequence[str]) -> dict[str, str]:
     """The schema's spelling of each column, by its lower case: Spark takes a column by any, and so do events. Not of
     those that differ in case alone, which a case-sensitive session can have.
     """
-    spelled: dict[str, str] = {}
+    spelled = dict(zip(map(str.lower, columns), columns, strict=True))
+    if len(spelled) == len(columns):
+        return spelled
+    spelled = {}
     for column in columns:
         folded = column.lower()
         spelled[folded] = column if folded not in spelled else ""

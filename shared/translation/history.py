@@ -61,9 +61,14 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
     runs = {run_id: merge(own) for run_id, own in kept.items()}
     arounds = _arounds(runs, names)
     said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
-    facts = {run_id: ApplicationFacts(first=run.first, last=run.last, ended=run.ended) for run_id, run in runs.items()}
+    spoken = _contributions(runs, said)
+    facts = {
+        run_id: ApplicationFacts(first=run.first, last=run.last, ended=run.ended)
+        for run_id in spoken
+        if (run := runs.get(run_id))
+    }
     fates = _fates(runs.values(), arounds)
-    found = [each for spoken in _contributions(runs, said).values() for each in lasting(spoken, fates(spoken))]
+    found = [each for words in spoken.values() for each in lasting(words, fates(words))]
 
     grouped: dict[str, list[Contribution]] = {}
     for each in found:
@@ -91,10 +96,11 @@ def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, Around]:
     for run in runs.values():
         if run.ended:
             told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | own[run.run_id]
-    arounds = {
-        run_id: Around(told=told.get(run.application_run, NOTHING_TOLD) | own[run_id], names=names)
-        for run_id, run in runs.items()
-    }
+    alone = Around(names=names)
+    arounds: dict[str, Around] = {}
+    for run_id, run in runs.items():
+        known = told.get(run.application_run, NOTHING_TOLD) | own[run_id]
+        arounds[run_id] = alone if known is NOTHING_TOLD else Around(told=known, names=names)
     batches: dict[str, list[Batch]] = {}
     for run_id, run in runs.items():
         if run.ended and (batch := batch_of(run, arounds[run_id])):
@@ -109,18 +115,20 @@ def _contributions(
     runs: Mapping[str, MergedRun], said: Mapping[str, Lineage | Skip | Wait]
 ) -> dict[str, list[Contribution]]:
     """By application run: one contribution for each distinct content."""
-    spans: dict[tuple[str, Process], Span] = {}
+    spans: dict[str, dict[Process, Span]] = {}
     for run_id, word in said.items():
         if isinstance(word, Lineage):
+            own = spans.setdefault(word.application_run, {})
             span = Span(first=runs[run_id].first, last=runs[run_id].last)
             for content in word.processes:
-                key = (word.application_run, content)
-                spans[key] = spans[key] | span if key in spans else span
-    spoken: dict[str, list[Contribution]] = {}
-    for (application_run, content), span in spans.items():
-        contribution = Contribution(application_run=application_run, content=content, seen=span)
-        spoken.setdefault(application_run, []).append(contribution)
-    return spoken
+                known = own.get(content)
+                own[content] = known | span if known else span
+    return {
+        application_run: [
+            Contribution(application_run=application_run, content=content, seen=span) for content, span in own.items()
+        ]
+        for application_run, own in spans.items()
+    }
 
 
 def _fates(runs: Iterable[MergedRun], arounds: Mapping[str, Around]) -> Callable[[Sequence[Contribution]], Fates]:

@@ -149,7 +149,8 @@ def inherit(own: JobIdentity, known_in_application: Iterable[JobIdentity]) -> Jo
     A run that tells no strong identity itself takes that of the others when they have exactly one: Databricks tells
     its properties only where a Spark job starts. It depends on the set alone, never on its order or its size.
     """
-    if own.strength.is_strong:
+    known_in_application = tuple(known_in_application)
+    if not known_in_application or own.strength.is_strong:
         return own
     known = strongest(known_in_application)
     return known[0] if len(known) == 1 else own

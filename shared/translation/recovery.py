@@ -11,8 +11,8 @@ are: another run of the application may know them.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 
@@ -140,21 +140,31 @@ def _names_others(run: MergedRun, text: str) -> bool:
     """Whether the statement seems to name a table that no event of the run does."""
     if len(text) > _LONGEST_LOOKED_AT:
         return False
-    known = {_last(name) for dataset in (*run.inputs, *run.outputs) for name in _names(dataset)} | _NO_TABLES
-    return any(_last(found[1].replace("`", "")) not in known for found in _MENTIONED.finditer(text))
+    mentioned = (_remembered_mentions if len(text) <= _SHORT else _mentions)(text)
+    if not mentioned:
+        return False
+    known = {_last(dataset.name) for datasets in (run.inputs, run.outputs) for dataset in datasets}
+    if mentioned <= known:
+        return False
+    known |= {_last(name) for dataset in (*run.inputs, *run.outputs) for _, name in dataset.symlinks}
+    return not mentioned <= known
 
 
-def _names(dataset: MergedDataset) -> Iterator[str]:
-    yield dataset.name
-    yield from (name for _, name in dataset.symlinks)
+def _mentions(text: str) -> frozenset[str]:
+    """What the tables are called, without their databases, that a statement may name."""
+    return frozenset(_last(found[1].replace("`", "")) for found in _MENTIONED.finditer(text)) - _NO_TABLES
 
 
-_SEPARATOR = re.compile(r"[./]")
+_SHORT = 4_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_remembered_mentions = lru_cache(maxsize=1024)(_mentions)
 
 
 def _last(name: str) -> str:
     """What a table or a folder is called itself, in lower case."""
-    return _SEPARATOR.split(name.rstrip("/"))[-1].strip().lower()
+    name = name.rstrip("/")
+    return name[max(name.rfind("/"), name.rfind(".")) + 1 :].strip().lower()
 
 
 def _found(ref: TableRef, places: "_Places", datasets: Datasets) -> Asset | None:

@@ -169,10 +169,10 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 named.setdefault(asset.qualified_name, asset)
             return asset
 
-        columns = column_edges(output, target, resolve, self.schemas)
-        parsed = tuple(asset for asset in recovered.inputs if asset.qualified_name not in named)
+        columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
+        parsed = tuple([asset for asset in recovered.inputs if asset.qualified_name not in named])
         named |= {asset.qualified_name: asset for asset in parsed}
-        alone = all(name == target.qualified_name for name in named)
+        alone = not named or named.keys() == {target.qualified_name}
         qualified_name, name = self._name(self.identity, sink)
         return Process(
             qualified_name=qualified_name,
@@ -183,7 +183,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             columns=columns or recovered.edges(target),
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
-            parsed=tuple(sorted(asset.qualified_name for asset in parsed)),
+            parsed=tuple(sorted([asset.qualified_name for asset in parsed])),
             wanted=recovered.wanted,
             weak=self.identity.strength == Strength.WEAK,
             around=tuple(sorted({each for batch in self.around.batches for each in batch.inputs})) if alone else (),
@@ -192,7 +192,9 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def _one_each(processes: tuple[Process, ...]) -> tuple[Process, ...]:
     """Two spellings of one sink in one run are one process."""
+    if len(processes) == 1:
+        return processes
     grouped: dict[str, list[Process]] = {}
     for process in processes:
         grouped.setdefault(process.qualified_name, []).append(process)
-    return tuple(union(grouped[name]) if len(grouped[name]) > 1 else grouped[name][0] for name in sorted(grouped))
+    return tuple([union(grouped[name]) for name in sorted(grouped)])
