@@ -180,14 +180,14 @@ def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
     for facets in spoken:
-        if facets.symlinks:
-            links.update([(link.namespace, link.name) for link in facets.symlinks.identifiers or ()])
-        if facets.column_lineage and facets.column_lineage not in lineages:
-            lineages.append(facets.column_lineage)
-        if facets.dataset_schema and facets.dataset_schema.fields:
-            columns = facets.dataset_schema.fields
-        if facets.lifecycle_state_change:
-            states.update(_states(facets.lifecycle_state_change))
+        if others := facets.symlinks:
+            links.update([(link.namespace, link.name) for link in others.identifiers or ()])
+        if (lineage := facets.column_lineage) and lineage not in lineages:
+            lineages.append(lineage)
+        if (schema := facets.dataset_schema) and schema.fields:
+            columns = schema.fields
+        if change := facets.lifecycle_state_change:
+            states.update(_states(change))
     return MergedDataset(
         namespace=key[0],
         name=key[1],
