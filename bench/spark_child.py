@@ -17,9 +17,10 @@ from shared.bootstrap import calm_collector
 from shared.openlineage import decode, merge
 from shared.translation import Around, told_by, translate
 from spark_pipeline.bronze import ingest
-from spark_pipeline.impact import Columns, downstream, impact
+from spark_pipeline.impact import downstream, impact
 from spark_pipeline.lake import Lake
 from spark_pipeline.merging import merged_runs, touched_runs
+from spark_pipeline.numbered import Columns
 from spark_pipeline.schemas import EVENTS
 from spark_pipeline.session import Local, local_session
 from spark_pipeline.steps import Order, run
@@ -125,7 +126,7 @@ def _impact(lake: Lake, edges: str) -> dict[str, Any]:
     pairs = impact(lake, known).agg(f.count("*"), f.max("depth")).head()
     whole = time.monotonic() - began
     began = time.monotonic()
-    one = downstream(known, "l0/t5", "c3")
+    one = downstream(Columns.of(frame), "l0/t5", "c3")
     return {
         "edges": len(frame),
         "pairs": pairs[0] if pairs else 0,

@@ -137,7 +137,7 @@ def impact(
         from spark_pipeline.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see _opened
 
         known = columns_of(column_edges(lake))
-        assets = sorted({each for each in known.nodes["asset"] if each == asset or each.endswith(asset)})
+        assets = [str(each) for each in known.nodes.assets if each == asset or each.endswith(asset)]
         if len(assets) != 1:
             fail(f"{len(assets)} data sets with lineage are called so: name one, by its whole qualified name", code=2)
         found = downstream(known, assets[0], column)

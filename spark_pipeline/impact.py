@@ -11,72 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from spark_pipeline.arrow import schema_of, shape
-from spark_pipeline.graph import Closure, Graph
+from spark_pipeline.graph import Graph, Ints
 from spark_pipeline.lake import Lake
+from spark_pipeline.numbered import Columns, Names, Nodes
 from spark_pipeline.schemas import CURRENT, IMPACT, TAGS
 
 DEEPEST = 32
 """Steps that are followed: a chain of tables that is longer is cut there."""
 
-_TOGETHER = 2_000
+_TOGETHER = 500
 """Columns whose closures are made at once, in one worker."""
 
 _DIRECT = "DIRECT"
-_PAIRS = shape("""
-    source bigint -
-    target bigint -
-    depth int -
-    paths bigint -
-    direct boolean -
-    edge bigint -""")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Columns:
-    """The columns of the current lineage as nodes, and its edges between them, as tables of pandas.
-
-    A column that decides over all rows of a data set reaches all columns of it.
-    """
-
-    nodes: pd.DataFrame
-    edges: pd.DataFrame
-
-    @classmethod
-    def of(cls, edges: pd.DataFrame) -> "Columns":
-        """From edges with `input`, `input_column`, `output`, `output_column`, `direct`, `masked` and `process`."""
-        sides = [edges[[side, f"{side}_column"]].set_axis(["asset", "column"], axis=1) for side in ("input", "output")]
-        nodes = pd.concat(sides).drop_duplicates().sort_values(["asset", "column"]).reset_index(drop=True)
-        whole = nodes[nodes["column"] == ""].merge(nodes[nodes["column"] != ""], on="asset")
-        inner = pd.DataFrame(
-            {
-                "input": whole["asset"],
-                "input_column": "",
-                "output": whole["asset"],
-                "output_column": whole["column_y"],
-                "direct": False,
-                "masked": False,
-                "process": "",
-            }
-        )
-        edges = pd.concat([edges, inner], ignore_index=True) if len(inner) else edges.reset_index(drop=True)
-        index = pd.MultiIndex.from_frame(nodes)
-        numbered = {
-            end: index.get_indexer(pd.MultiIndex.from_frame(edges[[side, f"{side}_column"]]))
-            for end, side in (("start", "input"), ("end", "output"))
-        }
-        return cls(nodes=nodes, edges=edges.assign(**numbered))
-
-    def graph(self, kept: Any = None) -> Graph:
-        """The graph of these edges (all unless given)."""
-        starts, ends = (self.edges[end].to_numpy(dtype=np.int64) for end in ("start", "end"))
-        if kept is not None:
-            starts, ends = starts[kept.to_numpy()], ends[kept.to_numpy()]
-        return Graph.of(starts, ends, len(self.nodes))
-
-    def number(self, asset: str, column: str) -> int | None:
-        """The node of a column; None when no edge has it."""
-        found = self.nodes.index[(self.nodes["asset"] == asset) & (self.nodes["column"] == column)]
-        return int(found[0]) if len(found) else None
 
 
 def column_edges(lake: Lake) -> DataFrame:
@@ -94,7 +40,7 @@ def column_edges(lake: Lake) -> DataFrame:
 
 
 def columns_of(edges: DataFrame) -> Columns:
-    """The same in this process's memory: some 200 bytes an edge."""
+    """The same in this process's memory."""
     edges.sparkSession.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     return Columns.of(edges.orderBy("input", "input_column", "output", "output_column", "process").toPandas())
 
@@ -105,59 +51,79 @@ def write_impact(lake: Lake, *, batch: int, deepest: int = DEEPEST) -> int:
 
 
 def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
-    """Rows of `impact`: the closure of each column, many columns at a time in each worker."""
+    """Rows of `impact`: the closure of each column, many columns at a time in each worker, which also names them: to
+    join names to the pairs took several times as long as to find these.
+    """
     session = lake.session
-    graph, direct = known.graph(), known.graph(known.edges["direct"])
-    both = session.sparkContext.broadcast((graph, direct))
-    starts = np.unique(graph.starts)
-    chunks = [(int(number),) for number in range((len(starts) + _TOGETHER - 1) // _TOGETHER)]
+    held = session.sparkContext.broadcast(_Held.of(known))
+    starts = len(np.unique(known.start))
+    chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
     parts = max(1, min(len(chunks), session.sparkContext.defaultParallelism * 4))
     given = session.createDataFrame(chunks, "chunk int").repartition(parts)
-
-    schema = schema_of(_PAIRS)
+    schema = schema_of(_ROWS)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        whole, plain = both.value
-        sources = np.unique(whole.starts)
+        graphs = held.value
+        sources = np.unique(graphs.whole.starts)
         for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
             some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
-            yield _pairs(whole.closure(some, depth=deepest), plain.closure(some, depth=deepest), whole.size, schema)
+            yield from graphs.rows(some, deepest, schema)
 
-    pairs = given.mapInArrow(work, _PAIRS)
-    names = _table(session, known.nodes.assign(node=known.nodes.index))
-    last = _table(session, _in_order(known, graph))
-    found = pairs.join(f.broadcast(last), "edge")
-    for side, column in (("source", "source"), ("target", "target"), ("start", "before")):
-        named = names.select(
-            f.col("node").alias(side), f.col("asset").alias(f"{column}_name"), f.col("column").alias(f"{column}_column")
+    return given.mapInArrow(work, _ROWS)
+
+
+_ROWS = shape("\n".join(f"{each.name} {each.type} -" for each in IMPACT.columns if each.name != "batch"))
+
+_MOST_ROWS = 100_000
+"""Of one batch that goes to Spark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Held:
+    """What a worker needs of the columns; `direct` is None where all edges are."""
+
+    nodes: Nodes
+    whole: Graph
+    direct: Graph | None
+    process: Ints
+    processes: Names
+
+    @classmethod
+    def of(cls, known: Columns) -> "_Held":
+        return cls(
+            nodes=known.nodes,
+            whole=known.graph,
+            direct=None if known.direct_graph is known.graph else known.direct_graph,
+            process=known.process[known.graph.order],
+            processes=known.processes,
         )
-        found = found.join(f.broadcast(named), side).drop(side)
-    return found.select(
-        *(f.col(f"{each}_name").alias(each) for each in ("source", "target", "before")),
-        *(f"{each}_column" for each in ("source", "target", "before")),
-        "depth",
-        "paths",
-        "direct",
-        "process",
-    )
 
-
-def _in_order(known: Columns, graph: Graph) -> pd.DataFrame:
-    """The process of each edge and where it starts, by its place in the graph."""
-    process = known.edges["process"].to_numpy()[graph.order]
-    return pd.DataFrame({"process": process, "start": graph.starts, "edge": np.arange(len(process))})
-
-
-def _table(session: Any, rows: pd.DataFrame) -> DataFrame:
-    session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
-    found: DataFrame = session.createDataFrame(rows)
-    return found
-
-
-def _pairs(whole: Closure, plain: Closure, size: int, schema: pa.Schema) -> pa.RecordBatch:
-    values = np.isin(whole.source * size + whole.target, plain.source * size + plain.target)
-    columns = (whole.source, whole.target, whole.depth.astype(np.int32), whole.paths, values, whole.edge)
-    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=schema)
+    def rows(self, sources: Ints, deepest: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Rows of `impact` for these columns."""
+        found = self.whole.closure(sources, depth=deepest)
+        direct = np.ones(len(found.source), dtype=bool)
+        if self.direct is not None:
+            plain = self.direct.closure(sources, depth=deepest)
+            size = self.whole.size
+            direct = np.isin(found.source * size + found.target, plain.source * size + plain.target)
+        for begin in range(0, len(found.source), _MOST_ROWS):
+            part = slice(begin, begin + _MOST_ROWS)
+            edge = found.edge[part]
+            before = self.whole.starts[edge]
+            processes = pa.array(self.processes, type=pa.string())
+            columns = {
+                "source": self.nodes.asset_of(found.source[part]),
+                "source_column": self.nodes.column_of(found.source[part]),
+                "target": self.nodes.asset_of(found.target[part]),
+                "target_column": self.nodes.column_of(found.target[part]),
+                "before": self.nodes.asset_of(before),
+                "before_column": self.nodes.column_of(before),
+                "depth": pa.array(found.depth[part].astype(np.int32)),
+                "paths": pa.array(found.paths[part]),
+                "direct": pa.array(direct[part]),
+                "process": processes.take(pa.array(self.process[edge])),
+            }
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,25 +139,22 @@ class Reached:
 
 def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Reached]:
     """All that depends on one column, nearest first; empty when no edge has it."""
-    number = known.number(asset, column)
+    nodes, number = known.nodes, known.nodes.find(asset, column)
     if number is None:
         return []
-    graph, direct = known.graph(), known.graph(known.edges["direct"])
+    graph = known.graph
     some = np.array([number], dtype=np.int64)
     found = graph.closure(some, depth=deepest)
-    values = set(direct.closure(some, depth=deepest).target.tolist())
-    processes = known.edges["process"].to_numpy()
-    rows = zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
-    assets, names = known.nodes["asset"].to_numpy(), known.nodes["column"].to_numpy()
+    values = set(known.direct_graph.closure(some, depth=deepest).target.tolist())
     return [
         Reached(
-            asset=str(assets[target]),
-            column=str(names[target]),
+            asset=str(nodes.assets[nodes.asset[target]]),
+            column=str(nodes.columns[nodes.column[target]]),
             depth=depth,
             direct=target in values,
-            process=str(processes[graph.order[edge]]),
+            process=str(known.processes[known.process[graph.order[edge]]]),
         )
-        for target, depth, edge in rows
+        for target, depth, edge in zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
     ]
 
 
@@ -208,16 +171,16 @@ _TAGS = shape("\n".join(f"{each.name} {each.type} -" for each in TAGS.columns if
 
 def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> list[tuple[Any, ...]]:
     """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`."""
-    graph = known.graph(known.edges["direct"] & ~known.edges["masked"])
+    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked)
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
-    assets, names = known.nodes["asset"].tolist(), known.nodes["column"].tolist()
     for asset, column, tag in seeds.itertuples(index=False):
         best[asset, column, tag] = (0, asset, column)
-        number = known.number(asset, column)
+        number = nodes.find(asset, column)
         if number is None:
             continue
         found = graph.closure(np.array([number], dtype=np.int64), depth=deepest)
         for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
-            key, value = (assets[target], names[target], tag), (depth, asset, column)
+            key = (str(nodes.assets[nodes.asset[target]]), str(nodes.columns[nodes.column[target]]), tag)
+            value = (depth, asset, column)
             best[key] = min(best.get(key, value), value)
     return [(*key, *value) for key, value in sorted(best.items())]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_pipeline.graph import Graph
-from spark_pipeline.impact import Columns, downstream, spread
+from spark_pipeline.impact import downstream, spread
+from spark_pipeline.numbered import Columns
 
 NODES = 7
 edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=25)
