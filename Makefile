@@ -12,11 +12,11 @@ help: ## List the targets
 
 setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
 
-demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on Spark 4.1) and show the lineage that comes out
-	@$(BIN)/throughline demo $(if $(SPARK),--spark $(SPARK)) $(ARGS)
+demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on Spark 4.1, FUNC=1: by func start) and show the lineage that comes out
+	@$(BIN)/throughline demo $(if $(SPARK),--spark $(SPARK)) $(if $(FUNC),--func) $(ARGS)
 
 up: $(READY) ## Keep the local world running, and print the Spark settings that report to it
-	@$(BIN)/throughline up $(ARGS)
+	@$(BIN)/throughline up $(if $(FUNC),--func) $(ARGS)
 
 test: lint types tests ## Lint, types and all tests: what CI runs
 

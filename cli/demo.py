@@ -12,7 +12,7 @@ from rich.tree import Tree
 from cli import show, status
 from cli.console import err, fail, out, save_picture
 from cli.target import HOME, Home
-from cli.world import FreePorts, started_world
+from cli.world import FreePorts, WithFunc, started_world
 from local.interpreter import Interpreter, InterpreterError, java_for, made_for, own
 from local.java import JavaHome, NoJavaError
 from local.spark import SMALL_SESSION, SparkJob, listener_configuration
@@ -33,6 +33,7 @@ _POLL_SECONDS = 0.5
 def demo(
     *,
     free_ports: FreePorts = False,
+    func: WithFunc = False,
     home: Home = HOME,
     spark: Annotated[Literal["3", "4"], typer.Option(help="Run them on Spark 3.5 or on Spark 4.1")] = "3",
     picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
@@ -47,6 +48,7 @@ def demo(
     throughline demo
     throughline demo --free-ports
     throughline demo --spark 4
+    throughline demo --func
     """  # noqa: D301 - \b keeps the lines of the examples apart
     if " " in _data(home):
         fail(
@@ -59,7 +61,7 @@ def demo(
         java, interpreter = java_for(platform), _interpreter(platform)
     except (NoJavaError, InterpreterError) as problem:
         fail(str(problem), code=2)
-    with started_world(home=home, usual_ports=not free_ports) as world:
+    with started_world(home=home, usual_ports=not free_ports, func=func) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
         before = world.catalog.calls()
         for job in JOBS:

@@ -135,7 +135,11 @@ with requests.Session() as session:
         note.write_text(json.dumps(sent))
 """
 
-_FETCH = "Fetch $jar from Maven Central (group io.openlineage)"
+_FETCH = (
+    "Fetch $jar from Maven Central (mvn dependency:copy -DoutputDirectory=. "
+    "-Dartifact=io.openlineage:openlineage-spark_$scala:$listener; or, after `make demo`, take "
+    "~/.ivy2/jars/io.openlineage_$jar without its first part)"
+)
 _OWN_KEY = (
     "Make a function key of its own for this platform, so that it can be taken back alone, and put it into Key Vault "
     "(docs/azure.md)"

@@ -14,6 +14,7 @@ from cli.names import NamesFile, names_in
 from cli.target import HOME, Home
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
+from local.func import find_func
 from local.functions import FunctionsHostError
 from local.listening import PortError
 from local.node import NodeError
@@ -26,18 +27,22 @@ from shared.settings import load
 _PROBLEMS = (AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
 
+WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, where that is installed")]
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
 
 
 @contextlib.contextmanager
-def started_world(*, home: Path, usual_ports: bool, names: Path | None = None) -> Iterator[World]:
+def started_world(*, home: Path, usual_ports: bool, names: Path | None = None, func: bool = False) -> Iterator[World]:
     """A world, or one clear sentence."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
     settings = (
         {"THROUGHLINE_NAMES": str(names.absolute())} if names else {}
     )  # the functions run in a folder of their own
-    world = World(home=home, usual_ports=usual_ports, settings=settings)
+    try:
+        world = World(home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None)
+    except FunctionsHostError as problem:
+        fail(str(problem), code=2)
     already = running_world(home)
     if already:
         fail(
@@ -55,7 +60,7 @@ def started_world(*, home: Path, usual_ports: bool, names: Path | None = None) -
         fail(f"{problem} (make … ARGS=--free-ports takes others)" if busy else str(problem), code=2)
 
 
-def up(*, free_ports: FreePorts = False, names: NamesFile = None, home: Home = HOME) -> None:
+def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: NamesFile = None, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and say how any Spark session reports to it.
 
     Data is kept between runs in build/world, or where --home says; delete that folder to start anew.
@@ -64,8 +69,9 @@ def up(*, free_ports: FreePorts = False, names: NamesFile = None, home: Home = H
     throughline up
     throughline up --free-ports
     throughline up --names names.toml
+    throughline up --func
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with started_world(home=home, usual_ports=not free_ports, names=names) as world:
+    with started_world(home=home, usual_ports=not free_ports, names=names, func=func) as world:
         out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")

@@ -13,11 +13,19 @@ from local import leash
 class Leashed:
     """`with Leashed(command, …) as running:` starts a command; leaving the block ends it if it still runs.
 
-    Its standard output and error go to the files `output` and `log`. Ctrl-C reaches the starter alone, which ends
-    the command by stop(); local/leash.py ends it when the starter was killed.
+    Its standard output and error go to the files `output` and `log`; it runs in `folder`, or else here. Ctrl-C reaches
+    the starter alone, which ends the command by stop(); local/leash.py ends it when the starter was killed.
     """
 
-    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], output: Path, log: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        output: Path,
+        log: Path,
+        folder: Path | None = None,
+    ) -> None:
         with output.open("wb") as out, log.open("wb") as err:
             self._process = subprocess.Popen(  # noqa: S603 - given by our own code
                 [sys.executable, "-I", leash.__file__, *command],
@@ -26,6 +34,7 @@ class Leashed:
                 stderr=err,
                 start_new_session=True,
                 env=environment,
+                cwd=folder,
             )
 
     def __enter__(self) -> Self:

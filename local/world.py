@@ -12,6 +12,7 @@ from typing import Self
 
 from local.azurite import USUAL_PORTS, Azurite
 from local.catalog import CatalogServer
+from local.func import Func
 from local.functions import FunctionsHost
 from local.stamp import BUILD
 
@@ -41,8 +42,9 @@ class World:
     """Everything that Throughline needs on one machine, as a context manager.
 
     `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
-    added to those of the functions. Entering raises AzuriteError, NodeError, CatalogStartError or FunctionsHostError,
-    each with one sentence. All of it ends with the block and with this process.
+    added to those of the functions; `func` is the program that runs them instead of our own host. Entering raises
+    AzuriteError, NodeError, CatalogStartError or FunctionsHostError, each with one sentence. All of it ends with the
+    block and with this process.
     """
 
     def __init__(
@@ -52,29 +54,24 @@ class World:
         usual_ports: bool = True,
         settings: Mapping[str, str] | None = None,
         app: Path = ROOT,
+        func: Path | None = None,
     ) -> None:
         self.home = home
         self._usual_ports = usual_ports
         self._settings = dict(settings or {})
-        self._app = app
+        self._app, self._func = app, func
         self._parts = contextlib.ExitStack()
         self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
         self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
-        self.functions: FunctionsHost
+        self.functions: FunctionsHost | Func
 
     def __enter__(self) -> Self:
         self.home.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as parts:
             parts.enter_context(self.azurite)
             parts.enter_context(self.catalog)
-            self.functions = parts.enter_context(
-                FunctionsHost(
-                    port=_RECEIVER_PORT if self._usual_ports else 0,
-                    environment={**os.environ, **self.environment},
-                    log=self.home / "functions.log",
-                    app=self._app,
-                )
-            )
+            self.functions = self._host()
+            parts.enter_context(self.functions)
             _write_note(self.home, self.running)
             parts.callback((self.home / _NOTE).unlink, missing_ok=True)
             self._parts = parts.pop_all()
@@ -84,6 +81,13 @@ class World:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._parts.close()
+
+    def _host(self) -> FunctionsHost | Func:
+        port = _RECEIVER_PORT if self._usual_ports else 0
+        environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
+        if self._func:
+            return Func(func=self._func, app=self._app, port=port, environment=environment, log=log)
+        return FunctionsHost(app=self._app, port=port, environment=environment, log=log)
 
     @property
     def environment(self) -> dict[str, str]:

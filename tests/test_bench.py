@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from bench.__main__ import BENCHMARKS, main, run
+from bench.costs import measure as measure_costs
 from bench.figures import Figure, Rounds
 from bench.replay import Replay, families
 from bench.sizes import Sizes
@@ -99,3 +100,16 @@ def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit, match="2"):
         main(["--only", "nothing"])
     assert "end-to-end" in capsys.readouterr().err
+
+
+def test_requests_are_counted_by_what_azure_bills() -> None:
+    """One job, seen for the first time and again: stored each time, and no call to the catalog for what is the same."""
+    found = measure_costs(["customer_master"])
+    for turn in ("a new job", "the same job again"):
+        assert found[f"{turn}: receiver"]["blob write"] == pytest.approx(1, abs=0.01)
+        assert found[f"{turn}: receiver"]["table"] >= 1
+        assert found[f"{turn}: parser"]["table"] > 1
+    assert found["a new job: publisher"]["catalog"] > 0
+    assert "catalog" not in found["the same job again: publisher"]
+    assert found["archive"]["blob delete"] > 0
+    assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}

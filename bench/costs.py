@@ -1,0 +1,197 @@
+"""`python -m bench.costs`: what a million events ask of storage and catalog, by what the code really sends.
+
+Captured applications of ordinary jobs go through what the functions do (receive, settle, publish), then through the
+archive, twice: as jobs that were never seen before, and as the same jobs again, which is what most runs are. Requests
+are counted where they leave, below the SDK and the catalog's client, by the classes that Azure bills. What the
+functions host itself asks (receipts, messages) comes on top: `make bench` has it in the details of `end to end`.
+"""
+
+import argparse
+import contextlib
+import json
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.replay import Item, Replay, families
+from local.azurite import Azurite
+from local.catalog import CatalogServer
+from shared.bootstrap import Worker, assemble
+from shared.pipeline import (
+    Archiving,
+    archive,
+    backlog,
+    publish,
+    receive,
+    settle_event,
+    step_out,
+    stored_from_blob,
+    sweep,
+    tidy,
+)
+from shared.settings import load
+
+_MOST_BYTES = 1 << 26
+_JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")
+"""Scenarios of ordinary jobs: batches that do the same each time."""
+
+_WARM_UP = "databricks_job"
+_CAPTURE = "spark35-ol1.53"
+_LATER = timedelta(days=30)
+_LEAST = 5
+_MILLION = 1_000_000
+
+CLASSES = ("blob write", "blob list", "blob read", "blob other", "blob delete", "table", "catalog")
+"""A batch of rows is one transaction of a table; deleting blobs is free of charge, the lease is `other`."""
+
+
+class Requests(logging.Handler):
+    """Counts what urllib3 says it has sent, for the phase that is under way: `counts[phase][class]`.
+
+    `kinds` says what listens on which port.
+    """
+
+    def __init__(self, kinds: dict[int, str]) -> None:
+        super().__init__()
+        self._kinds = kinds
+        self.counts: dict[str, Counter[str]] = {}
+        self.phase = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a request's line: scheme, host, port, method, address and what came of it."""
+        if not isinstance(record.args, tuple) or len(record.args) < _LEAST:
+            return
+        _, _, port, method, url, *_ = record.args
+        kind = self._kinds.get(port) if isinstance(port, int) else None
+        if kind and self.phase:
+            self.counts.setdefault(self.phase, Counter())[_class(kind, str(method), str(url))] += 1
+
+
+def _class(kind: str, method: str, url: str) -> str:
+    """How Azure bills a request: https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories."""
+    if kind != "blob":
+        return kind
+    what = parse_qs(urlsplit(url).query).get("comp", [""])[0]
+    if what == "list" or "restype=container" in url:
+        return "blob list"
+    if what == "lease" or method == "HEAD":
+        return "blob other"
+    return {"PUT": "blob write", "GET": "blob read", "DELETE": "blob delete"}[method]
+
+
+@contextlib.contextmanager
+def counting(kinds: dict[int, str]) -> Iterator[Requests]:
+    """Count requests to these ports."""
+    requests = Requests(kinds)
+    source = logging.getLogger("urllib3.connectionpool")
+    before, propagated = source.level, source.propagate
+    source.setLevel(logging.DEBUG)
+    source.propagate = False
+    source.addHandler(requests)
+    try:
+        yield requests
+    finally:
+        source.removeHandler(requests)
+        source.setLevel(before)
+        source.propagate = propagated
+
+
+def measure(jobs: Sequence[str] = _JOBS) -> dict[str, dict[str, float]]:
+    """Requests for each event, by phase and class; the phase `idle sweep` is for each tick. Of these scenarios."""
+    with Azurite() as azurite, CatalogServer() as catalog:
+        settings = load(
+            catalog=True,
+            environment={
+                "AzureWebJobsStorage": azurite.connection_string,
+                "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
+                "THROUGHLINE_CATALOG_TOKEN": catalog.token,
+            },
+        )
+        worker = assemble(settings)
+        worker = replace(worker, publishing=replace(worker.publishing, linger=timedelta(0)))
+        ports = {azurite.ports["blob"]: "blob", azurite.ports["table"]: "table"}
+        ports[int(catalog.url.rpartition(":")[2])] = "catalog"
+        captured = {family.name: family for family in families()}
+        chosen = [captured[f"{_CAPTURE}/{job}"] for job in jobs]
+        sent = sum(len(family.events) for family in chosen)
+        warm = Replay(seed=1, among=[captured[f"{_CAPTURE}/{_WARM_UP}"]]).application()  # makes tables
+        with counting(ports) as requests:
+            _life(worker, requests, [warm], "")
+            for turn, name in enumerate(("a new job", "the same job again")):
+                replay = Replay(seed=turn + 2, among=chosen)
+                _life(worker, requests, [replay.application() for _ in chosen], name)
+            _archive(worker, requests)
+            _idle(worker, requests)
+    per_event = {"archive": 2 * sent + len(warm), "idle sweep": 1}
+    return {
+        phase: {kind: counts[kind] / per_event.get(phase, sent) for kind in CLASSES if counts[kind]}
+        for phase, counts in requests.counts.items()
+    }
+
+
+def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[Item]], name: str) -> None:
+    """Applications as they come: each event is received, and settled by the parser, which publishes."""
+    for application in applications:
+        for item in application:
+            requests.phase = name and f"{name}: receiver"
+            receive(worker.storage, item.raw, most_bytes=_MOST_BYTES)
+        for item in application:
+            requests.phase = name and f"{name}: parser"
+            if item.kept and settle_event(
+                worker.storage, stored_from_blob(item.blob), item.packed, names=worker.names, recent=worker.recent
+            ):
+                requests.phase = name and f"{name}: publisher"
+                publish(worker.storage, worker.catalog, worker.publishing)
+    requests.phase = ""
+
+
+def _archive(worker: Worker, requests: Requests) -> None:
+    """What the sweeper does with settled events, a month later."""
+    later = Archiving(after=timedelta(hours=48), at_once=8, now=lambda: datetime.now(UTC) + _LATER)
+    requests.phase = "archive"
+    archive(worker.storage, later)
+    requests.phase = ""
+
+
+def _idle(worker: Worker, requests: Requests) -> None:
+    """One tick of the sweeper with nothing to do, as each minute of a quiet night."""
+    for phase in ("", "idle sweep"):
+        requests.phase = phase
+        sweep(worker.storage, worker.sweeping)
+        step_out(worker.storage, worker.publishing)
+        tidy(worker.storage, worker.catalog, worker.publishing)
+        publish(worker.storage, worker.catalog, worker.publishing)
+        backlog(worker.storage)
+    requests.phase = ""
+
+
+def _show(found: dict[str, dict[str, float]]) -> None:
+    table = Table("", *CLASSES, box=None, title="requests for each event (idle sweep: for each tick)")
+    for phase, counts in found.items():
+        table.add_row(phase, *(f"{counts.get(kind, 0):.2f}" for kind in CLASSES))
+    Console(highlight=False, width=140).print(table)
+
+
+def main() -> int:
+    """Run the command line and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.costs", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="for machines: requests for a million events")
+    options = parser.parse_args()
+    found = measure()
+    if options.json:
+        whole = {phase: {kind: round(each * _MILLION) for kind, each in of.items()} for phase, of in found.items()}
+        sys.stdout.write(json.dumps(whole, indent=2) + "\n")
+    else:
+        _show(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

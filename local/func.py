@@ -1,0 +1,121 @@
+"""The functions under `func start`, Azure Functions Core Tools, where those are installed.
+
+What it takes: https://learn.microsoft.com/azure/azure-functions/functions-run-local. It runs in the app's folder, takes
+the first Python of the path, and settings of the environment come before those of local.settings.json.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from local.functions import FunctionsHostError
+from local.leashed import Leashed
+from local.listening import PortError, listen
+
+_START_SECONDS = 180  # the first start downloads the extension bundle
+
+
+def find_func(path: str | None = None) -> Path:
+    """The program `func`, on `path` or else the environment's. Raises FunctionsHostError, which says how to get it."""
+    found = shutil.which("func", path=path)
+    if found is None:
+        raise FunctionsHostError(
+            "func is not installed: get Azure Functions Core Tools 4 "
+            "(https://learn.microsoft.com/azure/azure-functions/functions-run-local), or leave FUNC=1 and --func out: "
+            "then the functions run on Microsoft's Python runtime alone"
+        )
+    return Path(found)
+
+
+class Func:
+    """What FunctionsHost is, by `func start`: the functions of `app` on `port` (0: a free one).
+
+    A context manager. Entering raises FunctionsHostError. What func says goes to `log`. It listens on all addresses
+    of this machine, checks no keys, and does not count its calls; when it dies it is not started again.
+    """
+
+    def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
+        self._func, self._app, self._port, self._log = func, app, port, log
+        python = Path(sys.executable).parent
+        self._environment = {
+            **environment,
+            "PATH": f"{python}{os.pathsep}{environment.get('PATH', os.defpath)}",
+            "VIRTUAL_ENV": str(python.parent),
+            "FUNCTIONS_WORKER_RUNTIME": "python",
+            "FUNCTIONS_CORE_TOOLS_TELEMETRY_OPTOUT": "1",
+        }
+        self._running: Leashed | None = None
+        self.restarts = 0
+        self.broken = ""
+
+    def __enter__(self) -> Self:
+        try:
+            with listen(self._port, "func", "choose another one") as free:
+                self._port = free.getsockname()[1]
+        except PortError as error:
+            raise FunctionsHostError(str(error)) from error
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._running = Leashed(
+            [str(self._func), "start", "--port", str(self._port)],
+            environment=self._environment,
+            output=self._log,
+            log=self._log.with_suffix(".errors.log"),
+            folder=self._app,
+        )
+        try:
+            self._wait(self._running)
+        except FunctionsHostError:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where the HTTP triggers are."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The process whose child func is."""
+        if self._running is None:
+            raise FunctionsHostError("func is not running")
+        return self._running.pid
+
+    def calls(self) -> dict[str, Any]:
+        """What FunctionsHost counts, as far as func can say: nothing that is known to be under way."""
+        return {"invocations": {}, "storage": {}, "queued": 0, "in_flight": 0}
+
+    def stop(self) -> None:
+        """End func and the worker that it started."""
+        if self._running is not None:
+            self._running.stop()
+
+    def _wait(self, running: Leashed) -> None:
+        """Until the host says that it runs: the page that Azure has too."""
+        deadline = time.monotonic() + _START_SECONDS
+        while running.running and time.monotonic() < deadline:
+            try:
+                status = requests.get(f"{self.url}/admin/host/status", timeout=5)
+                if status.ok and status.json().get("state") == "Running":
+                    return
+            except requests.RequestException:
+                pass  # it does not listen yet
+            time.sleep(0.2)
+        why = f"did not run after {_START_SECONDS} s" if running.running else "ended"
+        raise FunctionsHostError(f"func start {why}: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        said = "".join(path.read_text(errors="replace") for path in (self._log, self._log.with_suffix(".errors.log")))
+        return said.strip()[-2000:] or f"it said nothing in {self._log}"

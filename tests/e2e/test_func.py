@@ -1,0 +1,76 @@
+"""The world by `func start`: by a program in its place that is as strict about what it is given; and by func itself,
+where that is installed.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from local.func import Func, find_func
+from local.functions import FunctionsHostError
+from local.world import ROOT, World
+from tests.e2e.test_world import GOLDEN, calm, throughline
+
+STAND_IN = """\
+#!/bin/sh
+test "$1 $2" = "start --port" || { echo "no such command: $*"; exit 9; }
+test -f host.json -a -f receiver_function/function.json || { echo "no app in $PWD"; exit 8; }
+test "$FUNCTIONS_WORKER_RUNTIME" = python || { echo "which language?"; exit 7; }
+PYTHONPATH=ROOT exec python -m local.host --port "$3" --poll 0.3
+"""
+
+
+@pytest.fixture
+def func(tmp_path: Path) -> Path:
+    """A `func` that runs our own host."""
+    program = tmp_path / "func"
+    program.write_text(STAND_IN.replace("ROOT", str(ROOT)))
+    program.chmod(0o755)
+    return program
+
+
+def lineage_comes_out(func: Path, home: Path) -> None:
+    with World(home=home, usual_ports=False, func=func) as world:
+        family = psutil.Process(world.functions.pid).children(recursive=True)
+        events = GOLDEN / "customer_merge" / "events.jsonl"
+        sent = throughline(world, "send", str(events), "--url", world.functions.url)
+        assert sent.exit_code == 0, sent.output
+        found = calm(world)
+        assert found.reconciles
+        assert (found.received, found.processes) == (12, 2)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert (alive, bool(family)) == ([], True)
+
+
+def test_the_world_runs_by_a_program_in_func_s_place(func: Path, tmp_path: Path) -> None:
+    assert find_func(str(tmp_path)) == func
+    lineage_comes_out(func, tmp_path / "world")
+
+
+if shutil.which("func"):  # it can't be installed everywhere; where it is, it has the last word
+
+    def test_the_world_runs_by_func_itself(tmp_path: Path) -> None:
+        lineage_comes_out(find_func(), tmp_path / "world")
+
+
+@pytest.mark.parametrize("command", ["demo", "up"])
+def test_without_func_one_sentence_says_where_to_get_it(command: str, tmp_path: Path) -> None:
+    java = os.environ.get("JAVA_HOME") or str(Path(str(shutil.which("java"))).resolve().parents[1])
+    done = CliRunner().invoke(
+        app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": java}
+    )
+    assert done.exit_code == 2, done.output
+    said = " ".join(done.output.split())
+    assert "func is not installed: get Azure Functions Core Tools 4" in said
+    assert "leave FUNC=1 and --func out" in said
+
+
+def test_a_func_that_ends_is_told_in_its_own_words(func: Path, tmp_path: Path) -> None:
+    host = Func(func=func, app=tmp_path, environment=dict(os.environ), log=tmp_path / "functions.log")
+    with pytest.raises(FunctionsHostError, match=f"func start ended: no app in {tmp_path}"), host:
+        pass

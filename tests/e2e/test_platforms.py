@@ -1,0 +1,244 @@
+"""What `throughline config` writes for each platform, with real Spark and the unmodified listener: the key opens the
+receiver, and the lineage comes under the namespace that was asked for.
+
+What a platform does beside Spark stands in here, and nothing else: how the jar gets onto the class path, where a secret
+is looked up, a program `az`, a module `notebookutils`. In front of the real functions stands what Azure has there: a
+check of the key.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+import requests
+
+from local.spark import SMALL_SESSION, SparkJob
+from local.versions import SPARK_3
+from local.world import World
+from shared import pipeline
+from tests.e2e.test_world import calm, parts_of, throughline
+
+pytestmark = pytest.mark.e2e
+KEY = "k3y-of-this-platform"
+HEADER = "x-functions-key"
+SECRET = "{{secrets/throughline/throughline-key}}"  # noqa: S105 - where it is, not what it is
+NOTEBOOKUTILS = f"""
+class credentials:
+    @staticmethod
+    def getSecret(vault, name):
+        assert (vault, name) == ("https://VAULT.vault.azure.net/", "throughline-key")
+        return "{KEY}"
+"""
+JOB = Path(__file__).with_name("notebook.py")
+
+
+@dataclass(slots=True, kw_only=True)
+class Front:
+    """Where listeners post: hands on what comes with the key, as Azure does, and notes the rest."""
+
+    url: str
+    namespaces: list[str] = field(default_factory=list)
+    refused: int = 0
+
+
+@pytest.fixture(scope="module")
+def front(world: World) -> Iterator[Front]:
+    class Door(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers[HEADER] != KEY:
+                found.refused += 1
+                self._answer(401, b"")
+                return
+            found.namespaces.append(msgspec.json.decode(body)["job"]["namespace"])
+            kind = {"Content-Type": self.headers["Content-Type"]}
+            answer = requests.post(f"{world.functions.url}{self.path}", data=body, headers=kind, timeout=30)
+            self._answer(answer.status_code, answer.content)
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
+            """Keep the test's output free of requests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        found = Front(url=f"http://127.0.0.1:{server.server_port}")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield found
+        server.shutdown()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """Spark with a configuration: the properties as a platform reads them from the file that was written."""
+
+    files: Path
+    steps: str
+    properties: Mapping[str, str]
+    data: Path
+
+    def run(self, *, more: Mapping[str, str] | None = None, variables: Mapping[str, str] | None = None) -> int:
+        """How many events the listener could not deliver."""
+        with SparkJob(
+            JOB,
+            configuration={**SMALL_SESSION, **self.properties, **(more or {})},
+            directory=self.files / "job",
+            arguments=[str(self.data)],
+            environment={**os.environ, **(variables or {})},
+        ) as job:
+            result = job.wait(seconds=120)
+        assert result.problem is None, result.problem
+        return result.unsent
+
+
+Configure = Callable[..., Platform]
+
+
+@pytest.fixture
+def configure(world: World, front: Front, tmp_path: Path) -> Configure:
+    """Runs `throughline config`, as a user would."""
+
+    def run(platform: str, *options: str) -> Platform:
+        arguments = ["config", platform, "--url", front.url, "--namespace", f"workspace-{tmp_path.name}"]
+        done = throughline(world, *arguments, "--output", str(tmp_path), *options)
+        assert done.exit_code == 0, done.output
+        for step in re.findall(r"printf .* >> \S+", done.output):
+            add_the_key(step, tmp_path)
+        (file,) = tmp_path.glob("*.conf")
+        lines = [line.partition(" ") for line in file.read_text().splitlines()]
+        return Platform(
+            files=tmp_path,
+            steps=done.output,
+            properties={name: value for name, _, value in lines},
+            data=tmp_path / "data",
+        )
+
+    return run
+
+
+def add_the_key(step: str, folder: Path) -> None:
+    """The step as it is printed, in the folder of the files; `az` knows the one secret."""
+    az = folder / "bin" / "az"
+    az.parent.mkdir()
+    az.write_text(
+        f'#!/bin/sh\ntest "$*" = "keyvault secret show --vault-name VAULT --name throughline-key '
+        f'--query value -o tsv" && echo {KEY}\n'
+    )
+    az.chmod(0o755)
+    path = f"{az.parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["bash", "-c", step], cwd=folder, env={"PATH": path}, check=True)
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The listener's jar as Maven Central has it, by Spark's own way of fetching packages."""
+    folder = tmp_path_factory.mktemp("jar")
+    kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-1.53.0.jar"
+    if not kept.exists():
+        (folder / "nothing.py").touch()
+        configuration = {**SMALL_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
+        with SparkJob(folder / "nothing.py", configuration=configuration, directory=folder) as job:
+            assert job.wait().problem is None
+    return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))
+
+
+def seen(world: World, platform: Platform) -> list[str]:
+    """Names of the processes that came of a platform's job, once all is settled: with the namespace in them."""
+    assert calm(world).reconciles
+    parts = parts_of(world)
+    found = [
+        process
+        for process, entity in pipeline.recorded(parts.storage, parts.publishing)
+        if process.outputs[0].name == f"{platform.data}/loud"
+        and parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+    ]
+    columns = {(edge.input.column, edge.output.column) for process in found for edge in process.columns}
+    assert columns == {("id", "id"), ("name", "loud")}
+    return [process.qualified_name for process in found]
+
+
+def arrived(world: World, front: Front, platform: Platform) -> None:
+    namespace = platform.properties["spark.openlineage.namespace"]
+    assert front.namespaces.count(namespace) >= 4, "an application's and a write's START and COMPLETE"
+    (process,) = seen(world, platform)
+    assert namespace in process
+
+
+def test_local(world: World, front: Front, configure: Configure) -> None:
+    local = configure("local", "--key", KEY)
+    assert local.run() == 0
+    arrived(world, front, local)
+
+
+@pytest.mark.parametrize("platform", ["synapse", "fabric"])
+def test_a_file_of_properties_with_the_key_added_by_the_step(
+    world: World, front: Front, configure: Configure, jar: Path, platform: str
+) -> None:
+    """The jar is what the pool or the Environment was given; all else is the file."""
+    pool = configure(platform)
+    assert jar.name in pool.steps
+    assert pool.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
+    arrived(world, front, pool)
+
+
+@pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
+def test_an_init_script_and_a_secret(
+    world: World, front: Front, configure: Configure, jar: Path, platform: str
+) -> None:
+    """The driver's folders lie here, the secret is put in as a cluster does, and the listener takes it for one."""
+    cluster = configure(platform, "--folder", str(jar.parent))
+    driver = cluster.files / "driver"
+    script = (cluster.files / "throughline-init.sh").read_text()
+    for folder in ("/mnt/driver-daemon/jars/", "/databricks/driver/conf/"):
+        (driver / folder.strip("/")).mkdir(parents=True)
+        script = script.replace(f" {folder}", f" {driver}{folder}")
+    subprocess.run(["bash", "-c", script], check=True)
+    (defaults,) = (driver / "databricks/driver/conf").iterdir()
+    secret = {name: KEY for name, value in cluster.properties.items() if value == SECRET}
+    more = {
+        **dict(re.findall(r'"([\w.]+)" = "([\w.]+)"', defaults.read_text())),
+        **secret,
+        "spark.driver.extraClassPath": f"{driver}/mnt/driver-daemon/jars/*",
+        "spark.databricks.workspaceUrl": "adb-123.12.azuredatabricks.net",
+    }
+    assert cluster.run(more=more, variables={"DATABRICKS_RUNTIME_VERSION": "14.3"}) == 0
+    assert len(secret) == 1
+    arrived(world, front, cluster)
+
+
+def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: Configure, jar: Path) -> None:
+    lakehouse = jar.parent.parent / "Files"
+    lakehouse.mkdir()
+    fabric = configure("fabric", "--transport", "file", "--folder", str(lakehouse))
+    assert fabric.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
+    namespace = fabric.properties["spark.openlineage.namespace"]
+    assert namespace not in front.namespaces
+    (fabric.files / "notebookutils.py").write_text(NOTEBOOKUTILS)
+    for _ in range(2):  # as its schedule does
+        before = len(front.namespaces)
+        script = ["-c", (fabric.files / "pick_up.py").read_text()]
+        environment = {**os.environ, "PYTHONPATH": str(fabric.files)}
+        subprocess.run([sys.executable, *script], env=environment, check=True)
+    assert len(front.namespaces) == before
+    arrived(world, front, fabric)
+
+
+def test_a_wrong_key_opens_nothing(front: Front, configure: Configure) -> None:
+    """That the others came through the door means something."""
+    local = configure("local", "--key", "another")
+    before = front.refused
+    assert local.run() > 0
+    assert front.refused > before
+    assert local.properties["spark.openlineage.namespace"] not in front.namespaces
