@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 class Pace:
     """Turns for calls: `rate` of them in a second (0: as many as are asked for). `clock` counts seconds and is never
-    set back.
+    set back; `sleep` is how all waiting is done, that of whoever calls too.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class Pace:
         self._rate = rate or math.inf
         self._most = max(1.0, rate)
         self._clock = clock
-        self._sleep = sleep
+        self.sleep = sleep
         self._lock = threading.Lock()
         self._turns = self._most
         self._counted = clock()
@@ -39,7 +39,7 @@ class Pace:
         if wait > longest:
             return wait
         if wait > 0:
-            self._sleep(wait)
+            self.sleep(wait)
         return 0.0
 
     def hold(self, seconds: float) -> None:

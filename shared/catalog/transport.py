@@ -153,6 +153,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             retry=retry_if_exception(self._soon),
             stop=stop_after_attempt(self._effort.tries),
             wait=self._pause,
+            sleep=self._pace.sleep,
             reraise=True,
         )
         missing: CatalogRefused
