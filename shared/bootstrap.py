@@ -207,6 +207,7 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
 def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
     """The catalog, and after what time a call to it is certainly over."""
     from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+    from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
         Effort,
@@ -217,7 +218,14 @@ def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, 
     token = StaticToken(settings.token) if settings.token else CredentialToken(_credential(settings.client_id))
     effort = Effort()
     parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
-    client = SteadyAtlasClient(settings.endpoint, token, effort=effort, parameters=parameters, telemetry=telemetry)
+    client = SteadyAtlasClient(
+        settings.endpoint,
+        token,
+        effort=effort,
+        pace=Pace(settings.rate),
+        parameters=parameters,
+        telemetry=telemetry,
+    )
     return AtlasCatalog(client), timedelta(seconds=effort.bound)
 
 

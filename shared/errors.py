@@ -81,8 +81,18 @@ class StorageBusy(StorageUnavailable):
     """Storage pushes back (429, or 503 ServerBusy): whoever sends is to slow down."""
 
 
+@dataclass
 class CatalogUnavailable(Retry):
-    """The catalog did not answer, or asked us to come back later."""
+    """The catalog did not answer, or asked us to come back later.
+
+    `over`: the call has ended, so that it can take effect no later than now (it may have). `blames`: what was sent may
+    be the reason, as of an answer 500, or none in time; of a 429 it is not.
+    """
+
+    over: bool = False
+    blames: bool = True
+
+    __str__ = Retry.__str__
 
 
 class Contended(Retry):
@@ -101,6 +111,11 @@ class CatalogRefused(ThroughlineError):  # noqa: N818
     code: str
     detail: str
 
+    @property
+    def no_access(self) -> bool:
+        """Whether this concerns us and not what was sent: nothing would go through."""
+        return self.status in _NO_ACCESS
+
     def __str__(self) -> str:
         return f"{self.status} {self.code}: {self.detail}".strip()
 
@@ -109,6 +124,7 @@ class Misconfigured(ThroughlineError):  # noqa: N818
     """Every setting that is missing or wrong, in one message."""
 
 
+_NO_ACCESS = frozenset({401, 403})
 _LONGEST_WAIT = 3600.0
 
 

@@ -36,6 +36,18 @@ def whole(most: int) -> Callable[[str], int]:
     return parse
 
 
+def rate(most: float) -> Callable[[str], float]:
+    """A parser of so many a second; 0 for no bound."""
+
+    def parse(text: str) -> float:
+        number = float(text)
+        if not 0 <= number <= most:
+            raise ValueError(f"must be from 0 to {most:g}")
+        return number
+
+    return parse
+
+
 def one_of(*words: str) -> Callable[[str], str]:
     """A parser of one of these words; capitals do not count."""
 

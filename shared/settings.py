@@ -10,7 +10,19 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.setting_kinds import NamesFile, connection, endpoint, file, nodes, one_of, patterns, span, whole, yes_or_no
+from shared.setting_kinds import (
+    NamesFile,
+    connection,
+    endpoint,
+    file,
+    nodes,
+    one_of,
+    patterns,
+    rate,
+    span,
+    whole,
+    yes_or_no,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +201,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse=whole(200),
     ),
     Setting(
+        name="THROUGHLINE_CATALOG_RATE",
+        default="20",
+        meaning="How many calls a second the catalog gets at most; 0: as many as there are to make",
+        parse=rate(1000),
+    ),
+    Setting(
         name="THROUGHLINE_TELEMETRY",
         default="off",
         meaning="Where spans and metrics go: off, console, otlp (to a collector) or azure (to Application Insights)",
@@ -229,11 +247,14 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSettings:
-    """Where the catalog is, and how to get in. The token is kept out of any print."""
+    """Where the catalog is, how to get in (the token is kept out of any print), and how many calls a second it gets
+    (0: no bound).
+    """
 
     endpoint: str
     token: str = field(repr=False)
     client_id: str
+    rate: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +352,7 @@ def load(
             endpoint=values["THROUGHLINE_CATALOG_ENDPOINT"],
             token=values["THROUGHLINE_CATALOG_TOKEN"],
             client_id=client_id,
+            rate=values["THROUGHLINE_CATALOG_RATE"],
         )
         if catalog
         else None,

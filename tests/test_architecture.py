@@ -18,6 +18,7 @@ ADAPTERS = frozenset(
         "shared.storage.azure",
         "shared.storage.transport",
         "shared.catalog.atlas",
+        "shared.catalog.pace",
         "shared.catalog.transport",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
@@ -52,7 +53,7 @@ ROOMS: dict[str, Room] = {
     "shared.translation": _room("model naming openlineage versions", "msgspec sqlglot"),
     "shared.atlas": _room("model translation", "msgspec"),
     # the ports, and their adapters
-    "shared.catalog": _room("errors atlas telemetry", "azure requests pyapacheatlas tenacity"),
+    "shared.catalog": _room("errors atlas telemetry", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     "shared.telemetry": _room("errors naming", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # what puts them together

@@ -23,6 +23,7 @@ from local.catalog import LOCAL_TOKEN
 from local.catalog.app import make_app
 from local.catalog.catalog import Catalog
 from local.catalog.store import Store
+from local.catalog.troubles import KINDS, Trouble, TroubleError, Troubles
 from local.listening import PortError, listen
 
 if TYPE_CHECKING:
@@ -64,8 +65,20 @@ def _parser() -> argparse.ArgumentParser:
         default="soft",
         help="soft: what is deleted is marked and kept, Atlas' default; hard: it goes",
     )
+    parser.add_argument(
+        "--trouble",
+        action="append",
+        default=[],
+        metavar="KIND[:option=value,…]",
+        help="have something go wrong, as in throttle:every=10,row=5,after=2 or choke:name=/orders; may be given more "
+        f"than once, and changed while it runs by POST /admin/troubles. {'; '.join(_told())}",
+    )
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     return parser
+
+
+def _told() -> list[str]:
+    return [f"{name}: {kind.what}" for name, kind in KINDS.items()]
 
 
 @contextmanager
@@ -101,7 +114,11 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
         store = Store(options.data)
     except sqlite3.Error as error:
         raise StartError(f"Can't use {options.data} as the catalog's data: {error}.") from error
-    app = make_app(Catalog(store, soft=options.deletes == "soft"), token=options.token)
+    try:
+        troubles = Troubles(map(Trouble.of, options.trouble))
+    except TroubleError as error:
+        raise StartError(f"--trouble: {error}.") from error
+    app = make_app(Catalog(store, soft=options.deletes == "soft", troubles=troubles), token=options.token)
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -1,9 +1,11 @@
 """The catalog over HTTP: paths, credentials, JSON, and counting. What the verbs do is in `verbs`."""
 
+import asyncio
 import base64
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +16,7 @@ from starlette.routing import Mount, Route
 
 from local.catalog.catalog import Call, Catalog
 from local.catalog.errors import CatalogError, Fault
+from local.catalog.troubles import Does, Trouble, TroubleError
 from local.catalog.verbs import NOTHING, VERBS, Verb
 
 # Atlas' own root takes basic credentials too, as real servers do; Purview's takes bearer tokens only.
@@ -88,17 +91,41 @@ def make_app(catalog: Catalog, *, token: str) -> Starlette:
             Route("/admin/calls", guarded(calls)),
             Route("/admin/calls/reset", guarded(reset_calls), methods=["POST"]),
             Route("/admin/reset", guarded(reset), methods=["POST"]),
+            *_trouble_routes(catalog, token, guarded),
         ],
         exception_handlers={404: _no_such_path},
         lifespan=lifespan,
     )
 
 
+def _trouble_routes(catalog: Catalog, token: str, guarded: Callable[[Endpoint], Endpoint]) -> list[Route]:
+    async def troubles(_request: Request) -> Response:
+        return JsonResponse(catalog.troubles.to_json())
+
+    async def have_troubles(request: Request) -> Response:
+        try:
+            told = await _body(request)
+            catalog.troubles.become([Trouble.of(str(each)) for each in (told or {}).get("troubles", ())])
+        except (CatalogError, TroubleError) as error:
+            return JsonResponse({"error": str(error)}, status_code=400)
+        return JsonResponse(catalog.troubles.to_json())
+
+    async def good_token(_request: Request) -> Response:
+        return JsonResponse({"token": catalog.troubles.token(token)})
+
+    return [
+        Route("/admin/troubles", guarded(troubles)),
+        Route("/admin/troubles", guarded(have_troubles), methods=["POST"]),
+        Route("/admin/token", guarded(good_token)),
+    ]
+
+
 def _endpoint(catalog: Catalog, verb: Verb, token: str, *, basic: bool) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         status = 500  # until an answer is there: what nobody foresaw
         try:
-            response = await _answer(catalog, verb, request) if _allowed(request, token, basic=basic) else _refused()
+            good = catalog.troubles.token(token)
+            response = await _answer(catalog, verb, request) if _allowed(request, good, basic=basic) else _refused()
             status = response.status_code
         finally:
             catalog.calls.count(verb.name, status, writes=verb.writes)
@@ -110,14 +137,58 @@ def _endpoint(catalog: Catalog, verb: Verb, token: str, *, basic: bool) -> Endpo
 async def _answer(catalog: Catalog, verb: Verb, request: Request) -> Response:
     try:
         body = await _body(request)
-        call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body)
-        # From here to the answer nothing is awaited: calls don't mix.
-        answer = verb.run(catalog, call)
     except CatalogError as error:
         return JsonResponse(error.to_json(), status_code=error.fault.status)
     except ClientDisconnect:
         return Response(status_code=400)  # nobody reads it; it is counted
+    call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body)
+    text = f"{call.query}{orjson.dumps(body).decode()}"
+    trouble = catalog.troubles.strike(verb.name, writes=verb.writes, text=text)
+    return await _struck(catalog, verb, call, trouble) if trouble else _run(catalog, verb, call)
+
+
+def _run(catalog: Catalog, verb: Verb, call: Call) -> Response:
+    """Do it. Nothing is awaited meanwhile: calls don't mix."""
+    try:
+        answer = verb.run(catalog, call)
+    except CatalogError as error:
+        return JsonResponse(error.to_json(), status_code=error.fault.status)
     return Response(status_code=204) if answer is NOTHING else JsonResponse(answer)
+
+
+async def _struck(catalog: Catalog, verb: Verb, call: Call, trouble: Trouble) -> Response:
+    """Do of a call, and answer, what its trouble says."""
+    how = trouble.how
+    if how.slow:
+        await asyncio.sleep(trouble.seconds)
+    done: Response | None = None
+    if how.does is Does.ALL:
+        done = _run(catalog, verb, call)
+    elif how.does is Does.HALF and isinstance(call.body, dict) and isinstance(call.body.get("entities"), list):
+        entities = call.body["entities"]
+        part = replace(call, body=call.body | {"entities": entities[: len(entities) // 2]})
+        done = _run(catalog, verb, part) if part.body["entities"] else JsonResponse({})
+    if how.late:
+        await asyncio.sleep(trouble.seconds)
+    if done is not None and how.cut:
+        return _Cut(done.body)
+    if how.status is None:
+        return done or _run(catalog, verb, call)
+    if trouble.kind == "expire":
+        return _refused()
+    headers = {"Retry-After": f"{trouble.after:g}"} if trouble.kind == "throttle" else {}
+    told = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"The trouble asked for: {trouble}"}
+    return JsonResponse(told, status_code=how.status, headers=headers)
+
+
+class _Cut(Response):
+    """An answer of which the half is sent before the connection ends."""
+
+    async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
+        """Promise all, and send the half."""
+        length = str(len(self.body) + 2).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": bytes(self.body)[: len(self.body) // 2]})
 
 
 async def _body(request: Request) -> Any:

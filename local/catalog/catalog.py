@@ -8,6 +8,7 @@ from local.catalog.calls import Calls
 from local.catalog.entities import Writer
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.store import Entity, Store
+from local.catalog.troubles import Troubles
 from local.catalog.typedefs import Typedefs
 from local.catalog.views import Views
 
@@ -41,10 +42,13 @@ class Call:
 
 
 class Catalog:
-    """What is stored, the types that give it a meaning, and the counts. `soft`: deletes keep what they mark."""
+    """What is stored, the types that give it a meaning, the counts, and what goes wrong. `soft`: deletes keep what they
+    mark.
+    """
 
-    def __init__(self, store: Store, *, soft: bool) -> None:
+    def __init__(self, store: Store, *, soft: bool, troubles: Troubles | None = None) -> None:
         self._soft = soft
+        self.troubles = troubles or Troubles()
         self.store = store
         self.calls = Calls(store)
         self.typedefs = Typedefs(store)

@@ -128,9 +128,22 @@ class CatalogServer:
         """Forget all entities, and with `types` the type definitions that are not built in."""
         self._admin("POST", f"reset?types={str(types).lower()}")
 
-    def _admin(self, method: str, path: str) -> dict[str, Any]:
+    def have_troubles(self, *troubles: str) -> None:
+        """Have these go wrong from now on (`local.catalog.troubles`); none: all is well again."""
+        self._admin("POST", "troubles", {"troubles": troubles})
+
+    def troubles(self) -> dict[str, int]:
+        """Give how often each trouble has struck."""
+        return {each["trouble"]: each["struck"] for each in self._admin("GET", "troubles")["troubles"]}
+
+    def good_token(self) -> str:
+        """Give the token that is good now: another one after each that has expired."""
+        return str(self._admin("GET", "token")["token"])
+
+    def _admin(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self.token}"}
-        response = requests.request(method, f"{self.url}/admin/{path}", headers=headers, timeout=_CALL_SECONDS)
+        url = f"{self.url}/admin/{path}"
+        response = requests.request(method, url, json=body, headers=headers, timeout=_CALL_SECONDS)
         response.raise_for_status()
         answer: dict[str, Any] = response.json()
         return answer

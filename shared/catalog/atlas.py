@@ -52,8 +52,9 @@ class AtlasCatalog:
             )
             for index, asset in enumerate(assets, start=1)
         ]
-        assigned = self._upload(entities)
-        return {(asset.type, asset.qualified_name): assigned[str(-i)] for i, asset in enumerate(assets, start=1)}
+        taken = self._upload(entities)
+        keys = [(asset.type, asset.qualified_name) for asset in assets]
+        return {key: taken[str(-index)] for index, key in enumerate(keys, start=1) if str(-index) in taken}
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
         """As the port says."""
@@ -61,7 +62,8 @@ class AtlasCatalog:
         held = self._by_names([key]).get(key)
         if not held or not _is_placed(held) or _description(held) == dict(asset.attributes)["description"]:
             return False
-        self.create_assets([asset])
+        if not self.create_assets([asset]):
+            raise CatalogRefused(status=200, code="", detail=f"{asset.qualified_name} was given no guid")
         return True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -82,8 +84,9 @@ class AtlasCatalog:
             )
             for index, process in enumerate(processes, start=1)
         ]
-        assigned = self._upload(entities)
-        return {process.qualified_name: assigned[str(-index)] for index, process in enumerate(processes, start=1)}
+        taken = self._upload(entities)
+        names = [process.qualified_name for process in processes]
+        return {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
@@ -200,12 +203,11 @@ class AtlasCatalog:
         return entities
 
     def _upload(self, entities: list[AtlasEntity]) -> dict[str, str]:
-        """The guids that the catalog assigned, by the negative ones that were sent."""
+        """The guids that the catalog assigned, by the negative ones that were sent. Atlas takes all or nothing; of one
+        that takes a part, the rest is missing here.
+        """
         answer = self._client.upload_entities(entities)
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
-        missing = [entity.guid for entity in entities if entity.guid not in assigned]
-        if missing:
-            raise CatalogRefused(status=200, code="", detail=f"{len(missing)} entities were given no guid")
         return assigned
 
 

@@ -77,7 +77,7 @@ class Catalog(Protocol):
         """As `find`, and which of them are our own placeholders."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-        """Create these assets in one call: their guids."""
+        """Create these assets in one call: the guids of those that the catalog took, as its answer tells."""
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
         """Write the description of an asset that we placed. False, and nothing written, when it is not there, is not
@@ -87,7 +87,7 @@ class Catalog(Protocol):
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """Create or update these processes in one call; `guids` knows every input and output.
 
-        The processes' guids, by qualified name.
+        The guids of those that the catalog took, as its answer tells, by qualified name.
         """
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word

@@ -5,9 +5,10 @@ raises an AtlasException that is no `Exception`. Its verbs are kept; its four tr
 """
 
 import json as jsonlib
+import random
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,23 @@ from pyapacheatlas.auth.base import AtlasAuthBase
 from pyapacheatlas.core import AtlasClient
 from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from urllib3.exceptions import NewConnectionError
 
+from shared.catalog.pace import Pace
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 from shared.telemetry import CALL, SILENT, Telemetry
 
+_NO_CREDENTIALS = 401
 _NOT_FOUND = 404
-_COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_TOO_MANY = 429
+_CHOKED = 500
+_COME_BACK_LATER = frozenset({408, _TOO_MANY, _CHOKED, 502, 503, 504})
+_OVER = frozenset({_TOO_MANY, _CHOKED})
+"""Answers of the catalog itself; others may be of a gateway that has given up on a call that goes on behind it."""
+_BLAMELESS = frozenset({_TOO_MANY, 502, 503})
+"""Answers that no content of a call brings about."""
+_JITTER = 0.1
+"""The share by which a pause may be longer than was asked for."""
 _LONGEST_DETAIL = 500
 _WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 """What a call is about, without names and ids: `/entity/uniqueAttribute`."""
@@ -30,7 +42,8 @@ _WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause.
+    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause: before a
+    try for its turn, and after one that failed.
 
     `bound` leaves out what an answer takes that trickles in; whoever needs certainty takes a multiple of it.
     """
@@ -43,7 +56,9 @@ class Effort:
     @property
     def bound(self) -> float:
         """Seconds after which a call is certainly over."""
-        return self.tries * (self.connect + self.read) + (self.tries - 1) * self.longest_pause
+        each = self.connect + self.read + self.longest_pause
+        renewed = self.connect + self.read  # a try for which credentials had to be renewed
+        return self.tries * each + renewed + (self.tries - 1) * self.longest_pause
 
 
 class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
@@ -72,7 +87,8 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self.SCOPE).token
         except AzureError as error:
-            raise CatalogUnavailable(f"No token for the catalog: {type(error).__name__}", after=60) from None
+            told = f"No token for the catalog: {type(error).__name__}"
+            raise CatalogUnavailable(told, after=60, over=True, blames=False) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
@@ -85,11 +101,13 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         authentication: AtlasAuthBase,
         *,
         effort: Effort | None = None,
+        pace: Pace | None = None,
         parameters: Mapping[str, str] | None = None,
         telemetry: Telemetry = SILENT,
     ) -> None:
         super().__init__(endpoint, authentication)
         self._effort = effort or Effort()
+        self._pace = pace or Pace()
         self._parameters = dict(parameters or {})
         self._telemetry = telemetry
         self._local = threading.local()
@@ -128,11 +146,14 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         return session
 
     def _call(self, method: str, url: str, params: Any, json: Any, kwargs: Mapping[str, Any]) -> AtlasResponse:
-        headers = self.generate_request_headers(kwargs.get("headers_include"), kwargs.get("headers_exclude"))
+        tries = _Tries(
+            headers=lambda: self.generate_request_headers(kwargs.get("headers_include"), kwargs.get("headers_exclude"))
+        )
         retrying = Retrying(
             retry=retry_if_exception(self._soon),
             stop=stop_after_attempt(self._effort.tries),
             wait=self._pause,
+            sleep=self._pace.sleep,
             reraise=True,
         )
         missing: CatalogRefused
@@ -140,9 +161,10 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             what = _WHAT.search(url)
             act.note(call=f"{method} {what[1] if what else 'other'}", state="ok")
             try:
-                return retrying(self._once, method, url, {**self._parameters, **(params or {})}, json, headers)
-            except CatalogUnavailable:
+                return retrying(self._try, tries, method, url, {**self._parameters, **(params or {})}, json)
+            except CatalogUnavailable as error:
                 act.note(state="unavailable")
+                error.over, error.blames = tries.over, tries.blames
                 raise
             except CatalogRefused as refusal:
                 found = refusal.status != _NOT_FOUND
@@ -162,7 +184,31 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         """What the catalog asked for, if it did, else longer each time, with jitter."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, CatalogUnavailable) else 0.0
+        asked *= random.uniform(1, 1 + _JITTER)  # many do not come back at once
         return min(asked or wait_random_exponential(multiplier=0.5)(state), self._effort.longest_pause)
+
+    def _try(self, tries: "_Tries", method: str, url: str, params: Any, json: Any) -> AtlasResponse:
+        """One try, in its turn. Credentials that are refused are asked for once more: they may have expired since."""
+        try:
+            self._take_turn()
+            headers = tries.headers()
+            try:
+                return self._once(method, url, params, json, headers)
+            except CatalogRefused as refusal:
+                renewed = tries.headers() if refusal.status == _NO_CREDENTIALS else headers
+                if renewed == headers:
+                    raise
+            return self._once(method, url, params, json, renewed)
+        except CatalogUnavailable as error:
+            tries.over = tries.over and error.over
+            tries.blames = tries.blames or error.blames
+            raise
+
+    def _take_turn(self) -> None:
+        wait = self._pace.take(self._effort.longest_pause)
+        if wait:
+            told = f"The catalog may not be called for another {wait:.0f} s"
+            raise CatalogUnavailable(told, after=wait, over=True, blames=False)
 
     def _once(self, method: str, url: str, params: Any, json: Any, headers: Mapping[str, str]) -> AtlasResponse:
         try:
@@ -176,11 +222,18 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 allow_redirects=False,
             )
         except requests.RequestException as error:
-            raise CatalogUnavailable(f"The catalog did not answer: {type(error).__name__}", after=0) from None
+            unsent = _was_never_sent(error)
+            told = f"The catalog did not answer: {type(error).__name__}"
+            raise CatalogUnavailable(told, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
+            after = retry_after(answer.headers.get("Retry-After", ""))
+            if answer.status_code == _TOO_MANY:
+                self._pace.hold(after)
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
-                after=retry_after(answer.headers.get("Retry-After", "")),
+                after=after,
+                over=answer.status_code in _OVER,
+                blames=answer.status_code not in _BLAMELESS,
             )
         if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - HTTP's own numbers
             code, detail = _detail(answer)
@@ -189,8 +242,23 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             return AtlasResponse(answer)
         except ValueError as error:
             raise CatalogUnavailable(
-                "The catalog answered with something that is no JSON: is the end point right?", after=60
+                "The catalog answered with something that is no JSON: is the end point right?", after=60, blames=False
             ) from error
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tries:
+    """The tries of one call: what gives the headers of each, and what became of all so far (as CatalogUnavailable)."""
+
+    headers: Callable[[], dict[str, str]]
+    over: bool = True
+    blames: bool = False
+
+
+def _was_never_sent(error: requests.RequestException) -> bool:
+    """Whether no connection was made, as far as the library tells."""
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    return isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError)
 
 
 def _detail(answer: requests.Response) -> tuple[str, str]:

@@ -17,7 +17,8 @@ class Dirty:
     """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
 
     `revisit`: it is published as it should be now, and only the passing of time may change it; `since`: when the last
-    event arrived that speaks for it.
+    event arrived that speaks for it; `alone`: the catalog would not have it even by itself, and so it holds up no
+    other again.
     """
 
     process: str
@@ -26,6 +27,7 @@ class Dirty:
     error: str = ""
     revisit: bool = False
     since: datetime | None = None
+    alone: bool = False
     etag: str = ""
 
     def mark(self, now: datetime) -> Mark:
@@ -48,6 +50,7 @@ class Dirty:
                 "error": self.error,
                 "revisit": self.revisit,
                 "since": self.since.isoformat() if self.since else "",
+                "alone": self.alone,
             },
         )
 
@@ -62,6 +65,7 @@ class Dirty:
             error=str(row.values["error"]),
             revisit=bool(row.values["revisit"]),
             since=datetime.fromisoformat(since) if since else None,
+            alone=bool(row.values.get("alone", False)),
             etag=row.etag,
         )
 
@@ -112,5 +116,5 @@ def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bo
     """
     if revisit is None:
         return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
-    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None)
+    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None, alone=False)
     return storage.replace(DIRTY, later.row()) is not None

@@ -36,13 +36,13 @@ def place(
     catalog: Catalog,
     how: Publishing,
     plans: Sequence[Plan],
-    found: Mapping[AssetKey, FoundAsset],
+    found: dict[AssetKey, FoundAsset],
     *,
     until: datetime,
 ) -> dict[AssetKey, str]:
-    """The guids of all assets of these plans, by their final names. Those that are nowhere are created, and it is said
-    what became of them: also what was noted meanwhile. Those for which it is too late to be over by `until` are left
-    out.
+    """The guids of all assets of these plans, by their final names. Those that are nowhere are created (which is added
+    to what was `found`), and it is said what became of them: also what was noted meanwhile. Those are left out that the
+    catalog does not take, or for which it is too late to be over by `until`.
     """
     guids = {each.key: each.guid for each in found.values() if each.guid}
     wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
@@ -53,7 +53,8 @@ def place(
         batch = missing[start : start + how.batch]
         said = sentences(storage, batch)
         created = catalog.create_assets([placeholder(asset, said) for asset in batch])
-        remember(storage, [structs.replace(found[key], guid=guid) for key, guid in created.items()])
+        found |= {key: structs.replace(found[key], guid=guid) for key, guid in created.items()}
+        remember(storage, [found[key] for key in created])
         now = sentences(storage, batch)
         mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
         guids |= created

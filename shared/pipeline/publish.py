@@ -7,7 +7,7 @@ the lease go, so that a mark made while it was leaving is not left lying.
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zlib import crc32
 
@@ -16,6 +16,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.naming import text_without_secrets
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
+from shared.pipeline.halving import write_all
 from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
@@ -23,7 +24,7 @@ from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.telling import tell_process
-from shared.pipeline.writing import Published, remove, write
+from shared.pipeline.writing import Published, remove
 from shared.storage import Storage
 from shared.telemetry import PUBLISHING
 
@@ -32,8 +33,6 @@ _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = timedelta(hours=6)
 _APART = 0.25
 """The share of a wait by which two may differ."""
-_NO_ACCESS = frozenset({401, 403})
-"""Answers that concern us and not an entity: nothing would go through."""
 _WITHOUT_ACCESS = 60.0
 
 
@@ -67,20 +66,38 @@ def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
     return [each for each in found if each.due <= now], until is not None
 
 
-def _batches(due: Sequence[Dirty], size: int) -> Iterator[Sequence[Dirty]]:
-    """Those that have never failed together, so many in a call; each that has failed by itself, after them."""
-    healthy = [each for each in due if not each.attempts]
-    for start in range(0, len(healthy), size):
-        yield healthy[start : start + size]
-    yield from ([each] for each in due if each.attempts)
-
-
-def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterator[tuple[Sequence[Dirty], bool]]:
-    """All batches, and at last, marked so, what was found `leaving` on the way: where a process goes by another name
-    now, that one is there before the old one goes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """Some of what is due. `full`: what is to be written need not wait until a call is full; `last`: what is to be
+    removed is removed now, and not put off.
     """
-    yield from ((batch, False) for batch in _batches(due, size))
-    yield from (([each], True) for each in leaving)
+
+    batch: Sequence[Dirty]
+    full: bool = True
+    last: bool = False
+
+
+def _batches(due: Sequence[Dirty], size: int) -> Iterator[_Step]:
+    """So many in a call: those that have never failed; then those that were in a call that failed, in smaller ones the
+    more often they were; then each by itself that the catalog would not have by itself.
+    """
+    groups: dict[int, list[Dirty]] = {}
+    for each in due:
+        if not each.alone:
+            groups.setdefault(each.attempts, []).append(each)
+    for attempts, group in sorted(groups.items()):
+        calls = max(1, min(size, len(group)) >> max(0, attempts - 1))
+        for start in range(0, len(group), calls):
+            yield _Step(batch=group[start : start + calls], full=attempts > 0 or start + calls >= len(group))
+    yield from (_Step(batch=[each]) for each in due if each.alone)
+
+
+def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterator[_Step]:
+    """All batches, and at last what was found `leaving` on the way: where a process goes by another name now, that one
+    is there before the old one goes.
+    """
+    yield from _batches(due, size)
+    yield from (_Step(batch=[each], last=True) for each in leaving)
 
 
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
@@ -95,18 +112,20 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                 return False
             continue
         leaving: list[Dirty] = []
-        for batch, is_last in _steps(due, how.batch, leaving):
+        ready: list[Plan] = []
+        for step in _steps(due, how.batch, leaving):
             if not shift.goes_on():
                 return False
+            at_hand = [*(plan.dirty for plan in ready), *step.batch]
             try:
                 with how.telemetry.act(PUBLISHING):
                     if how.shadow:
-                        done.held += rehearse(storage, catalog, how, batch)
+                        done.held += rehearse(storage, catalog, how, step.batch)
                     else:
-                        _publish_batch(storage, catalog, how, batch, done, leaving=None if is_last else leaving)
+                        _publish_batch(storage, catalog, how, step, done=done, leaving=leaving, ready=ready)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = _told(error)
-                _leave_alone(storage, how, batch, error)
+                _leave_alone(storage, how, at_hand, error)
                 return False
         if was_paused:
             resume(storage)
@@ -127,22 +146,25 @@ def _spread(storage: Storage, how: Publishing, shift: Shift, applications: Itera
     return True
 
 
-def _put_off(storage: Storage, how: Publishing, dirty: Dirty, error: ContentLost, done: Published) -> None:
-    """Leave what can't be read for later: `verify --fix` mends it."""
+def _put_off(
+    storage: Storage, how: Publishing, dirty: Dirty, error: Exception, done: Published, *, alone: bool = False
+) -> None:
+    """Leave it for later: what can't be read until `verify --fix` mends it, what is refused until it is not."""
     done.refused += 1
-    storage.replace(DIRTY, _failed(dirty, dirty.attempts, str(error), how.now(), timedelta(minutes=1)).row())
-    _LOG.error("process left process=%s error=%s", dirty.process, error)
+    later = _failed(dirty, dirty.attempts, _told(error), how.now(), timedelta(minutes=1))
+    storage.replace(DIRTY, replace(later, alone=alone).row())
+    _LOG.error("process left process=%s error=%s", dirty.process, later.error)
 
 
 def _leave_alone(
     storage: Storage, how: Publishing, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused
 ) -> None:
-    """Leave the catalog alone for a while. What it did not answer is set behind the others: one asset that the catalog
-    always chokes on must not keep everything else from being published.
+    """Leave the catalog alone for a while. What may have been the reason is set behind the others: one asset that the
+    catalog always chokes on must not keep everything else from being published.
     """
     wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
     pause(storage, how.now() + wait, _told(error))
-    for dirty in batch if isinstance(error, CatalogUnavailable) else ():
+    for dirty in batch if isinstance(error, CatalogUnavailable) and error.blames else ():
         found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
         if found:
             storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, _told(error), how.now(), how.pause).row())
@@ -163,13 +185,20 @@ def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timed
     return replace(dirty, due=now + wait, attempts=attempts + 1, error=error)
 
 
-def _processes(storage: Storage, catalog: Catalog, batch: Sequence[Dirty], done: Published) -> Iterator[Dirty]:
-    """The processes of a batch; the data sets in it are published on the way."""
+def _processes(
+    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+) -> Iterator[Dirty]:
+    """The processes of a batch; the data sets in it are published on the way. One that is refused waits."""
     for dirty in batch:
-        if is_asset(dirty):
-            done.written += publish_state(storage, catalog, dirty)
-        else:
+        if not is_asset(dirty):
             yield dirty
+            continue
+        try:
+            done.written += publish_state(storage, catalog, dirty)
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            _put_off(storage, how, dirty, error, done, alone=True)
 
 
 def _plans(
@@ -179,7 +208,7 @@ def _plans(
     `verify --fix` has mended that, longer each time, and holds up no other.
     """
     reading = Reading()
-    for dirty in _processes(storage, catalog, batch, done):
+    for dirty in _processes(storage, catalog, how, batch, done):
         try:
             yield plan_for(storage, how, dirty, reading)
         except ContentLost as error:
@@ -190,14 +219,16 @@ def _publish_batch(
     storage: Storage,
     catalog: Catalog,
     how: Publishing,
-    batch: Sequence[Dirty],
-    done: Published,
+    step: _Step,
     *,
-    leaving: list[Dirty] | None,
+    done: Published,
+    leaving: list[Dirty],
+    ready: list[Plan],
 ) -> None:
-    """Publish a batch. What is to be removed is put off: added to `leaving`, where that is given."""
-    plans: list[Plan] = []
-    for plan in _plans(storage, catalog, how, batch, done):
+    """Publish a batch. What is to be written is added to what is `ready`, and written once that fills a call or the
+    step says so; what is to be removed is put off: added to `leaving`.
+    """
+    for plan in _plans(storage, catalog, how, step.batch, done):
         if plan.entry.may_still_land(how.now()):
             done.postponed += 1
             tell_process(how, plan, "postponed")
@@ -207,41 +238,32 @@ def _publish_batch(
             tell_process(how, plan, "unchanged")
             clean(storage, plan.dirty, plan.revisit)
         elif plan.entity:
-            plans.append(plan)
-        elif leaving is None:
-            _alone(storage, catalog, how, plan, done)
+            ready.append(plan)
+        elif step.last:
+            _remove(storage, catalog, how, plan, done)
         else:
             leaving.append(plan.dirty)
-    if plans:
-        _write_all(storage, catalog, how, plans, done)
+    while len(ready) >= how.batch or (ready and step.full):
+        plans = ready[: how.batch]
+        for refusal in write_all(storage, catalog, how, plans, done):
+            _refuse(storage, how, refusal.plan, refusal.error, done)
+        del ready[: how.batch]
 
 
-def _write_all(storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published) -> None:
-    """All at once; each by itself where that is refused."""
+def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:
     try:
-        write(storage, catalog, how, plans, done)
+        done.removed += remove(storage, catalog, how, plan)
     except CatalogRefused as error:
-        if error.status in _NO_ACCESS:
+        if error.no_access:
             raise
-        for plan in plans:
-            found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
-            if found:
-                _alone(storage, catalog, how, plan_for(storage, how, Dirty.of(found)), done)
+        _refuse(storage, how, plan, error, done)
 
 
-def _alone(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:
-    """One process by itself. When it is refused it waits, longer each time, and holds up no other."""
-    try:
-        if plan.entity is None:
-            done.removed += remove(storage, catalog, how, plan)
-        else:
-            write(storage, catalog, how, [plan], done)
-    except CatalogRefused as error:
-        if error.status in _NO_ACCESS:
-            raise
-        done.refused += 1
-        found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
-        if found:
-            minute = timedelta(minutes=1)
-            storage.replace(DIRTY, _failed(Dirty.of(found), plan.dirty.attempts, _told(error), how.now(), minute).row())
-        tell_process(how, plan, "refused", _told(error))
+def _refuse(
+    storage: Storage, how: Publishing, plan: Plan, error: CatalogRefused | CatalogUnavailable, done: Published
+) -> None:
+    """A process that the catalog would not have by itself waits, longer each time, and holds up no other."""
+    found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
+    dirty = Dirty.of(found) if found else plan.dirty
+    _put_off(storage, how, replace(dirty, attempts=plan.dirty.attempts), error, done, alone=True)
+    tell_process(how, plan, "refused", _told(error))

@@ -147,7 +147,7 @@ MARK = Machine(
         Mark.CLEAN: "the catalog holds what is on record",
         Mark.DIRTY: "to be published now",
         Mark.POSTPONED: "a publisher is at it, or a call that somebody began may still land",
-        Mark.REFUSED: "the catalog refused it, or did not answer: tried by itself, later each time",
+        Mark.REFUSED: "the catalog refused it, or did not answer: tried in smaller calls, at last alone, ever later",
         Mark.REVISIT: "published; the passing of time alone may change it",
     },
     changes=_changes(

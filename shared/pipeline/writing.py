@@ -3,22 +3,25 @@
 Each step is conditional on the row that was read: a publisher that lost its lease cannot write old lineage.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity
-from shared.catalog import Catalog
-from shared.errors import CatalogRefused
+from shared.catalog import AssetKey, Catalog
+from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.dirty import clean
-from shared.pipeline.found import forget
+from shared.pipeline.found import FoundAsset, forget
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY
-from shared.pipeline.placing import describe_again, found_for, place
+from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.states import Held
 from shared.pipeline.telling import tell_process
 from shared.storage import Storage
+
+_TAKEN = 200
+_NOT_FOUND = 404
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,60 +43,163 @@ class Published:
         self.error = more.error
 
 
-def write(storage: Storage, catalog: Catalog, how: Publishing, made: Sequence[Plan], done: Published) -> None:
-    """Data sets first, since processes can only refer to what is there."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why.
+
+    `alone`: not even by itself; `stale`: what was remembered of its data sets may be the reason, and is forgotten.
+    """
+
+    plan: Plan
+    error: CatalogRefused | CatalogUnavailable
+    alone: bool = False
+    stale: bool = False
+
+
+def write(
+    storage: Storage,
+    catalog: Catalog,
+    how: Publishing,
+    plans: Sequence[Plan],
+    *,
+    found: dict[AssetKey, FoundAsset],
+    done: Published,
+) -> list[Refusal]:
+    """Write these (under the names that were `found`) in one call; data sets first, since processes can only refer to
+    what is there. What the catalog refused, choked on (500) or left out of its answer is returned; the rest is written,
+    or overtaken by others.
+
+    Raises CatalogRefused where nothing would go through for want of access, and CatalogUnavailable.
+    """
     began = how.now()
-    found, plans = found_for(storage, catalog, how, made)
-    for plan in plans:
-        if plan.entity is None:
-            _nothing_left(storage, catalog, how, plan, done)
-    until = how.now() + 2 * how.call_bound
+    gone = [plan for plan in plans if plan.entity is None]
+    refused = [each for plan in gone for each in _nothing_left(storage, catalog, how, plan, done)]
+    until = began + 2 * how.call_bound
     begun = _begun(storage, how, plans, until)
     if not begun:
-        return
-    describe_again(storage, plans)
+        return refused
+    describe_again(storage, [each.plan for each in begun])
     try:
-        guids = place(storage, catalog, how, [plan for plan, _, _ in begun], found, until=until)
-        if how.now() + how.call_bound > until:
-            return  # too late to be over by then: what was begun is done again after that
-        written = catalog.write_processes([entity for _, entity, _ in begun], guids)
-    except CatalogRefused:
-        for plan, _, entry in begun:  # a refused call writes nothing
-            note(storage, replace(plan.entry, etag=entry.etag))
-            storage.replace(DIRTY, replace(plan.dirty, due=how.now()).row())
-        forget(storage, [each for each in found.values() if each.at <= began])
-        raise
-    for plan, entity, entry in begun:
-        if note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name])):
-            clean(storage, plan.dirty, plan.revisit)
-        tell_process(how, plan, "written")
-    done.written += len(begun)
+        return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
+    except CatalogRefused as error:
+        stale = _forget(storage, begun, found, began, error)
+        back = _back(storage, how, begun, error, sent=len(begun))
+        if error.no_access:
+            raise
+        return [*refused, *(replace(each, stale=stale) for each in back)]
+    except CatalogUnavailable as error:
+        back = _back(storage, how, begun, error, sent=len(begun)) if error.over else []
+        if not (error.over and error.blames):
+            raise
+        return [*refused, *back]
 
 
-def _begun(
-    storage: Storage, how: Publishing, plans: Sequence[Plan], until: datetime
-) -> list[tuple[Plan, ProcessEntity, Entry]]:
+def _forget(
+    storage: Storage,
+    begun: Sequence["_Begun"],
+    found: Mapping[AssetKey, FoundAsset],
+    began: datetime,
+    error: CatalogRefused,
+) -> bool:
+    """Where one process is refused since something is not there, forget what was remembered of its data sets: whether
+    there was anything.
+    """
+    if len(begun) > 1 or error.status != _NOT_FOUND:
+        return False
+    keys = [(asset.type, asset.qualified_name) for each in begun for asset in each.plan.assets]
+    old = [found[key] for key in keys if found[key].guid and found[key].at <= began]
+    forget(storage, old)
+    return bool(old)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A plan of which the ledger says that it is being written, with the claimed mark and that entry."""
+
+    plan: Plan
+    entity: ProcessEntity
+    entry: Entry
+
+
+def _send(
+    storage: Storage,
+    catalog: Catalog,
+    how: Publishing,
+    begun: Sequence[_Begun],
+    *,
+    found: dict[AssetKey, FoundAsset],
+    done: Published,
+) -> list[Refusal]:
+    """Call the catalog, and note what it says to each."""
+    until = min(each.entry.until for each in begun)
+    guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
+    if how.now() + how.call_bound > until:
+        return []  # too late to be over by then: what was begun is done again after that
+    ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
+    written = catalog.write_processes([each.entity for each in ready], guids) if ready else {}
+    for each in ready:
+        if guid := written.get(each.entity.qualified_name):
+            if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid)):
+                clean(storage, each.plan.dirty, each.plan.revisit)
+            tell_process(how, each.plan, "written")
+            done.written += 1
+    left = [each for each in begun if each.entity.qualified_name not in written]
+    return _back(storage, how, left, CatalogRefused(status=_TAKEN, code="", detail="given no guid"), sent=len(begun))
+
+
+def _back(
+    storage: Storage,
+    how: Publishing,
+    begun: Sequence[_Begun],
+    error: CatalogRefused | CatalogUnavailable,
+    *,
+    sent: int,
+) -> list[Refusal]:
+    """What was not written in a call that held so many, to be tried again at once. One process that was refused by
+    itself has not been written, nor has anything without access. Of all others nobody knows: the ledger goes on to say
+    so, but not that it may still land.
+    """
+    nothing = isinstance(error, CatalogRefused) and error.status != _TAKEN and (sent == 1 or error.no_access)
+    back = []
+    for each in begun:
+        entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=how.now())
+        noted = note(storage, entry)
+        dirty = replace(each.plan.dirty, due=how.now())
+        etag = storage.replace(DIRTY, dirty.row())
+        if noted and etag:
+            plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
+            back.append(Refusal(plan=plan, error=error, alone=sent == 1))
+    return back
+
+
+def _begun(storage: Storage, how: Publishing, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
     """Those of these plans that are ours to write, with the ledger saying so."""
     begun = [
-        (plan, entity, entry)
+        _Begun(plan=plan, entity=entity, entry=entry)
         for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans if plan.entity)
         if plan and entity and (entry := note(storage, _writing(plan, entity, until)))
     ]
-    ours = {plan.dirty.process for plan, _, _ in begun}
+    ours = {each.plan.dirty.process for each in begun}
     for plan in plans:
         if plan.entity and plan.dirty.process not in ours:
             tell_process(how, plan, "overtaken")
     return begun
 
 
-def _nothing_left(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:
+def _nothing_left(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> list[Refusal]:
     """What it reads and what it writes turned out to be one asset."""
     if plan.entry.state is not Held.NOTHING:
-        done.removed += remove(storage, catalog, how, plan)
-        return
+        try:
+            done.removed += remove(storage, catalog, how, plan)
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            return [Refusal(plan=plan, error=error, alone=True)]
+        return []
     done.unchanged += 1
     tell_process(how, plan, "unchanged")
     clean(storage, plan.dirty, plan.revisit)
+    return []
 
 
 def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:

@@ -13,11 +13,16 @@ from tests.faults.turns import Turns
 LISTS = frozenset({"partition", "scan", "blobs"})
 WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
 """Calls that change the catalog."""
+BULKS = frozenset({"write_processes", "create_assets"})
+"""Those of which a catalog may take a part only."""
 
 _RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
 """What a call answers that took effect unseen and was tried again by the SDK: it lost a race against itself."""
 
 _LONGEST_STALL = 300.0
+_HALVED = 0.7
+"""The share of refused bulks of which a part is taken."""
+_TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +32,9 @@ class Rates:
     `before`: it fails (429, 503, no connection). `after`: it takes effect, then fails (the answer is lost). `late`: it
     fails by timeout, and takes effect some time afterwards. `race`: it takes effect, and is answered as if it had not
     (409, 412; a lease that is gone). `slow`: it, or its answer, takes up to minutes. `torn`: a list is read in two
-    pages, and the world goes on in between. `refused`: the catalog will not have it (400, 403). `death`: the worker
-    dies before or after it, half the time with its whole process.
+    pages, and the world goes on in between. `refused`: the catalog will not have it (400, 403), or takes a part of it
+    and says so, refuses it or answers 500. `death`: the worker dies before or after it, half the time with its whole
+    process.
     """
 
     before: float = 0.0
@@ -52,12 +58,16 @@ class Rates:
 
 @dataclass(slots=True, kw_only=True)
 class Faults:
-    """What goes wrong, and when. `calls` counts all calls, `met` what happened, `away` says when a whole store is not
-    reached; `at` strikes one call, by number. `stored` is told of each new blob, `trace` of all calls.
+    """What goes wrong, and when.
+
+    `aside` draws what a call is answered, so that seeds keep their histories. `calls` counts all calls, `met` what
+    happened, `away` says when a whole store is not reached; `at` strikes one call, by number. `stored` is told of each
+    new blob, `trace` of all calls.
     """
 
     turns: Turns
     chance: random.Random
+    aside: random.Random = field(default_factory=lambda: random.Random("aside"))
     rates: Rates = field(default_factory=Rates)
     at: tuple[int, str] | None = None
     away: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -111,6 +121,8 @@ class Faulty:
         faults.met[kind] += 1
         faults.trace(f"{turns.now:10.3f} {_who(turns)} #{faults.calls} {kind:6} {name}{_short(given)}")
         act = partial(self._act, name, method, given, named, torn=kind == "torn")
+        if kind == "refused" and name in BULKS and faults.aside.random() < _HALVED:
+            return self._halve(name, method, given, named)
         before = {
             "away": self._fail,
             "before": self._fail,
@@ -144,11 +156,25 @@ class Faulty:
         faults, longest = self._faults, self._faults.call_bound - 2
         faults.later(faults.turns.now + faults.pause(longest), partial(self._unseen, act))
         faults.turns.sleep(faults.pause(longest))
-        raise self._failure("timed out")
+        raise self._failure(_TIMED_OUT)
 
     def _refuse(self, _act: Act) -> None:
         status = self._faults.chance.choice((400, 403, 404))
         raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
+
+    def _halve(self, name: str, method: Callable[..., Any], given: Any, named: Any) -> Any:
+        """Take a part of a call, and answer in one of three ways."""
+        sent, *others = given
+        taken = self._act(
+            name, method, (sent[: self._faults.aside.randrange(len(sent) + 1)], *others), named, torn=False
+        )
+        answer = self._faults.aside.choice(("told", "refused", "choked"))
+        self._faults.met[f"half taken, {answer}"] += 1
+        if answer == "told":
+            return taken
+        if answer == "refused":
+            raise CatalogRefused(status=400, code="ATLAS", detail="half of it")
+        raise CatalogUnavailable("500 by chance", after=0, over=True)
 
     def _dawdle(self, _act: Act) -> None:
         """Be slow to take effect; the catalog not beyond the bound of a call."""
@@ -161,7 +187,9 @@ class Faulty:
     def _failure(self, how: str) -> Exception:
         after = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
         if self._what == "catalog":
-            return CatalogUnavailable(f"the catalog {how}", after=after)
+            over = how != _TIMED_OUT and self._faults.aside.random() < 0.5
+            blames = self._faults.aside.random() < 0.5
+            return CatalogUnavailable(f"the catalog {how}", after=after, over=over, blames=blames)
         return StorageUnavailable(f"storage {how}", after=after)
 
     def _unseen(self, act: Callable[[], object]) -> None:

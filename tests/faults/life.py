@@ -134,6 +134,7 @@ class Life:
         self.faults = Faults(
             turns=turns,
             chance=random.Random(f"faults {way.seed}"),
+            aside=random.Random(f"aside {way.seed}"),
             rates=way.rates,
             at=way.at,
             away={what: (begins, ends) for what, begins, ends in way.away},

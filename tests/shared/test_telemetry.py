@@ -221,7 +221,7 @@ class Moody(MemoryCatalog):
 def test_refused_and_removed_processes_are_told(told: Told) -> None:
     storage, telemetry = MemoryStorage(), told.telemetry
     refusal = CatalogRefused(status=400, code="ATLAS-1", detail="https://u:hunter2@host/ is no name")
-    catalog = Moody(refusal, refusal)
+    catalog = Moody(refusal)
     live(storage, catalog, telemetry, *write("a", "app", "10:00", "/a"))
     live(storage, catalog, telemetry, write("a", "app", "10:01", "/a", end="FAIL")[1])
     live(storage, catalog, telemetry, *write("b", "app", "10:02", "/b"))

@@ -1,0 +1,159 @@
+"""What may go wrong with a catalog, on demand: for tests, and for whoever wants to see what comes of it.
+
+A trouble is a text, `KIND` or `KIND:option=value,…`, as in `throttle:every=10,row=5,after=2`. What strikes when is a
+matter of counting alone: the same calls meet the same troubles.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+
+class Does(Enum):
+    """What becomes of a call that is struck."""
+
+    NOTHING = "nothing"
+    HALF = "the first half of its entities"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One way to go wrong: `what` it is, in words; what of the call is done; the `status` that is answered instead of
+    the call's own. `slow`: it is done after a while, `late`: it is answered after a while, `cut`: it is not answered.
+    """
+
+    what: str
+    does: Does = Does.NOTHING
+    status: int | None = None
+    slow: bool = False
+    late: bool = False
+    cut: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "throttle": Kind(what="429 with Retry-After (`after` seconds), nothing is done", status=429),
+    "away": Kind(what="503, nothing is done", status=503),
+    "timeout": Kind(what="408, nothing is done", status=408),
+    "choke": Kind(what="500, nothing is done; with `name`: on one entity", status=500),
+    "refuse": Kind(what="400, nothing is done; with `name`: of one entity", status=400),
+    "slow": Kind(what="it is done `seconds` later", does=Does.ALL, slow=True),
+    "lost": Kind(what="it is done, and answered `seconds` later, when nobody listens", does=Does.ALL, late=True),
+    "cut": Kind(what="it is done, and the connection ends without an answer", does=Does.ALL, cut=True),
+    "half": Kind(what="half of a bulk is done, then 500", does=Does.HALF, status=500),
+    "part": Kind(what="half of a bulk is done, and the answer tells of that alone", does=Does.HALF),
+    "expire": Kind(what="the token is not good any more: 401 until the client has the next one", status=401),
+}
+_ON = ("all", "reads", "writes", "bulk")
+
+
+class TroubleError(ValueError):
+    """A text that is no trouble: the message says what would be one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What strikes: from each `every` calls `row` in a row, `times` in all (0: without end), `on` all calls, reads,
+    writes or bulks only, and only those that hold `name`.
+    """
+
+    kind: str
+    every: int = 1
+    row: int = 1
+    times: int = 0
+    on: str = "all"
+    name: str = ""
+    after: float = 1.0
+    seconds: float = 1.0
+
+    @property
+    def how(self) -> Kind:
+        """What it does."""
+        return KINDS[self.kind]
+
+    @classmethod
+    def of(cls, text: str) -> "Trouble":
+        """Read a trouble's text. Raises TroubleError."""
+        kind, _, rest = text.partition(":")
+        if kind not in KINDS:
+            raise TroubleError(f"{kind!r} is no trouble: one of {', '.join(KINDS)}")
+        types = {each.name: each.type for each in fields(cls) if each.name != "kind"}
+        given: dict[str, Any] = {}
+        for option in filter(None, rest.split(",")):
+            name, _, value = option.partition("=")
+            if name not in types:
+                raise TroubleError(f"{name!r} is no option of a trouble: one of {', '.join(types)}")
+            try:
+                given[name] = _PARSERS[str(getattr(types[name], "__name__", types[name]))](value)
+            except ValueError as error:
+                raise TroubleError(f"{name}={value}: {error}") from error
+        found = cls(kind=kind, **given)
+        if found.on not in _ON:
+            raise TroubleError(f"on={found.on}: one of {', '.join(_ON)}")
+        if found.every < 1 or found.row < 1:
+            raise TroubleError("every and row are numbers from 1 on")
+        return found
+
+    def __str__(self) -> str:
+        said = [f"{each.name}={getattr(self, each.name)}" for each in fields(self)[1:] if self._differs(each)]
+        return f"{self.kind}:{','.join(said)}" if said else self.kind
+
+    def _differs(self, each: Any) -> bool:
+        return bool(getattr(self, each.name) != each.default)
+
+
+_PARSERS: dict[str, Any] = {"int": int, "float": float, "str": str}
+
+
+@dataclass(slots=True)
+class _Counted:
+    trouble: Trouble
+    calls: int = 0
+    struck: int = 0
+
+    def strikes(self) -> bool:
+        """Whether this call, which fits, is struck."""
+        trouble = self.trouble
+        place = self.calls % (trouble.every - 1 + trouble.row)
+        self.calls += 1
+        if place < trouble.every - 1 or (trouble.times and self.struck >= trouble.times):
+            return False
+        self.struck += 1
+        return True
+
+
+class Troubles:
+    """The troubles of a catalog, and how often each has struck."""
+
+    def __init__(self, troubles: Iterable[Trouble] = ()) -> None:
+        self._counted = [_Counted(each) for each in troubles]
+        self._expired = 0
+
+    def become(self, troubles: Iterable[Trouble]) -> None:
+        """Have these instead (none: all is well), and the first token good again."""
+        self._counted = [_Counted(each) for each in troubles]
+        self._expired = 0
+
+    def token(self, first: str) -> str:
+        """The token that is good now."""
+        return f"{first}.{self._expired}" if self._expired else first
+
+    def strike(self, verb: str, *, writes: bool, text: str) -> Trouble | None:
+        """What strikes this call, if anything: the first of all that would. `text`: all that it holds."""
+        bulk = verb == "POST entity/bulk"
+        for each in self._counted:
+            trouble = each.trouble
+            fits = {"all": True, "reads": not writes, "writes": writes, "bulk": bulk}[trouble.on]
+            if fits and trouble.name in text and each.strikes():
+                self._expired += trouble.kind == "expire"
+                return trouble
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give each trouble as its text, with how many calls fitted and how many of those it struck."""
+        return {
+            "troubles": [
+                {"trouble": str(each.trouble), "calls": each.calls, "struck": each.struck} for each in self._counted
+            ]
+        }

@@ -1,0 +1,125 @@
+"""What goes wrong with the local catalog on demand, seen from outside: status, what was done, and how often."""
+
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from local.catalog import CatalogServer
+from local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
+from tests.local.test_catalog_server import get, post, run, table
+
+
+@pytest.fixture
+def troubled(fresh_catalog: CatalogServer) -> Iterator[CatalogServer]:
+    """A catalog that has no troubles yet, and none after the test."""
+    yield fresh_catalog
+    fresh_catalog.have_troubles()
+
+
+def names(server: CatalogServer, *wanted: str) -> set[str]:
+    """Those of these tables that are there."""
+    server.have_troubles()
+    query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(wanted)}
+    found = get(server, "entity/bulk/uniqueAttribute/type/azure_sql_table", **query).json().get("entities") or ()
+    return {each["attributes"]["qualifiedName"] for each in found}
+
+
+ANSWERED = {name: kind for name, kind in KINDS.items() if kind.status and name != "expire"}
+
+
+@pytest.mark.parametrize("kind", ANSWERED)
+def test_what_is_answered_and_what_is_done(troubled: CatalogServer, kind: str) -> None:
+    troubled.have_troubles(f"{kind}:after=7")
+    answer = post(troubled, table("a", -1), table("b", -2))
+    assert answer.status_code == ANSWERED[kind].status
+    assert answer.headers.get("Retry-After") == ("7" if kind == "throttle" else None)
+    assert names(troubled, "a", "b") == ({"a"} if ANSWERED[kind].does is Does.HALF else set())
+    counted = troubled.calls()["by_outcome"]["POST entity/bulk"]
+    assert counted == {str(ANSWERED[kind].status): 1}
+
+
+def test_a_part_is_done_and_told(troubled: CatalogServer) -> None:
+    troubled.have_troubles("part")
+    answer = post(troubled, table("a", -1), table("b", -2))
+    assert (answer.status_code, list(answer.json()["guidAssignments"])) == (200, ["-1"])
+    assert names(troubled, "a", "b") == {"a"}
+
+
+def test_what_is_lost_is_done(troubled: CatalogServer) -> None:
+    troubled.have_troubles("lost:seconds=30")
+    headers = {"Authorization": f"Bearer {troubled.token}"}
+    with pytest.raises(requests.ReadTimeout):
+        requests.post(f"{troubled.endpoint}/entity/bulk", json={"entities": [table("a")]}, headers=headers, timeout=0.5)
+    assert names(troubled, "a") == {"a"}
+
+
+def test_what_is_cut_off_is_done(troubled: CatalogServer) -> None:
+    troubled.have_troubles("cut")
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        post(troubled, table("a"))
+    assert names(troubled, "a") == {"a"}
+
+
+def test_what_is_slow_is_done_later(troubled: CatalogServer) -> None:
+    troubled.have_troubles("slow:seconds=0.3")
+    answer = post(troubled, table("a"))
+    assert answer.elapsed.total_seconds() >= 0.3
+    assert answer.status_code == 200
+
+
+def test_a_token_that_expires_is_good_no_more_until_it_is_renewed(troubled: CatalogServer) -> None:
+    troubled.have_troubles("expire:every=2,times=1")
+    assert [post(troubled, table(each)).status_code for each in "abc"] == [200, 401, 401]
+    fresh = troubled.good_token()
+    assert fresh != troubled.token
+    headers = {"Authorization": f"Bearer {fresh}"}
+    url = f"{troubled.endpoint}/types/typedefs/headers"
+    assert requests.get(url, headers=headers, timeout=20).status_code == 200
+    troubled.have_troubles()
+
+
+def test_only_what_is_meant_is_struck(troubled: CatalogServer) -> None:
+    troubled.have_troubles("choke:name=/bad", "throttle:on=reads,every=3")
+    assert [post(troubled, table(name)).status_code for name in ("x/bad", "x/good")] == [500, 200]
+    found = [get(troubled, "types/typedefs/headers").status_code for _ in range(6)]
+    assert found == [200, 200, 429, 200, 200, 429]
+    assert troubled.troubles() == {"choke:name=/bad": 1, "throttle:every=3,on=reads": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "struck"),
+    [
+        ("away", "xxxxxxxxxx"),
+        ("away:every=3", "..x..x..x."),
+        ("away:every=3,row=2", "..xx..xx.."),
+        ("away:times=2", "xx........"),
+        ("away:every=2,times=1", ".x........"),
+        ("away:on=writes", ".........."),
+    ],
+)
+def test_what_is_struck_is_a_matter_of_counting(text: str, struck: str) -> None:
+    troubles = Troubles([Trouble.of(text)])
+    met = ["x" if troubles.strike("GET entity/bulk", writes=False, text="") else "." for _ in range(10)]
+    assert "".join(met) == struck
+    assert str(Trouble.of(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "storm", "away:often=1", "away:every=x", "away:every=0", "away:on=sundays"])
+def test_what_is_no_trouble_is_refused_in_words(text: str) -> None:
+    with pytest.raises(TroubleError, match=r"one of|number|invalid|literal"):
+        Trouble.of(text)
+
+
+def test_a_wrong_trouble_is_told_and_changes_nothing(troubled: CatalogServer) -> None:
+    with pytest.raises(requests.HTTPError):
+        troubled.have_troubles("storm")
+    assert troubled.troubles() == {}
+    assert post(troubled, table("a")).status_code == 200
+
+
+def test_arguments_have_troubles_too() -> None:
+    done = run("--trouble", "storm")
+    assert done.returncode == 2
+    assert "'storm' is no trouble: one of throttle" in done.stderr
+    assert "throttle: 429" in run("--help").stdout

@@ -1,0 +1,196 @@
+"""A catalog that does all that catalogs do to a publisher, on real HTTP: all lineage arrives, and in few calls.
+
+At most twice the calls of the calm run go well; beside them are only those that were struck. Waiting is told to a clock
+of the test's own; only what is not answered takes real time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from local.catalog import CatalogServer
+from shared.atlas import ProcessEntity
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.pace import Pace
+from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
+from shared.pipeline import Finding, Published, Publishing, publish, recorded, status
+from shared.pipeline.dirty import dirty_processes
+from shared.storage import MemoryStorage
+from shared.translation import Patience
+from tests.shared.events import write
+from tests.shared.test_publish import settled
+
+PROCESSES = 120
+BATCH = 10
+ROUNDS = 400
+"""Ticks of the sweeper, a minute each: what is set back for long comes within six hours."""
+
+EFFORT = Effort(connect=1, read=0.4, tries=3, longest_pause=5)
+
+
+@dataclass
+class Time:
+    """The time that everybody is told: it goes on when somebody waits."""
+
+    passed: float = 0.0
+    began: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
+
+    def now(self) -> datetime:
+        return self.began + timedelta(seconds=self.passed)
+
+    def seconds(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+class Renewing:
+    """A credential that keeps its token, and asks for another at every so many calls."""
+
+    def __init__(self, server: CatalogServer) -> None:
+        self._server = server
+        self._token = server.token
+        self._asked = 0
+
+    def get_token(self, *_: str) -> Any:
+        self._asked += 1
+        if self._asked % 3 == 0:
+            self._token = self._server.good_token()
+
+        class Token:
+            token = self._token
+
+        return Token()
+
+
+@dataclass
+class Run:
+    """One publishing of all, to its end. `total`: the calls that the catalog got; `well`: that were answered as if
+    nothing had been wrong; `searches` among these.
+    """
+
+    done: Published
+    total: int
+    well: int
+    held: dict[str, ProcessEntity]
+    storage: MemoryStorage
+    left: int
+    minutes: float
+
+
+def publish_all_against(server: CatalogServer, *troubles: str, search: bool = False, heal_after: int = ROUNDS) -> Run:
+    """Publish all on a fresh catalog that has these troubles; after so many rounds all is well."""
+    server.have_troubles()
+    server.reset(types=True)
+    server.reset_calls()
+    server.have_troubles(*troubles)
+    storage, told, done = MemoryStorage(), Time(), Published()
+    for number in range(PROCESSES):
+        settled(storage, *write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}"))
+    how = Publishing(
+        batch=BATCH,
+        call_bound=timedelta(seconds=EFFORT.bound),
+        patience=Patience(quiet=timedelta(days=100_000)),
+        finding=Finding(search=search),
+        now=told.now,
+        seconds=told.seconds,
+    )
+    pace = Pace(20, clock=told.seconds, sleep=told.sleep)
+    client = SteadyAtlasClient(server.endpoint, CredentialToken(Renewing(server)), effort=EFFORT, pace=pace)
+    catalog = AtlasCatalog(client)
+    struck: dict[str, int] = {}
+    for number in range(ROUNDS):
+        done.add(publish(storage, catalog, how))
+        if not dirty_processes(storage)[0]:
+            break
+        told.passed += 60
+        if number == heal_after:
+            struck = server.troubles()
+            server.have_troubles()
+    struck = struck or server.troubles()
+    calls = server.calls()["by_outcome"]
+    server.have_troubles()
+    unheard = sum(count for trouble, count in struck.items() if trouble.startswith(("lost", "cut")))
+    names = [process.qualified_name for process, _ in recorded(storage, how)]
+    client.close()
+    plain = SteadyAtlasClient(server.endpoint, CredentialToken(Renewing(server)), effort=Effort())
+    held = {name: each.entity for name, each in AtlasCatalog(plain).read_processes(names).items()}
+    plain.close()
+    return Run(
+        done=done,
+        total=sum(count for answers in calls.values() for count in answers.values()),
+        well=sum(count for answers in calls.values() for code, count in answers.items() if code < "3") - unheard,
+        held=held,
+        storage=storage,
+        left=len(dirty_processes(storage)[0]),
+        minutes=told.passed / 60,
+    )
+
+
+@pytest.fixture(scope="module")
+def calm(catalog_server: CatalogServer) -> Run:
+    """What it takes when nothing goes wrong."""
+    return publish_all_against(catalog_server)
+
+
+@pytest.fixture
+def server(catalog_server: CatalogServer) -> Iterator[CatalogServer]:
+    """The catalog, without troubles afterwards."""
+    yield catalog_server
+    catalog_server.have_troubles()
+
+
+HOSTILE: dict[str, tuple[str, ...]] = {
+    "a storm of 429 at every tenth call": ("throttle:every=10,row=5,after=2",),
+    "a 429 at every other call": ("throttle:every=2,after=1",),
+    "429 that ask for minutes": ("throttle:every=15,after=120",),
+    "408": ("timeout:every=4",),
+    "503 in rows": ("away:every=9,row=4",),
+    "answers that are lost": ("lost:every=6,seconds=3",),
+    "writes whose answers are lost, three in a row": ("lost:every=8,row=3,on=writes,seconds=3",),
+    "answers that are cut off": ("cut:every=5,on=writes",),
+    "too slow now and then": ("slow:every=7,seconds=1",),
+    "half-applied bulks": ("half:every=3,on=bulk",),
+    "bulks of which a part is taken": ("part:every=3,on=bulk",),
+    "500 now and then": ("choke:every=5",),
+    "bulks refused for no reason": ("refuse:every=4,on=bulk",),
+    "tokens that expire": ("expire:every=12",),
+    "all of it": (
+        "throttle:every=19,row=2,after=2",
+        "timeout:every=23",
+        "lost:every=29,on=writes,seconds=3",
+        "half:every=13,on=bulk",
+        "part:every=11,on=bulk",
+        "choke:every=17",
+        "expire:every=31",
+    ),
+}
+
+
+@pytest.mark.parametrize("troubles", HOSTILE.values(), ids=HOSTILE)
+def test_all_lineage_arrives_in_few_calls(server: CatalogServer, calm: Run, troubles: tuple[str, ...]) -> None:
+    run = publish_all_against(server, *troubles)
+    assert run.held == calm.held
+    assert run.left == 0
+    assert status(run.storage).waiting == 0
+    assert run.well <= 2 * calm.total, f"{run.well} of {run.total} calls, {calm.total} when it is calm"
+
+
+@pytest.mark.parametrize("kind", ["choke", "refuse"])
+def test_one_entity_that_the_catalog_cannot_have_costs_the_others_nothing(
+    server: CatalogServer, calm: Run, kind: str
+) -> None:
+    run = publish_all_against(server, f"{kind}:on=bulk,name=/out77", heal_after=40)
+    assert run.held == calm.held
+    assert run.left == 0
+    assert run.done.refused >= 1
+    assert run.well <= 2 * calm.total
+
+
+def test_the_calm_run_writes_each_process_once_in_full_calls(calm: Run) -> None:
+    assert (calm.done.written, calm.done.refused, len(calm.held)) == (PROCESSES, 0, PROCESSES)
+    assert calm.total <= PROCESSES / BATCH * 6
