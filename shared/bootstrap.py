@@ -41,8 +41,8 @@ class _Effort:
 _QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
-_LINGER = timedelta(seconds=1)
-"""So much later lineage may be seen, and so many fewer calls are made when many runs end at once."""
+_LINGER = timedelta(seconds=2)
+"""So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
 

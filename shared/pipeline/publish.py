@@ -35,6 +35,8 @@ _APART = 0.25
 _NO_ACCESS = frozenset({401, 403})
 """Answers that concern us and not an entity: nothing would go through."""
 _WITHOUT_ACCESS = 60.0
+_LOOKS = 8
+"""Into how many parts the time is cut for which marks are let come together."""
 
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
@@ -49,8 +51,6 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
         if shift is None:
             break
         try:
-            if how.linger and _due(storage, how.now())[0]:
-                time.sleep(how.linger.total_seconds())  # what others mark meanwhile is read and written along with it
             tired = not _drain(storage, catalog, how, shift, done)
         finally:
             shift.lease.release()
@@ -65,6 +65,24 @@ def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
     if until and now < until:
         return [], False
     return [each for each in found if each.due <= now], until is not None
+
+
+def _due_together(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
+    """As `_due`, once no more marks are made, or after a while: many runs of an application mark the same process
+    within moments, and it is read and written once for all of them.
+    """
+    found = _due(storage, how.now())
+    if not how.linger:
+        return found
+    for _ in range(_LOOKS):
+        before, _ = found
+        if not before:
+            break
+        time.sleep(how.linger.total_seconds() / _LOOKS)
+        found = _due(storage, how.now())
+        if found[0] == before:
+            break
+    return found
 
 
 def _batches(due: Sequence[Dirty], size: int) -> Iterator[Sequence[Dirty]]:
@@ -87,7 +105,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     how = replace(how, beat=shift.goes_on)
     while True:
-        due, was_paused = _due(storage, how.now())
+        due, was_paused = _due_together(storage, how)
         if not due:
             return True
         if spread := [each for each in due if each.process.startswith(APPLICATION)]:
