@@ -4,6 +4,7 @@ What it raises is storage being away or busy: the host tries again, and the swee
 """
 
 import time
+from functools import partial
 
 import azure.functions as func
 
@@ -27,8 +28,9 @@ def main(event: func.InputStream) -> None:
         event.read(),
         names=parts.names,
         recent=parts.recent,
+        turns=parts.settling,
         rest=time.sleep,
         telemetry=parts.telemetry,
     )
     if settled:
-        publish(parts.storage, parts.catalog, parts.publishing)
+        parts.publisher.run(partial(publish, parts.storage, parts.catalog, parts.publishing))

@@ -18,7 +18,7 @@ from shared.catalog import Catalog
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Archiving, Finding, Publishing, Recent, Sweeping, check_versions
+from shared.pipeline import Archiving, Finding, OneByOne, OneForAll, Publishing, Recent, Sweeping, check_versions
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -41,8 +41,8 @@ class _Effort:
 _QUICK = _Effort(tries=0, connect=1, read=1.5)
 """For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
 
-_LINGER = timedelta(seconds=1)
-"""So much later lineage may be seen, and so many fewer calls are made when many runs end at once."""
+_LINGER = timedelta(seconds=2)
+"""So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
 
 _PATIENT = _Effort(tries=4, connect=5, read=30)
 
@@ -71,6 +71,8 @@ class Worker:
     sweeping: Sweeping
     names: Names
     recent: Recent = field(default_factory=Recent)
+    settling: OneByOne = field(default_factory=OneByOne)
+    publisher: OneForAll = field(default_factory=OneForAll)
     telemetry: Telemetry = SILENT
 
 

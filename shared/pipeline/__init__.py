@@ -38,6 +38,7 @@ from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
+from shared.pipeline.taking_turns import OneByOne, OneForAll
 from shared.pipeline.telling import backlog
 from shared.pipeline.upgrade import Move, moves, upgrade
 from shared.pipeline.writing import Published
@@ -64,6 +65,8 @@ __all__ = [
     "Held",
     "Kind",
     "Move",
+    "OneByOne",
+    "OneForAll",
     "Outcome",
     "Published",
     "Publishing",

@@ -51,9 +51,9 @@ class Publishing:
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
-    catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long marks are let come together;
-    `finding`: how assets are found; `beat`: called now and then on long work; `now`: the clock; `seconds`: one that is
-    never set back; `telemetry`: who is told.
+    catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long at most marks are let come
+    together; `finding`: how assets are found; `beat`: called now and then on long work; `now`: the clock; `seconds`:
+    one that is never set back; `telemetry`: who is told.
     """
 
     batch: int = 50

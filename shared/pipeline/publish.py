@@ -34,6 +34,8 @@ _LONGEST_PAUSE = timedelta(hours=6)
 _APART = 0.25
 """The share of a wait by which two may differ."""
 _WITHOUT_ACCESS = 60.0
+_LOOKS = 8
+"""Into how many parts the time is cut for which marks are let come together."""
 
 
 def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
@@ -48,8 +50,6 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
         if shift is None:
             break
         try:
-            if how.linger and _due(storage, how.now())[0]:
-                time.sleep(how.linger.total_seconds())  # what others mark meanwhile is read and written along with it
             tired = not _drain(storage, catalog, how, shift, done)
         finally:
             shift.lease.release()
@@ -64,6 +64,24 @@ def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
     if until and now < until:
         return [], False
     return [each for each in found if each.due <= now], until is not None
+
+
+def _due_together(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
+    """As `_due`, once no more marks are made, or after a while: many runs of an application mark the same process
+    within moments, and it is read and written once for all of them.
+    """
+    found = _due(storage, how.now())
+    if not how.linger:
+        return found
+    for _ in range(_LOOKS):
+        before, _ = found
+        if not before:
+            break
+        time.sleep(how.linger.total_seconds() / _LOOKS)
+        found = _due(storage, how.now())
+        if found[0] == before:
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +122,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     how = replace(how, beat=shift.goes_on)
     while True:
-        due, was_paused = _due(storage, how.now())
+        due, was_paused = _due_together(storage, how)
         if not due:
             return True
         if spread := [each for each in due if each.process.startswith(APPLICATION)]:

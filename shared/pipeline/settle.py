@@ -16,6 +16,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from traceback import format_tb
@@ -48,6 +49,7 @@ from shared.pipeline.records import (
 from shared.pipeline.siblings import around, listen
 from shared.pipeline.spreading import tell_siblings
 from shared.pipeline.states import State
+from shared.pipeline.taking_turns import OneByOne
 from shared.storage import Storage
 from shared.telemetry import RUN, SILENT, Telemetry
 from shared.translation import Around
@@ -72,11 +74,13 @@ def settle_event(
     *,
     names: Names = BUILT_IN,
     recent: Recent | None = None,
+    turns: OneByOne | None = None,
     rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
-    events that were at hand lately: this one is added; `rest` is how to wait while others settle the same runs.
+    events that were at hand lately: this one is added; `turns`: threads of this process settle one run one by one;
+    `rest` is how to wait while others settle the same runs.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
     may have something to do. Raises Retry when storage is away or others keep changing the same rows.
@@ -91,7 +95,10 @@ def settle_event(
         if state.closed or state.done_with(event.digest, None):
             return False
     known = AtHand(digest=event.digest, packed=packed, recent=recent)
-    return settle_run(storage, event.run_id, trigger=event, known=known, names=names, rest=rest, telemetry=telemetry)
+    with turns.at(event.run_id) if turns else nullcontext():
+        return settle_run(
+            storage, event.run_id, trigger=event, known=known, names=names, rest=rest, telemetry=telemetry
+        )
 
 
 def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:

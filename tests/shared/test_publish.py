@@ -1,7 +1,7 @@
 """The publisher: one writer, only what changed, a catalog that is away or refuses, and time alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -315,3 +315,34 @@ def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     (left,) = dirty_processes(storage)[0]
     assert (left.process, left.attempts) == (mark, 1)
     assert left.error
+
+
+def test_marks_that_are_made_within_moments_are_published_together() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    later = [write("b", "app2", "11:00", "/b"), write("c", "app3", "12:00", "/c")]
+    looking = Watched(storage)
+
+    def others_go_on(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "partition" and arguments[0] == "dirty" and later:
+            settled(storage, *later.pop())
+
+    looking.step_in = others_go_on
+    done = publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40)))
+    assert (done.written, done.unchanged, done.postponed) == (1, 0, 0)
+    (process,) = catalog.processes.values()
+    assert {name[-2:] for _, name in process.inputs} == {"/a", "/b", "/c"}
+
+
+def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    looking = Watched(storage)
+
+    def another_mark(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "partition" and arguments[0] == "dirty" and not catalog.writes:
+            mark_dirty(storage, [f"{len(looking.calls)}"])
+
+    looking.step_in = another_mark
+    assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
+    assert looking.calls["partition"] < 40
