@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint types tests capture coverage bench fuzz faults soak bench-spark wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract test lint types tests capture coverage bench fuzz faults soak bench-spark wheel package lock format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
 
@@ -17,6 +17,12 @@ demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on Spark 4.1, FUN
 
 up: $(READY) ## Keep the local world running, and print the Spark settings that report to it
 	@$(BIN)/throughline up $(if $(FUNC),--func) $(ARGS)
+
+atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes), empty, until Ctrl-C
+	@$(BIN)/python -m local.atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
+
+atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
+	$(BIN)/pytest --atlas -m contract $(ARGS)
 
 test: lint types tests ## Lint, types and all tests: what CI runs
 
@@ -63,7 +69,7 @@ format: $(READY) ## Format the code
 
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt \
-	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt; do \
+	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 

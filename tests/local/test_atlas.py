@@ -1,0 +1,60 @@
+"""What a real Atlas is started with; that it then starts is seen by `make atlas-contract`."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from local.atlas import AtlasError, AtlasServer
+from local.atlas.configuration import configure
+from local.atlas.install import Installed
+from local.atlas.model import base_model, lacking
+from local.atlas.server import alone, ports
+from local.catalog.types import builtin_typedefs
+
+
+def test_base_model_and_lacking_types_together_are_what_the_local_catalog_knows() -> None:
+    base = base_model()
+    names = {typedef["name"] for typedefs in base.values() for typedef in typedefs}
+    more = {typedef["name"] for typedefs in lacking(names).values() for typedef in typedefs}
+    assert {typedef["name"] for typedef in builtin_typedefs()} <= names | more
+    assert not names & more
+    assert {"__internal", "AtlasServer", "atlas_operation", "Referenceable", "Process"} <= names
+
+
+def test_every_super_type_and_end_is_there() -> None:
+    base = base_model()
+    entities = {typedef["name"] for typedef in base["entityDefs"]}
+    assert {name for typedef in base["entityDefs"] for name in typedef["superTypes"]} <= entities
+    ends = {typedef[end]["type"] for typedef in base["relationshipDefs"] for end in ("endDef1", "endDef2")}
+    assert ends == {"Process", "DataSet"}
+
+
+@pytest.mark.parametrize(("hard", "handler"), [(True, True), (False, False)])
+def test_the_configuration(tmp_path: Path, *, hard: bool, handler: bool) -> None:
+    installed = Installed(folder=tmp_path / "atlas")
+    command = configure(installed, tmp_path, ports=(1, 2, 3), users="admin", model=json.dumps({}), hard_deletes=hard)
+    properties = (tmp_path / "conf" / "atlas-application.properties").read_text()
+    assert "atlas.server.bind.address=127.0.0.1" in properties
+    assert "atlas.server.http.port=1\n" in properties
+    assert "bootstrap.servers=127.0.0.1:2\n" in properties
+    assert "zookeeper.connect=127.0.0.1:3\n" in properties
+    assert ("HardDeleteHandlerV1" in properties) == handler
+    assert command[0] == str(installed.java)
+    assert command[-3:] == [str(installed.webapp), "-port", "1"]
+    assert "-Djetty.testMode=true" in command
+
+
+def test_a_taken_port_and_a_taken_folder_are_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(AtlasError, match=r"port \d+ for Atlas can't be used"):
+            ports(taken.getsockname()[1])
+    with alone(tmp_path / "home"), pytest.raises(AtlasError, match="Another Atlas"), alone(tmp_path / "home"):
+        pass
+
+
+def test_its_page_is_told() -> None:
+    assert AtlasServer(port=21000).page("g") == "http://127.0.0.1:21000/index.html#!/detailPage/g?tabActive=lineage"

@@ -1,0 +1,105 @@
+"""Catalogs that answer Atlas' v2 interface: the local one always, and with `--atlas` a real Apache Atlas too.
+
+A test that asks for `v2` is run once for each of them. A real one takes 40 seconds to start, so the tests of one kind
+are run together; without the option they are not even collected, and nothing is fetched or started.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from requests.auth import HTTPBasicAuth
+
+from local.atlas import PASSWORD, USER, AtlasServer
+from local.catalog import CatalogServer
+
+LOCAL = ("local-soft", "local-hard")
+REAL = ("atlas-soft", "atlas-hard")
+_CALL_SECONDS = 60
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--atlas`: with a real one too."""
+    parser.addoption("--atlas", action="store_true", help="run the catalog's contract on a real Apache Atlas too")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Which catalogs a test is run on: a mark `catalogs(…)` names those that it holds for, by parts of their names."""
+    if "catalog_kind" in metafunc.fixturenames:
+        kinds = (*LOCAL, *(REAL if metafunc.config.getoption("--atlas") else ()))
+        if "port_catalog" in metafunc.fixturenames:
+            kinds = ("memory", *kinds)
+        wanted = [mark.args for mark in metafunc.definition.iter_markers("catalogs")]
+        chosen = [kind for kind in kinds if all(any(part in kind for part in parts) for parts in wanted)]
+        metafunc.parametrize("catalog_kind", chosen, scope="session")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class V2:
+    """A catalog as a client sees it: where it is, and how to get in."""
+
+    url: str
+    user: str
+    password: str
+    soft: bool
+    real: bool
+    session: requests.Session = field(default_factory=requests.Session, repr=False)
+
+    @property
+    def endpoint(self) -> str:
+        """The root of the v2 interface at Atlas' own place."""
+        return f"{self.url}/api/atlas/v2"
+
+    def call(self, verb: str, body: Any = None) -> requests.Response:
+        """One call, as `POST entity/bulk`."""
+        method, _, path = verb.partition(" ")
+        auth = HTTPBasicAuth(self.user, self.password)
+        return self.session.request(method, f"{self.endpoint}/{path}", json=body, auth=auth, timeout=_CALL_SECONDS)
+
+    def found(self, body: Any) -> list[Any]:
+        """What a basic search finds."""
+        answer = self.call("POST search/basic", body)
+        answer.raise_for_status()
+        entities: list[Any] = answer.json().get("entities") or []
+        return entities
+
+    def empty(self) -> None:
+        """Delete all entities: searched until nothing comes up twice, since search is behind the writes."""
+        quiet = 0
+        while quiet < 2:
+            found = self.found({"typeName": "Asset", "excludeDeletedEntities": True, "limit": 100})
+            if found:
+                guids = "&".join(f"guid={each['guid']}" for each in found)
+                self.call(f"DELETE entity/bulk?{guids}").raise_for_status()
+            quiet = 0 if found else quiet + 1
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="session")
+def served(catalog_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[V2 | None]:
+    """The catalog of this kind, running; None for the one in memory."""
+    where, _, deletes = catalog_kind.partition("-")
+    soft = deletes == "soft"
+    if where == "atlas":
+        home: Path = tmp_path_factory.mktemp("atlas")
+        with AtlasServer(home=home / "home", deletes=deletes) as atlas:
+            atlas.add_types()
+            yield V2(url=atlas.url, user=USER, password=PASSWORD, soft=soft, real=True)
+    elif where == "local":
+        with CatalogServer(deletes=deletes) as server:
+            yield V2(url=server.url, user=USER, password=server.token, soft=soft, real=False)
+    else:
+        yield None
+
+
+@pytest.fixture
+def v2(served: V2 | None) -> V2:
+    """The same with nothing in it."""
+    if served is None:
+        raise ValueError("the catalog in memory answers no calls")
+    served.empty()
+    return served
