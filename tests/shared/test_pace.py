@@ -109,7 +109,7 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
         catalog.find([("t", "q")])
         catalog.find([("t", "q")])
         assert server.calls == 3
-    assert told.slept == pytest.approx([1.0, 1.0])
+    assert sum(told.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
 
 
 def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either() -> None:
