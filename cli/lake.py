@@ -16,6 +16,7 @@ from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
 from local.java import NoJavaError, find_java
+from local.spark import listener_configuration
 from local.versions import SPARK_3, SPARK_4
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.pipeline import Published, backfill
@@ -33,8 +34,12 @@ Memory = Annotated[str, typer.Option(help="How much memory Spark's own process m
 
 
 @contextlib.contextmanager
-def _opened(root: str, *, cores: int = 2, memory: str = "2g", delta: bool = True) -> "Iterator[Lake]":
-    """The lake with a session of its own, which ends with it; ends the command where there can be none."""
+def _opened(
+    root: str, *, cores: int = 2, memory: str = "2g", delta: bool = True, report: str = "", key: str = ""
+) -> "Iterator[Lake]":
+    """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
+    the session tells the receiver there what it reads and writes.
+    """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
 
@@ -50,7 +55,8 @@ def _opened(root: str, *, cores: int = 2, memory: str = "2g", delta: bool = True
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     scratch = str(Path("build/lake-scratch").resolve())
     package = platform.delta_package if delta else ""
-    session = local_session(Local(cores=cores, memory=memory, delta_package=package, scratch=scratch))
+    more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
+    session = local_session(Local(cores=cores, memory=memory, delta_package=package, scratch=scratch, more=more))
     try:
         yield Lake.at(session, root if "://" in root else str(Path(root).resolve()))
     except LakeError as error:
@@ -70,6 +76,8 @@ def run(
     cores: Cores = 2,
     memory: Memory = "2g",
     parquet: Annotated[bool, typer.Option("--parquet", help="Plain parquet instead of Delta")] = False,
+    report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
+    key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
     as_json: Json = False,
 ) -> None:
     """Bring all tables up to what the sources hold; what was read before is not read again.
@@ -79,9 +87,10 @@ def run(
     \b
     throughline lake run build/estate --lake build/lake
     throughline lake run archive/ events/ --tags personal.csv
+    throughline lake run archive/ --report http://127.0.0.1:7071
     """  # noqa: D301 - \b keeps the lines of the examples apart
     told = (names.read_text(encoding="utf-8"), str(names)) if names else None
-    with _opened(root, cores=cores, memory=memory, delta=not parquet) as lake:
+    with _opened(root, cores=cores, memory=memory, delta=not parquet, report=report, key=key) as lake:
         from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see _opened
         from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - the same
 

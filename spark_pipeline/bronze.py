@@ -54,11 +54,11 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
     Safe to be cut off anywhere and done again: an event is known by its run and digest, a broken line by its place,
     and a file counts as read only when all that is in it is there.
     """
-    with lake.kept(_new_files(lake, sources, batch)) as files:
+    with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
         count = files.count()
         if not count:
             return Ingested(files=0, events=0, quarantined=0)
-        with lake.kept(_parsed(lake, files, Reader(largest=largest))) as parsed:
+        with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
             events = lake.put(EVENTS, _once(parsed), batch=batch, compared=("late", "ignored"))
             broken = parsed.where("line is not null").select("path", "line", "reason", "text")
             quarantined = lake.put(QUARANTINE, broken, batch=batch)

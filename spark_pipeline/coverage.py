@@ -17,7 +17,7 @@ _FAILED = ("FAIL", "ABORT")
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Make `coverage` anew; how many rows have changed."""
-    with lake.kept(_assets(lake)) as assets:
+    with lake.kept("assets_covered", _assets(lake)) as assets:
         runs = _runs(lake)
         levels = [
             _level(assets, "asset", f.col("qualified_name"), several=False),

@@ -23,7 +23,7 @@ _ADDED = shape(
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     """Bring `lineage_current` up to what silver holds; how many processes have changed."""
-    with lake.kept(_touched(lake, meaning, since)) as touched:
+    with lake.kept("processes_touched", _touched(lake, meaning, since)) as touched:
         if touched.isEmpty():
             return 0
         rows = _that_count(contributions(lake, touched), meaning)

@@ -30,7 +30,7 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
     """Bring `lineage_history` up to what silver and the current lineage hold; how many rows have changed."""
     said = lake.read(PROCESSES).where(f.col("batch") > since).select("process")
     now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
-    with lake.kept(said.union(now).distinct()) as touched:
+    with lake.kept("edges_touched", said.union(now).distinct()) as touched:
         if touched.isEmpty():
             return 0
         rows = contributions(lake, touched)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
-from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -88,19 +87,21 @@ class Lake:
         if not self.exists(table):
             return self._create(table, fresh)
         old, within = self._old(table, fresh, scope)
-        with self.kept(_changes(table, fresh, old, batch, compared, ends=whole or scope is not None)) as changes:
+        rows = _changes(table, fresh, old, batch, compared, ends=whole or scope is not None)
+        with self.kept(f"changes_of_{table.name}", rows) as changes:
             count = changes.count()
             if count:
                 self._change(table, changes, within)
         return count
 
     @contextmanager
-    def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
+    def kept(self, name: str, rows: DataFrame) -> Iterator[DataFrame]:
         """Rows that are read several times, put aside on the lake's own storage meanwhile: nothing has to be made twice
-        when a worker is lost, and the plans of what follows stay small.
+        when a worker is lost, and the plans of what follows stay small. They lie under the same `name` in every run, so
+        that the lake's own lineage stays the same.
         """
-        place = f"{self.root}/{_ASIDE}/{uuid4().hex}"
-        rows.write.parquet(place)
+        place = f"{self.root}/{_ASIDE}/{name}"
+        rows.write.mode("overwrite").parquet(place)
         try:
             yield self.session.read.schema(rows.schema).parquet(place)
         finally:

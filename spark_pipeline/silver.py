@@ -53,14 +53,14 @@ def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> Refined:
 
 
 def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
-    with lake.kept(touched_runs(lake, since)) as touched:
+    with lake.kept("runs_touched", touched_runs(lake, since)) as touched:
         stored = lake.read(RUNS)
         due = _due(stored, meaning)
         if touched.isEmpty() and (due is None or due.isEmpty()):
             return 0
         ids = touched.select("run_id").distinct()
         known = stored.join(ids, on="run_id", how="left_semi")
-        with lake.kept(merged_runs(lake, touched, _days(touched, known))) as merged:
+        with lake.kept("runs_merged", merged_runs(lake, touched, _days(touched, known))) as merged:
             return _translate(lake, meaning, ids, merged, due, batch=batch)
 
 
@@ -75,11 +75,11 @@ def _translate(
         wanted = _wanted(stored, runs, merged, ids, due)
     else:
         runs, wanted = merged.select(*columns), merged.select("run_id")
-    with lake.kept(wanted.distinct()) as wanted:
+    with lake.kept("runs_to_translate", wanted.distinct()) as wanted:
         applications = runs.join(wanted, on="run_id", how="left_semi").select("application_run").distinct()
         concerned = runs.join(applications, on="application_run", how="left_semi")
         out = translated(concerned, wanted, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names)
-        with lake.kept(out) as said:
+        with lake.kept("runs_translated", out) as said:
             scope = ids.unionByName(wanted).distinct()
             own = runs.join(wanted, on="run_id", how="left_semi")
             words = said.select("run_id", "word", "reason", "fates")
@@ -155,12 +155,12 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
     """What lasts of what applications said, of all of which anything was touched."""
     fresh_runs = lake.read(RUNS).where(f.col("batch") > since).select("application_run")
     fresh_words = lake.read(SAYINGS).where(f.col("batch") > since).select("application_run")
-    with lake.kept(fresh_runs.union(fresh_words).distinct()) as applications:
+    with lake.kept("applications_touched", fresh_runs.union(fresh_words).distinct()) as applications:
         if applications.isEmpty():
             return 0
         fates = lake.read(RUNS).where("fates is not null").join(applications, "application_run", "left_semi")
         sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
-        with lake.kept(lasted(sayings, fates.select("application_run", "fates"))) as found:
+        with lake.kept("processes_said", lasted(sayings, fates.select("application_run", "fates"))) as found:
             lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications)
             lake.put(ASSETS, _assets(lake, found), batch=batch)
             return lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications)
