@@ -36,6 +36,11 @@ class Published:
     held: int = 0
     error: str = ""
 
+    @property
+    def progress(self) -> int:
+        """How much came to an end, one way or the other."""
+        return self.written + self.unchanged + self.removed + self.refused + self.held
+
     def add(self, more: "Published") -> None:
         """What another draining did, and what stands in its way."""
         for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
