@@ -249,3 +249,18 @@ def test_batches_that_come_to_nothing_grow_smaller_and_then_larger_again() -> No
     assert len(catalog.processes) == PROCESSES
     assert max(catalog.sizes) < PROCESSES
     assert status(storage).waiting == 0
+
+
+def test_on_another_catalog_all_is_looked_up_again_in_one_go() -> None:
+    """What was remembered is of a catalog that was lost: no call is halved for that."""
+    storage, clock = MemoryStorage(), Clock()
+    jobs(storage, PROCESSES)
+    publish(storage, Picky(), how(clock))
+    for number in range(PROCESSES):
+        settled(storage, *write(f"s{number}", f"app2{number}", "11:00", "/more", sink=f"/out{number}"))
+    other = Picky()
+    for number in range(5):  # its guids are others
+        other.create_assets([AssetEntity(type="x", qualified_name=str(number), attributes=(("name", "x"),))])
+    done = publish(storage, other, how(clock))
+    assert (done.written, done.refused) == (PROCESSES, 0)
+    assert other.sizes == [PROCESSES, PROCESSES]
