@@ -26,6 +26,7 @@ class Sizes:
     receiver_events: int = 60
     """By each client in each round; with several clients a third of it."""
     receiver_clients: tuple[int, ...] = (1, 8)
+    call_processes: int = 500
     import_rounds: int = 7
     chain_rounds: int = 3
     chain_events: int = 300
@@ -47,6 +48,7 @@ QUICK = Sizes(
     table_columns=(100, 1_000),
     receiver_rounds=2,
     receiver_events=12,
+    call_processes=50,
     import_rounds=1,
     chain_rounds=1,
     chain_events=30,

@@ -26,6 +26,7 @@ TINY = Sizes(
     receiver_rounds=1,
     receiver_events=4,
     receiver_clients=(2,),
+    call_processes=20,
     import_rounds=1,
     chain_rounds=1,
     chain_events=12,
@@ -45,9 +46,13 @@ def test_every_benchmark_gives_its_ratio(tmp_path: Path) -> None:
     assert document["commit"]
     assert [each["name"] for each in document["figures"]] == [each.name for each in figures]
     assert {each["benchmark"] for each in document["figures"]} == {
-        *("decode", "plan", "curve", "receiver", "import", "load", "end to end"),
+        *("decode", "plan", "curve", "calls", "receiver", "import", "load", "end to end"),
     }
+    (unchanged,) = (each for each in document["figures"] if each["name"] == "unchanged process")
+    assert (unchanged["value"], unchanged["meets_goal"]) == (0, True)
     for each in document["figures"]:
+        if each is unchanged:
+            continue
         assert each["value"] > 0, each
         assert each["other"] > 0, each
         assert math.isfinite(each["ratio"]), each

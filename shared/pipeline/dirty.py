@@ -92,9 +92,15 @@ def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | Non
     return tuple(found), until, why
 
 
-def pause(storage: Storage, until: datetime, error: str) -> None:
-    """Leave the catalog alone until then."""
-    storage.upsert(DIRTY, Dirty(process=_PAUSE, due=until, error=error).row())
+def pause(storage: Storage, until: datetime, error: str, vain: int = 0) -> None:
+    """Leave the catalog alone until then; so many batches came to nothing (`vain`) before."""
+    storage.upsert(DIRTY, Dirty(process=_PAUSE, due=until, error=error, attempts=vain).row())
+
+
+def vain_before(storage: Storage) -> int:
+    """What was told of that by the last pause, unless it is over."""
+    row = storage.read(DIRTY, DIRTY_PARTITION, _PAUSE)
+    return Dirty.of(row).attempts if row else 0
 
 
 _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from shared.atlas import PLACED
 from shared.catalog import AssetKey, Catalog
+from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming import Candidate, candidates, rank, search_words
 from shared.pipeline.found import FoundAsset, look_soon, remember, remembered
@@ -55,18 +56,39 @@ class Asking(Protocol):
 
 def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[Asset]) -> dict[AssetKey, FoundAsset]:
     """What the catalog has of each of these assets: from what is remembered, else by asking. New finds are put on
-    record; what is neither found nor placed yet is not, until it is.
+    record; of what is neither found nor placed yet, only that it was searched for, whatever interrupts this or what
+    comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
     """
     wanted = {(asset.type, asset.qualified_name): asset.also for asset in assets}
     known = remembered(storage, sorted(wanted))
     now = how.now()
     found = {key: each for key, each in known.items() if not each.is_due(now, how.finding.believed(each))}
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
-    asked = ask(catalog, how, open_ones) if open_ones else {}
-    remember(storage, [continued(each, known.get(key)) for key, each in asked.items() if each.guid])
+    searched = _searched(known, now, how.finding.misses)
+    before = frozenset(searched)
+    asked: dict[AssetKey, FoundAsset] = {}
+    try:
+        asked = ask(catalog, how, open_ones, searched=searched) if open_ones else {}
+    except CatalogUnavailable as error:
+        error.furthered = len(searched) > len(before)
+        raise
+    finally:
+        news = {key: continued(each, known.get(key)) for key, each in asked.items() if each.guid}
+        for key in searched.keys() - before - news.keys():
+            base = asked.get(key) or known.get(key) or FoundAsset(own=key, also=wanted[key])
+            news[key] = structs.replace(base, searched=(now, searched[key]))
+        remember(storage, list(news.values()))
     if any(each.left for each in asked.values()):
         look_soon(storage)  # others may still be on the placeholder
     return found | asked
+
+
+def _searched(
+    known: Mapping[AssetKey, FoundAsset], now: datetime, believed: timedelta
+) -> dict[AssetKey, tuple[AssetKey, ...]]:
+    """What was searched for already."""
+    given = {key: each.searched for key, each in known.items() if each.searched}
+    return {key: names for key, (at, names) in given.items() if now - at < believed}
 
 
 def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
@@ -74,9 +96,15 @@ def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
     return structs.replace(found, moved=before.moved) if before and before.left and found.left else found
 
 
-def ask(catalog: Catalog, how: Asking, wanted: Mapping[AssetKey, tuple[AssetKey, ...]]) -> dict[AssetKey, FoundAsset]:
+def ask(
+    catalog: Catalog,
+    how: Asking,
+    wanted: Mapping[AssetKey, tuple[AssetKey, ...]],
+    *,
+    searched: dict[AssetKey, tuple[AssetKey, ...]] | None = None,
+) -> dict[AssetKey, FoundAsset]:
     """What the catalog has of each of these assets (with the further names that were told of it), whatever is
-    remembered. Raises as the catalog does.
+    remembered, but for what is `searched` already; to that is added what is searched for. Raises as the catalog does.
     """
     placed: dict[AssetKey, str] = {}
     hits: dict[AssetKey, tuple[Candidate, str]] = {}
@@ -91,7 +119,8 @@ def ask(catalog: Catalog, how: Asking, wanted: Mapping[AssetKey, tuple[AssetKey,
                 hits[key] = first, held[first.key].guid
     rivals: dict[AssetKey, tuple[AssetKey, ...]] = {}
     if how.finding.search:
-        more, rivals = _search(catalog, how, [key for key in wanted if key not in hits])
+        given = {} if searched is None else searched
+        more, rivals = _search(catalog, how, [key for key in wanted if key not in hits], given)
         hits |= more
     now = how.now()
     return {
@@ -110,12 +139,16 @@ def ask(catalog: Catalog, how: Asking, wanted: Mapping[AssetKey, tuple[AssetKey,
 
 
 def _search(
-    catalog: Catalog, how: Asking, wanted: Iterable[AssetKey]
+    catalog: Catalog, how: Asking, wanted: Iterable[AssetKey], searched: dict[AssetKey, tuple[AssetKey, ...]]
 ) -> tuple[dict[AssetKey, tuple[Candidate, str]], dict[AssetKey, tuple[AssetKey, ...]]]:
     """The one asset that fits each of these best, and of others those among which nothing decides. A search may lag, so
     what it gives is read once more by name.
     """
-    best = {key: _fitting(catalog, key) for key in wanted if search_words(*key)}
+    best: dict[AssetKey, tuple[AssetKey, ...]] = {}
+    for key in wanted:
+        if search_words(*key):
+            how.beat()
+            best[key] = searched[key] = searched[key] if key in searched else _fitting(catalog, key)
     how.beat()
     held = catalog.look_up(dict.fromkeys(each for names in best.values() for each in names))
     there = {key: [each for each in names if each in held and not held[each].placed] for key, names in best.items()}
@@ -127,7 +160,7 @@ def _search(
     return hits, {key: tuple(names[:_RIVALS]) for key, names in there.items() if len(names) > 1}
 
 
-def _fitting(catalog: Catalog, wanted: AssetKey) -> list[AssetKey]:
+def _fitting(catalog: Catalog, wanted: AssetKey) -> tuple[AssetKey, ...]:
     """Of what a search gives, that which fits best: several, where nothing decides."""
     nodes = catalog.search(search_words(*wanted), _SEARCHED)
     found = {
@@ -137,4 +170,4 @@ def _fitting(catalog: Catalog, wanted: AssetKey) -> list[AssetKey]:
         and (fits := rank(wanted, (node.type, node.qualified_name)))
     }
     top = max(found.values(), default=None)
-    return sorted(name for name, fits in found.items() if fits == top)
+    return tuple(sorted(name for name, fits in found.items() if fits == top))

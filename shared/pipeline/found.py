@@ -20,7 +20,8 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     one is meant, and nothing tells which. `because`: why the scanned one won.
 
     `left`: our placeholder is there although a scan has found the asset; `moved`: when what used it was told to leave
-    it. `at`: when the catalog was asked.
+    it. `at`: when the catalog was asked. `searched`: what a search gave of one that is not placed yet, and
+    when: a search is a call for each asset, which need not be made again where something came in between.
     """
 
     own: AssetKey
@@ -32,6 +33,7 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     left: bool = False
     moved: datetime | None = None
     at: datetime = _NEVER
+    searched: tuple[datetime, tuple[AssetKey, ...]] | None = None
 
     @property
     def key(self) -> AssetKey:

@@ -15,7 +15,7 @@ from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.naming import text_without_secrets
 from shared.pipeline.assets import is_asset, publish_state
-from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume
+from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
 from shared.pipeline.halving import write_all
 from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.ours import PUBLISHER
@@ -95,26 +95,47 @@ class _Step:
     last: bool = False
 
 
-def _batches(due: Sequence[Dirty], size: int) -> Iterator[_Step]:
-    """So many in a call: those that have never failed; then those that were in a call that failed, in smaller ones the
-    more often they were; then each by itself that the catalog would not have by itself.
+@dataclass(slots=True, kw_only=True)
+class _Stride:
+    """How many go in a batch: `most`, but half as many for each time but the first that one came to nothing (`vain`),
+    and twice as many again for each that did not: where a catalog answers a few calls only before it asks to wait,
+    these are to be enough.
+    """
+
+    most: int
+    vain: int = 0
+
+    @property
+    def size(self) -> int:
+        return max(1, self.most >> max(0, self.vain - 1))
+
+    def went_well(self) -> None:
+        self.vain = max(0, self.vain - 1)
+
+
+def _batches(due: Sequence[Dirty], stride: _Stride) -> Iterator[_Step]:
+    """As many in a call as it is worth: those that have never failed; then those that were in a call that failed, in
+    smaller ones the more often they were; then each by itself that the catalog would not have by itself.
     """
     groups: dict[int, list[Dirty]] = {}
     for each in due:
         if not each.alone:
             groups.setdefault(each.attempts, []).append(each)
     for attempts, group in sorted(groups.items()):
-        calls = max(1, min(size, len(group)) >> max(0, attempts - 1))
-        for start in range(0, len(group), calls):
-            yield _Step(batch=group[start : start + calls], full=attempts > 0 or start + calls >= len(group))
+        start = 0
+        while start < len(group):
+            after = start + max(1, min(stride.size, len(group)) >> max(0, attempts - 1))
+            full = bool(attempts or stride.vain or after >= len(group))
+            yield _Step(batch=group[start:after], full=full)
+            start = after
     yield from (_Step(batch=[each]) for each in due if each.alone)
 
 
-def _steps(due: Sequence[Dirty], size: int, leaving: Sequence[Dirty]) -> Iterator[_Step]:
+def _steps(due: Sequence[Dirty], stride: _Stride, leaving: Sequence[Dirty]) -> Iterator[_Step]:
     """All batches, and at last what was found `leaving` on the way: where a process goes by another name now, that one
     is there before the old one goes.
     """
-    yield from _batches(due, size)
+    yield from _batches(due, stride)
     yield from (_Step(batch=[each], last=True) for each in leaving)
 
 
@@ -131,7 +152,9 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             continue
         leaving: list[Dirty] = []
         ready: list[Plan] = []
-        for step in _steps(due, how.batch, leaving):
+        before = done.progress
+        stride = _Stride(most=how.batch, vain=vain_before(storage) if was_paused else 0)
+        for step in _steps(due, stride, leaving):
             if not shift.goes_on():
                 return False
             at_hand = [*(plan.dirty for plan in ready), *step.batch]
@@ -143,8 +166,10 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                         _publish_batch(storage, catalog, how, step, done=done, leaving=leaving, ready=ready)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = _told(error)
-                _leave_alone(storage, how, at_hand, error)
+                vain = done.progress == before and not getattr(error, "furthered", False)
+                _leave_alone(storage, how, at_hand, error, stride.vain + (vain and stride.size > 1))
                 return False
+            stride.went_well()
         if was_paused:
             resume(storage)
 
@@ -175,13 +200,13 @@ def _put_off(
 
 
 def _leave_alone(
-    storage: Storage, how: Publishing, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused
+    storage: Storage, how: Publishing, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused, vain: int
 ) -> None:
     """Leave the catalog alone for a while. What may have been the reason is set behind the others: one asset that the
     catalog always chokes on must not keep everything else from being published.
     """
     wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
-    pause(storage, how.now() + wait, _told(error))
+    pause(storage, how.now() + wait, _told(error), vain)
     for dirty in batch if isinstance(error, CatalogUnavailable) and error.blames else ():
         found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
         if found:

@@ -3,7 +3,7 @@
 Each step is conditional on the row that was read: a publisher that lost its lease cannot write old lineage.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.dirty import clean
-from shared.pipeline.found import FoundAsset, forget
+from shared.pipeline.found import FoundAsset
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY
 from shared.pipeline.placing import describe_again, place
@@ -21,7 +21,6 @@ from shared.pipeline.telling import tell_process
 from shared.storage import Storage
 
 _TAKEN = 200
-_NOT_FOUND = 404
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +35,11 @@ class Published:
     held: int = 0
     error: str = ""
 
+    @property
+    def progress(self) -> int:
+        """How much came to an end, one way or the other."""
+        return self.written + self.unchanged + self.removed + self.refused + self.held
+
     def add(self, more: "Published") -> None:
         """What another draining did, and what stands in its way."""
         for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
@@ -45,15 +49,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why.
-
-    `alone`: not even by itself; `stale`: what was remembered of its data sets may be the reason, and is forgotten.
+    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why; `alone`: not even
+    by itself.
     """
 
     plan: Plan
     error: CatalogRefused | CatalogUnavailable
     alone: bool = False
-    stale: bool = False
 
 
 def write(
@@ -71,10 +73,9 @@ def write(
 
     Raises CatalogRefused where nothing would go through for want of access, and CatalogUnavailable.
     """
-    began = how.now()
     gone = [plan for plan in plans if plan.entity is None]
     refused = [each for plan in gone for each in _nothing_left(storage, catalog, how, plan, done)]
-    until = began + 2 * how.call_bound
+    until = how.now() + 2 * how.call_bound
     begun = _begun(storage, how, plans, until)
     if not begun:
         return refused
@@ -82,34 +83,15 @@ def write(
     try:
         return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
     except CatalogRefused as error:
-        stale = _forget(storage, begun, found, began, error)
         back = _back(storage, how, begun, error, sent=len(begun))
         if error.no_access:
             raise
-        return [*refused, *(replace(each, stale=stale) for each in back)]
+        return [*refused, *back]
     except CatalogUnavailable as error:
         back = _back(storage, how, begun, error, sent=len(begun)) if error.over else []
         if not (error.over and error.blames):
             raise
         return [*refused, *back]
-
-
-def _forget(
-    storage: Storage,
-    begun: Sequence["_Begun"],
-    found: Mapping[AssetKey, FoundAsset],
-    began: datetime,
-    error: CatalogRefused,
-) -> bool:
-    """Where one process is refused since something is not there, forget what was remembered of its data sets: whether
-    there was anything.
-    """
-    if len(begun) > 1 or error.status != _NOT_FOUND:
-        return False
-    keys = [(asset.type, asset.qualified_name) for each in begun for asset in each.plan.assets]
-    old = [found[key] for key in keys if found[key].guid and found[key].at <= began]
-    forget(storage, old)
-    return bool(old)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """Calls that the catalog refuses, chokes on or takes a part of: the rest goes through, in few calls."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 import pytest
 
 from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline import Publishing, publish, status
 from shared.pipeline.dirty import dirty_processes
@@ -139,7 +139,9 @@ def test_a_catalog_that_asks_to_come_back_later_blames_nobody() -> None:
     catalog.ends = ()
     catalog.sizes.clear()
     assert publish(storage, catalog, how(clock)).written == PROCESSES
-    assert catalog.sizes == [PROCESSES]
+    assert catalog.sizes == [1, 3, 6, 12, 25, 3], (
+        "after so long in vain it begins small, and each call is twice the last"
+    )
 
 
 @pytest.mark.parametrize("taken", [0, 1, 30, PROCESSES - 1])
@@ -215,3 +217,50 @@ def test_a_description_that_is_refused_holds_up_no_other() -> None:
     done = publish(storage, catalog, how(Clock()))
     assert (done.written, done.error) == (1, "")
     assert done.refused == 1
+
+
+def test_batches_that_come_to_nothing_grow_smaller_and_then_larger_again() -> None:
+    """A catalog that takes eight calls and then wants to be left alone, for ever."""
+
+    class Tired(Picky):
+        calls = 0
+
+        def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
+            self._count()
+            return super().search(text, limit)
+
+        def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
+            names = list(keys)
+            for _ in range(0, len(names), 8):  # as many as go into one address
+                self._count()
+            return super().look_up(names)
+
+        def _count(self) -> None:
+            self.calls += 1
+            if self.calls % 8 == 0:
+                raise CatalogUnavailable("429", after=60, over=True, blames=False)
+
+    storage, catalog, clock = MemoryStorage(), Tired(), Clock()
+    for number in range(PROCESSES):
+        settled(storage, *write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}"))
+    for _ in range(60):
+        publish(storage, catalog, how(clock))
+        clock.at += timedelta(minutes=2)
+    assert len(catalog.processes) == PROCESSES
+    assert max(catalog.sizes) < PROCESSES
+    assert status(storage).waiting == 0
+
+
+def test_on_another_catalog_all_is_looked_up_again_in_one_go() -> None:
+    """What was remembered is of a catalog that was lost: no call is halved for that."""
+    storage, clock = MemoryStorage(), Clock()
+    jobs(storage, PROCESSES)
+    publish(storage, Picky(), how(clock))
+    for number in range(PROCESSES):
+        settled(storage, *write(f"s{number}", f"app2{number}", "11:00", "/more", sink=f"/out{number}"))
+    other = Picky()
+    for number in range(5):  # its guids are others
+        other.create_assets([AssetEntity(type="x", qualified_name=str(number), attributes=(("name", "x"),))])
+    done = publish(storage, other, how(clock))
+    assert (done.written, done.refused) == (PROCESSES, 0)
+    assert other.sizes == [PROCESSES, PROCESSES]

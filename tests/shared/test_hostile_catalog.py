@@ -28,6 +28,9 @@ BATCH = 10
 ROUNDS = 400
 """Ticks of the sweeper, a minute each: what is set back for long comes within six hours."""
 
+LAKE = b'"abfss://raw@acct.dfs.core.windows.net"'
+"""A namespace whose data sets are searched for, one call each: of local files nobody scans any."""
+
 EFFORT = Effort(connect=1, read=0.4, tries=3, longest_pause=5)
 
 
@@ -90,7 +93,8 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     server.have_troubles(*troubles)
     storage, told, done = MemoryStorage(), Time(), Published()
     for number in range(PROCESSES):
-        settled(storage, *write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}"))
+        bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
+        settled(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
     how = Publishing(
         batch=BATCH,
         call_bound=timedelta(seconds=EFFORT.bound),
@@ -137,6 +141,12 @@ def calm(catalog_server: CatalogServer) -> Run:
     return publish_all_against(catalog_server)
 
 
+@pytest.fixture(scope="module")
+def calm_searching(catalog_server: CatalogServer) -> Run:
+    """The same where each data set is searched for."""
+    return publish_all_against(catalog_server, search=True)
+
+
 @pytest.fixture
 def server(catalog_server: CatalogServer) -> Iterator[CatalogServer]:
     """The catalog, without troubles afterwards."""
@@ -178,6 +188,20 @@ def test_all_lineage_arrives_in_few_calls(server: CatalogServer, calm: Run, trou
     assert run.left == 0
     assert status(run.storage).waiting == 0
     assert run.well <= 2 * calm.total, f"{run.well} of {run.total} calls, {calm.total} when it is calm"
+
+
+SEARCHED = ("a storm of 429 at every tenth call", "429 that ask for minutes", "503 in rows", "all of it")
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_what_must_be_searched_for_gets_on_however_few_calls_go_well_in_a_row(
+    server: CatalogServer, calm_searching: Run, name: str
+) -> None:
+    """A batch takes more calls than the catalog answers before it asks to wait: what was learnt must not be lost."""
+    run = publish_all_against(server, *HOSTILE[name], search=True)
+    assert run.held == calm_searching.held
+    assert run.left == 0
+    assert run.well <= 2 * calm_searching.total, f"{run.well} of {run.total} calls, {calm_searching.total} when calm"
 
 
 @pytest.mark.parametrize("kind", ["choke", "refuse"])

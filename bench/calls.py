@@ -1,0 +1,114 @@
+"""Calls to the catalog for each process that is new, has changed, or is as it was: on real HTTP, against the local one.
+
+Each process reads two tables of a lake and writes one of its own; nobody has scanned any of them, so all are looked up,
+searched for and placed: the dearest case. Against one call for each process.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from bench.figures import Figure
+from bench.sizes import Sizes, Steps
+from bench.worker import BenchError
+from local.catalog import CatalogServer
+from shared.bootstrap import assemble
+from shared.openlineage import decode
+from shared.pipeline import EVENTS, StoredEvent, digest_of, publish, receive, settle_event
+from shared.settings import load
+from shared.storage import MemoryStorage
+
+NAME = "calls"
+_LAKE = "abfss://raw@bench.dfs.core.windows.net"
+_BEGAN = datetime(2026, 11, 21, tzinfo=UTC)
+_NOWHERE = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:1/a"
+
+
+_ROUNDS = (("new", 0, 0), ("unchanged", 1, 0), ("changed", 2, 1))
+"""What a process is then, which run of its job that is, and which table it reads beside the first."""
+
+
+def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
+    """A figure for new processes, for unchanged ones, and for changed ones; and for new ones where nothing is searched
+    for.
+    """
+    steps.begin("calls to the catalog", len(_ROUNDS) + 1)
+    with CatalogServer() as server:
+        figures = _measure(server, sizes.call_processes, steps, _ROUNDS)
+        server.reset()
+        settings = {"THROUGHLINE_FIND_BY_SEARCH": "false"}
+        (new,) = _measure(server, sizes.call_processes, steps, _ROUNDS[:1], settings)
+    return [*figures, replace(new, name=f"{new.name}, no search")]
+
+
+def _measure(
+    server: CatalogServer,
+    processes: int,
+    steps: Steps,
+    rounds: Sequence[tuple[str, int, int]],
+    settings: Mapping[str, str] | None = None,
+) -> list[Figure]:
+    storage, figures = MemoryStorage(), []
+    parts = assemble(load(catalog=True, environment=_environment(server), over=settings))
+    for name, number, source in rounds:
+        for event in _events(processes, number, source):
+            _arrives(storage, event)
+        server.reset_calls()
+        done = publish(storage, parts.catalog, parts.publishing)
+        if done.error or done.written != (0 if name == "unchanged" else processes):
+            raise BenchError(f"{name}: {done}")
+        figures.append(_figure(name, server.calls(), processes))
+        steps.done()
+    return figures
+
+
+def _environment(server: CatalogServer) -> dict[str, str]:
+    return {
+        "AzureWebJobsStorage": _NOWHERE,
+        "THROUGHLINE_CATALOG_ENDPOINT": server.endpoint,
+        "THROUGHLINE_CATALOG_TOKEN": server.token,
+        "THROUGHLINE_CATALOG_RATE": "0",
+    }
+
+
+def _figure(name: str, calls: dict[str, Any], processes: int) -> Figure:
+    total = sum(calls["by_verb"].values())
+    return Figure(
+        benchmark=NAME,
+        name=f"{name} process",
+        value=total / processes,
+        unit="calls",
+        compared_with="one call for each process",
+        other=1.0,
+        ratio=total / processes,
+        goal="<= 0" if name == "unchanged" else "",
+        sizes={"processes": processes},
+        details={"calls": total, "by_verb": calls["by_verb"]},
+    )
+
+
+def _events(processes: int, number: int, source: int) -> Iterable[bytes]:
+    """A run of each job, the later the higher its `number`; `source` is the second table that it reads."""
+    for job in range(processes):
+        run, application = (str(UUID(int=(kind << 96) + (number << 32) + job, version=4)) for kind in (1, 2))
+        parent = {"run": {"runId": application}, "job": {"namespace": "bench", "name": f"job{job}"}}
+        body = {
+            "eventType": "COMPLETE",
+            "eventTime": (_BEGAN + timedelta(hours=number)).isoformat(),
+            "run": {"runId": run, "facets": {"parent": parent}},
+            "job": {"namespace": "bench", "name": f"job{job}.execute_insert_into_hadoop_fs_relation_command.out"},
+            "inputs": [{"namespace": _LAKE, "name": f"/in/{job}/{each}"} for each in ("a", f"b{source}")],
+            "outputs": [{"namespace": _LAKE, "name": f"/out/{job}"}],
+        }
+        yield json.dumps(body).encode()
+
+
+def _arrives(storage: MemoryStorage, raw: bytes) -> None:
+    receive(storage, raw, most_bytes=1 << 20)
+    event = decode(raw)
+    place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
+    if not settle_event(storage, place, storage.get(EVENTS, place.blob) or b""):
+        raise BenchError("an event of the benchmark was not settled")
