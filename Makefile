@@ -12,8 +12,8 @@ help: ## List the targets
 
 setup: $(READY) ## Install what the others need into .venv and build/ (they do it by themselves)
 
-demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on Spark 4.1, FUNC=1: by func start) and show the lineage that comes out
-	@$(BIN)/throughline demo $(if $(SPARK),--spark $(SPARK)) $(if $(FUNC),--func) $(ARGS)
+demo: $(READY) ## Run the example jobs on real Spark (SPARK=4: on 4.1; FUNC=1: by func start; CATALOG=atlas: into a real Apache Atlas)
+	@$(BIN)/throughline demo $(if $(SPARK),--spark $(SPARK)) $(if $(FUNC),--func) $(if $(CATALOG),--catalog $(CATALOG)) $(ARGS)
 
 up: $(READY) ## Keep the local world running, and print the Spark settings that report to it
 	@$(BIN)/throughline up $(if $(FUNC),--func) $(ARGS)

@@ -1,7 +1,10 @@
 """`throughline demo`: from real Spark jobs to a lineage graph."""
 
+import contextlib
+import shutil
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,17 +13,19 @@ from rich.live import Live
 from rich.tree import Tree
 
 from cli import show, status
-from cli.console import err, fail, out, save_picture
+from cli.console import err, fail, out, plain, save_picture
 from cli.target import HOME, Home
 from cli.world import FreePorts, WithFunc, started_world
+from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from local.interpreter import Interpreter, InterpreterError, java_for, made_for, own
 from local.java import JavaHome, NoJavaError
 from local.spark import SMALL_SESSION, SparkJob, listener_configuration
 from local.truth import Truth
 from local.versions import SPARK_3, SPARK_4, Platform, capture_name
-from local.world import World
+from local.world import World, running_world
 from shared import pipeline
 from shared.bootstrap import Worker, assemble
+from shared.catalog import Node
 from shared.settings import load
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -36,6 +41,10 @@ def demo(
     func: WithFunc = False,
     home: Home = HOME,
     spark: Annotated[Literal["3", "4"], typer.Option(help="Run them on Spark 3.5 or on Spark 4.1")] = "3",
+    catalog: Annotated[
+        Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
+    ] = "local",
+    stay: Annotated[bool, typer.Option(help="With a real Atlas: leave it running at the end, until Ctrl-C")] = True,
     picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
 ) -> None:
     """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
@@ -44,11 +53,15 @@ def demo(
     event is accounted for, and holds the result to what the examples say it must be. Data is kept between runs: a
     second one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
 
+    A real Apache Atlas is empty at each start, so with it the demo begins anew each time, in the folder `atlas` of the
+    world's; it ends with where Atlas' own web page shows the lineage.
+
     \b
     throughline demo
     throughline demo --free-ports
     throughline demo --spark 4
     throughline demo --func
+    throughline demo --catalog atlas
     """  # noqa: D301 - \b keeps the lines of the examples apart
     if " " in _data(home):
         fail(
@@ -61,16 +74,16 @@ def demo(
         java, interpreter = java_for(platform), _interpreter(platform)
     except (NoJavaError, InterpreterError) as problem:
         fail(str(problem), code=2)
-    with started_world(home=home, usual_ports=not free_ports, func=func) as world:
+    atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
+    with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
-        before = world.catalog.calls()
+        before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)
         found = _settled(parts, world)
         _report(parts, found, _data(world.home))
-        after = world.catalog.calls()
-        writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
-        out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
+        if before:
+            _count(before, world.catalog.calls())
         wrong = differences(parts, world, platform)
         if wrong:
             fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
@@ -78,13 +91,24 @@ def demo(
             fail(
                 f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
             )
-    out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
-    if picture:
-        save_picture(picture, title="make demo")
+        out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
+        if picture:
+            save_picture(picture, title="make demo")
+        if atlas:
+            _links(parts, atlas, _data(world.home), stay=stay)
+            return
     out.print(
         "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
         "\nto it; then [bold].venv/bin/throughline show customer_master --columns[/] and [bold]… status[/]."
     )
+
+
+def _atlas(home: Path, *, free_ports: bool) -> tuple[AtlasServer, Path]:
+    """An Atlas that is not started yet, and the folder of a world that remembers nothing, just as Atlas does."""
+    home = home / "atlas"
+    if not running_world(home):
+        shutil.rmtree(home, ignore_errors=True)
+    return AtlasServer(port=0 if free_ports else USUAL_PORT, home=home / "atlas-data"), home
 
 
 def _interpreter(platform: Platform) -> Interpreter:
@@ -146,14 +170,18 @@ def _report(parts: Worker, found: pipeline.Status, data: str) -> None:
 
 def _trees(parts: Worker, home: str) -> Iterator[Tree]:
     """The lineage of each data set at the end of an example."""
+    for node in _ends(parts, home):
+        steps = [
+            show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
+            for direction in ("INPUT", "OUTPUT")
+        ]
+        yield show.tree(node, *steps, columns=True)
+
+
+def _ends(parts: Worker, home: str) -> Iterator[Node]:
+    """The data set at the end of each example."""
     for name in ("files/customer_master", "delta/customer_master"):
-        for node in parts.catalog.search(name):
-            if node.qualified_name.endswith(f"{home}/{name}"):
-                steps = [
-                    show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
-                    for direction in ("INPUT", "OUTPUT")
-                ]
-                yield show.tree(node, *steps, columns=True)
+        yield from (node for node in parts.catalog.search(name) if node.qualified_name.endswith(f"{home}/{name}"))
 
 
 def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> list[str]:
@@ -171,6 +199,23 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
         if held != entity:
             found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
     return found
+
+
+def _count(before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """What a run added to the local catalog."""
+    writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
+    out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
+
+
+def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:
+    """Where Atlas' own page shows what came out; it goes with the demo, so people are given time to look."""
+    out.print(f"\nApache Atlas shows it on its own page (user {USER}, password {PASSWORD}):")
+    for node in _ends(parts, data):
+        out.print(f"  {plain(node.name)}  {atlas.page(node.guid)}")
+    if stay:
+        out.print("\nCtrl-C ends Atlas and the demo.")
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 def _data(home: Path) -> str:

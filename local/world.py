@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from local.atlas import PASSWORD, USER, AtlasServer
 from local.azurite import USUAL_PORTS, Azurite
 from local.catalog import CatalogServer
 from local.func import Func
@@ -42,8 +43,9 @@ class World:
     """Everything that Throughline needs on one machine, as a context manager.
 
     `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
-    added to those of the functions; `func` is the program that runs them instead of our own host. Entering raises
-    AzuriteError, NodeError, CatalogStartError or FunctionsHostError, each with one sentence. All of it ends with the
+    added to those of the functions; `func` is the program that runs them instead of our own host. With `atlas` (not
+    started yet) that takes the local catalog's place, with the types that it lacks. Entering raises AzuriteError,
+    NodeError, CatalogStartError, AtlasError or FunctionsHostError, each with one sentence. All of it ends with the
     block and with this process.
     """
 
@@ -55,8 +57,10 @@ class World:
         settings: Mapping[str, str] | None = None,
         app: Path = ROOT,
         func: Path | None = None,
+        atlas: AtlasServer | None = None,
     ) -> None:
         self.home = home
+        self.atlas = atlas
         self._usual_ports = usual_ports
         self._settings = dict(settings or {})
         self._app, self._func = app, func
@@ -69,7 +73,9 @@ class World:
         self.home.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as parts:
             parts.enter_context(self.azurite)
-            parts.enter_context(self.catalog)
+            parts.enter_context(self.atlas or self.catalog)
+            if self.atlas:
+                self.atlas.add_types()
             self.functions = self._host()
             parts.enter_context(self.functions)
             _write_note(self.home, self.running)
@@ -94,9 +100,21 @@ class World:
         """The settings of the functions."""
         return {
             "AzureWebJobsStorage": self.azurite.connection_string,
+            **self._catalog_settings,
+            **self._settings,
+        }
+
+    @property
+    def _catalog_settings(self) -> dict[str, str]:
+        if self.atlas:
+            return {
+                "THROUGHLINE_CATALOG_ENDPOINT": self.atlas.endpoint,
+                "THROUGHLINE_CATALOG_USER": USER,
+                "THROUGHLINE_CATALOG_TOKEN": PASSWORD,
+            }
+        return {
             "THROUGHLINE_CATALOG_ENDPOINT": self.catalog.endpoint,
             "THROUGHLINE_CATALOG_TOKEN": self.catalog.token,
-            **self._settings,
         }
 
     @property
@@ -105,8 +123,8 @@ class World:
         return RunningWorld(
             pid=os.getpid(),
             receiver_url=self.functions.url,
-            catalog_url=self.catalog.url,
-            catalog_token=self.catalog.token,
+            catalog_url=(self.atlas or self.catalog).url,
+            catalog_token=self._catalog_settings["THROUGHLINE_CATALOG_TOKEN"],
             environment=self.environment,
         )
 

@@ -219,7 +219,9 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
 
 def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
     """The catalog, and after what time a call to it is certainly over."""
-    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+    from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - the receiver must not pay for it
+
+    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the same
     from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
@@ -228,12 +230,17 @@ def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, 
         SteadyAtlasClient,
     )
 
-    token = StaticToken(settings.token) if settings.token else CredentialToken(_credential(settings.client_id))
+    if settings.user:
+        who = BasicAuthentication(settings.user, settings.token)
+    elif settings.token:
+        who = StaticToken(settings.token)
+    else:
+        who = CredentialToken(_credential(settings.client_id))
     effort = Effort()
     parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
     client = SteadyAtlasClient(
         settings.endpoint,
-        token,
+        who,
         effort=effort,
         pace=Pace(settings.rate),
         parameters=parameters,

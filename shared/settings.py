@@ -84,6 +84,11 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="A fixed bearer token, for the local catalog; without it Azure's default credential is used",
     ),
     Setting(
+        name="THROUGHLINE_CATALOG_USER",
+        default="",
+        meaning="For a plain Apache Atlas: who to be there. THROUGHLINE_CATALOG_TOKEN is then the password",
+    ),
+    Setting(
         name="THROUGHLINE_MAX_BODY_BYTES",
         default=str(64 * 1024 * 1024),
         meaning="The largest event that is taken, in bytes",
@@ -247,11 +252,12 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSettings:
-    """Where the catalog is, how to get in (the token is kept out of any print), and how many calls a second it gets
-    (0: no bound).
+    """Where the catalog is, how to get in (the token, or password, is kept out of any print), and how many calls a
+    second it gets (0: no bound).
     """
 
     endpoint: str
+    user: str
     token: str = field(repr=False)
     client_id: str
     rate: float
@@ -337,6 +343,8 @@ def load(
     identity = (f"{_STORAGE}__blobServiceUri", f"{_STORAGE}__tableServiceUri")
     if not values.get(_STORAGE) and not all(values.get(name) for name in identity):
         problems.append(f"{_STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
+    if values.get("THROUGHLINE_CATALOG_USER") and not values.get("THROUGHLINE_CATALOG_TOKEN"):
+        problems.append("THROUGHLINE_CATALOG_USER needs a password: set THROUGHLINE_CATALOG_TOKEN to it")
     if problems:
         raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {each}" for each in problems))
     client_id = values[f"{_STORAGE}__clientId"]
@@ -350,6 +358,7 @@ def load(
         ),
         catalog=CatalogSettings(
             endpoint=values["THROUGHLINE_CATALOG_ENDPOINT"],
+            user=values["THROUGHLINE_CATALOG_USER"],
             token=values["THROUGHLINE_CATALOG_TOKEN"],
             client_id=client_id,
             rate=values["THROUGHLINE_CATALOG_RATE"],

@@ -38,12 +38,14 @@ class Writer:
         request.read(sent, referred)
         changes = _Changes(update="PARTIAL_UPDATE" if partial else "UPDATE")
         with self._store.transaction():
+            different = [entity for entity in request.entities if self._differs(entity)]
             # All entities stand before the first relationship leads to one of them.
-            for entity in request.entities:
+            for entity in different:
                 self._put(entity, changes)
-            for entity in request.entities:
+            for entity in different:
                 for name, targets in entity.relations.items():
-                    if targets is not None:
+                    if targets is not None and self._shown(entity, name) != targets:
+                        changes.related(entity.guid)
                         self._relate(entity.guid, entity.type.relations[name], targets, changes)
             self._touch(changes)
         return changes.to_json(self._store) | {"guidAssignments": request.assignments}
@@ -55,6 +57,25 @@ class Writer:
             for guid in guids:
                 self._delete(guid, changes)
         return changes.to_json(self._store)
+
+    def _differs(self, sent: Incoming) -> bool:
+        """Whether an entity is another than the one that is stored, as a reader sees that: relationships that are only
+        marked as deleted count as there, so with soft deletes what has left can't return by itself.
+        """
+        known = sent.existing
+        return (
+            known is None
+            or _merged(known.body, sent) != known.body
+            or any(
+                targets is not None and self._shown(sent, name) != targets for name, targets in sent.relations.items()
+            )
+        )
+
+    def _shown(self, sent: Incoming, name: str) -> list[str]:
+        """What a relationship attribute leads to, in the order in which it came, with what is marked as deleted."""
+        relation = sent.type.relations[name]
+        edges = [edge for edge in self._all_edges(sent.guid, relation) if edge.active or relation.many]
+        return [_other(edge, relation) for edge in edges]
 
     def _put(self, sent: Incoming, changes: "_Changes") -> None:
         # Read anew: the same entity may have come under another guid of this request.
@@ -85,6 +106,11 @@ class Writer:
             raise CatalogError(Fault.ENTITY_EXISTS, sent.type.name, name) from error
 
     def _relate(self, guid: str, relation: Relation, targets: list[str], changes: "_Changes") -> None:
+        """Lead a relationship attribute to these. As Atlas does, place by place: what stands where it stood is left as
+        it is, even if it is only marked as deleted.
+        """
+        before = [_other(edge, relation) for edge in self._all_edges(guid, relation)]
+        placed = {other for other, was in zip(targets, before, strict=False) if other == was}
         active = {_other(edge, relation): edge for edge in self._edges(guid, relation)}
         for other, edge in active.items():
             if other not in targets:
@@ -93,14 +119,15 @@ class Writer:
                 if relation.owns:
                     self._delete(other, changes)
         for other in targets:
-            if other in active:
+            if other not in placed:
+                changes.related(other, linked=True)
+            if other in active or (relation.many and other in placed):
                 continue
             if relation.other_single:
                 self._free(other, relation)
             ends = (guid, other) if relation.is_end1 else (other, guid)
             self._store.add_edge(relation.relationship, *ends)
             changes.related(guid)
-            changes.related(other, linked=True)
 
     def _free(self, guid: str, relation: Relation) -> None:
         """End the relationship that the other side, which can have only one, has so far."""
@@ -110,12 +137,13 @@ class Writer:
                 self._store.end_edge(edge.guid, keep=self._soft)
 
     def _edges(self, guid: str, relation: Relation) -> list[Edge]:
+        return [edge for edge in self._all_edges(guid, relation) if edge.active]
+
+    def _all_edges(self, guid: str, relation: Relation) -> list[Edge]:
         return [
             edge
             for edge in self._store.edges([guid])
-            if edge.relationship == relation.relationship
-            and edge.active
-            and (edge.end1 if relation.is_end1 else edge.end2) == guid
+            if edge.relationship == relation.relationship and (edge.end1 if relation.is_end1 else edge.end2) == guid
         ]
 
     def _touch(self, changes: "_Changes") -> None:

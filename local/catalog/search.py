@@ -1,7 +1,8 @@
 """Basic search: by type, by words in names, by attributes (`SearchParameters` in, `AtlasSearchResult` out).
 
 Unlike a real server's, it sees a write at once. Words are looked for anywhere in the name and the qualified name, in
-either case; attribute filters heed case.
+either case; attribute filters heed case. Several words must all be there, with AND between them or without: Atlas takes
+any of them unless told AND.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def search(store: Store, registry: Registry, parameters: Json) -> Json:
     conditions = [_types(registry, parameters)]
     if parameters.get("excludeDeletedEntities"):
         conditions.append(Condition("status = 'ACTIVE'"))
-    conditions += [_word(word) for word in str(parameters.get("query") or "").split()]
+    conditions += [_word(word) for word in str(parameters.get("query") or "").split() if word != "AND"]
     if parameters.get("entityFilters"):
         conditions.append(_filter(registry, parameters, parameters["entityFilters"]))
     where = _joined(conditions, "AND")

@@ -3,6 +3,7 @@
 Entities are made with pyapacheatlas' classes, here and nowhere else.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -11,13 +12,16 @@ from urllib.parse import quote
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import OURS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
-_ACTIVE = "ACTIVE"
+_PURVIEW = ("/datamap/", "/catalog/")
+"""One of them is in the address of Purview's interface; a plain Atlas has its own right below the host."""
+_PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
 """Relationships to what belongs to a data set, and goes with it."""
@@ -52,7 +56,7 @@ class AtlasCatalog:
             )
             for index, asset in enumerate(assets, start=1)
         ]
-        taken = self._upload(entities)
+        taken, _ = self._upload(entities)
         keys = [(asset.type, asset.qualified_name) for asset in assets]
         return {key: taken[str(-index)] for index, key in enumerate(keys, start=1) if str(-index) in taken}
 
@@ -67,7 +71,11 @@ class AtlasCatalog:
         return True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-        """As the port says. Inputs and outputs are sent in full, since an array replaces what was there."""
+        """As the port says. Inputs and outputs are sent in full, since an array replaces what was there.
+
+        Where deletes are soft, Atlas keeps showing what has left, and takes no notice of what returns: what was not
+        created is read back, and what still shows something else is deleted and made again, with a new guid.
+        """
 
         def references(keys: tuple[AssetKey, ...]) -> list[dict[str, str]]:
             return [{"typeName": key[0], "guid": guids[key]} for key in keys]
@@ -84,9 +92,28 @@ class AtlasCatalog:
             )
             for index, process in enumerate(processes, start=1)
         ]
-        taken = self._upload(entities)
+        taken, created = self._upload(entities)
         names = [process.qualified_name for process in processes]
-        return {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
+        written = {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
+        updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
+        stale = self._stale(updated, guids)
+        if stale:
+            self.remove([written.pop(name) for name in stale])
+            again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
+            taken, _ = self._upload(list(again.values()))
+            written |= {name: taken[each.guid] for name, each in again.items() if each.guid in taken}
+        return written
+
+    def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
+        """The names of those of which a reader sees other inputs or outputs than these."""
+        held = self._by_names(((each.type, each.qualified_name) for each in processes), related=True)
+        return frozenset(
+            process.qualified_name
+            for process in processes
+            if (entity := held.get((process.type, process.qualified_name)))
+            for side, keys in (("inputs", process.inputs), ("outputs", process.outputs))
+            if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
+        )
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
@@ -129,23 +156,46 @@ class AtlasCatalog:
             self._client.delete_entity(guid=list(guids))
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says, by basic search: good enough for people, and behind the writes by a moment."""
+        """As the port says, by basic search: good enough for people, and behind the writes by a moment.
+
+        Atlas itself takes any of several words, and whole ones, wherever they stand: it is asked for parts of words,
+        and what has them elsewhere is left out.
+        """
+        words = text.lower().split()
+        query = text
+        if not any(part in self._client.endpoint_url for part in _PURVIEW):
+            query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",
-            json={"typeName": "DataSet", "query": text, "limit": limit, "excludeDeletedEntities": True},
+            json={"typeName": "DataSet", "query": query, "limit": limit, "excludeDeletedEntities": True},
         )
-        return tuple(_node(entity) for entity in answer.body.get("entities") or ())
+        nodes = [_node(entity) for entity in answer.body.get("entities") or ()]
+        return tuple(
+            node
+            for node in nodes
+            if all(word in node.qualified_name.lower() or word in node.name.lower() for word in words)
+        )
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
-        """As the port says. Attributes of processes are read in one more call, for their column mappings."""
+        """As the port says. Processes are read in one more call, for their column mappings, and since they alone tell
+        which edges are only marked as deleted.
+        """
         answer = self._client.get_entity_lineage(guid, depth=depth, direction=direction)
-        nodes = {key: _node(entity) for key, entity in (answer.get("guidEntityMap") or {}).items()}
+        headers = (answer.get("guidEntityMap") or {}).items()
+        nodes = {key: _node(header) for key, header in headers if header.get("status", ACTIVE) == ACTIVE}
         incomplete = [key for key, node in nodes.items() if node.is_process]
+        gone: set[str] = set()
         if incomplete:
-            full = self._client.get_entity(guid=incomplete, ignoreRelationships=True)
+            full = self._client.get_entity(guid=incomplete, minExtInfo=True)
             nodes |= {entity["guid"]: _node(entity) for entity in full["entities"]}
-        edges = {(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.get("relations") or ()}
-        return Graph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
+            gone = {each for entity in full["entities"] for each in ended(entity)}
+        edges = {
+            (edge["fromEntityId"], edge["toEntityId"])
+            for edge in answer.get("relations") or ()
+            if edge["relationshipId"] not in gone and edge["fromEntityId"] in nodes and edge["toEntityId"] in nodes
+        }
+        linked = {guid, *(end for edge in edges for end in edge)}
+        return Graph(base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges)))
 
     def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
         """What has an attribute that begins so, by basic search, a page at a time."""
@@ -202,13 +252,14 @@ class AtlasCatalog:
         entities: Sequence[dict[str, Any]] = answer.body.get("entities") or ()
         return entities
 
-    def _upload(self, entities: list[AtlasEntity]) -> dict[str, str]:
-        """The guids that the catalog assigned, by the negative ones that were sent. Atlas takes all or nothing; of one
-        that takes a part, the rest is missing here.
+    def _upload(self, entities: list[AtlasEntity]) -> tuple[dict[str, str], frozenset[str]]:
+        """The guids that the catalog assigned, by the negative ones that were sent, and those of what is new. Atlas
+        takes all or nothing; of one that takes a part, the rest is missing here.
         """
         answer = self._client.upload_entities(entities)
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
-        return assigned
+        created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
+        return assigned, frozenset(str(header["guid"]) for header in created)
 
 
 def _in_queries(names: Iterable[str]) -> Iterator[list[str]]:
@@ -242,7 +293,7 @@ def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
     of which some are only marked as deleted, and the references do not tell which.
     """
     related = (entity.get("relationshipAttributes") or {}).get(side) or ()
-    active = {each["guid"] for each in related if each.get("relationshipStatus", _ACTIVE) == _ACTIVE}
+    active = {each["guid"] for each in related if each.get("relationshipStatus", ACTIVE) == ACTIVE}
     return _keys(each for each in entity["attributes"][side] or () if each["guid"] in active)
 
 

@@ -87,7 +87,8 @@ class Catalog(Protocol):
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """Create or update these processes in one call; `guids` knows every input and output.
 
-        The guids of those that the catalog took, as its answer tells, by qualified name.
+        The guids of those that the catalog took, as its answer tells, by qualified name: one that loses an input or
+        output may get a new guid.
         """
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word

@@ -109,8 +109,8 @@ HOST_SETTINGS = {
 }
 """Settings that the platform reads, and what for."""
 
-LOCAL_ONLY = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN"}
-"""A connection string and a fixed token: in Azure identities take their place."""
+LOCAL_ONLY = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CATALOG_USER"}
+"""A connection string, a fixed token, a user: in Azure identities take their place."""
 
 _NAME = re.compile(
     r"^\s+((?:AzureWebJobsStorage|APPLICATIONINSIGHTS|FUNCTIONS|PYTHON|SCM|THROUGHLINE|WEBSITE)_\w+):", re.MULTILINE

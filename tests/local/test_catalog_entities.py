@@ -186,7 +186,9 @@ def test_newly_linked_data_sets_are_listed_as_updated(client: AtlasClient) -> No
     assert kinds(answer) == {"CREATE": ["job"], "UPDATE": ["a"]}
     answer = client.upload_entities([process([ref("a"), ref("b")], [])])
     assert kinds(answer) == {"UPDATE": ["job", "b"]}
-    assert "mutatedEntities" not in client.upload_entities([process([ref("b"), ref("a")], [])])
+    assert "mutatedEntities" not in client.upload_entities([process([ref("a"), ref("b")], [])])
+    answer = client.upload_entities([process([ref("b"), ref("a")], [])])
+    assert kinds(answer) == {"UPDATE": ["job", "b", "a"]}, "another order is a change"
 
 
 def test_null_inputs_do_nothing_and_an_empty_list_clears(client: AtlasClient, hard: AtlasClient) -> None:
@@ -205,9 +207,14 @@ def test_replaced_inputs_with_soft_deletes_stay_visible(client: AtlasClient) -> 
     assert names(found["attributes"]["inputs"]) == ["a", "b"]
     assert statuses(found, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
     assert relation_count(client, "c") == 3
-    client.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
-    assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "ACTIVE"), ("b", "DELETED"), ("b", "ACTIVE")]
-    assert relation_count(client, "c") == 4
+    for mapping in ("1", "2"):
+        client.upload_entities([process([ref("a"), ref("b")], [ref("c")], columnMapping=mapping)])
+        assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "ACTIVE"), ("b", "DELETED")], (
+            "nothing returns"
+        )
+    client.upload_entities([process([ref("b")], [ref("c")])])
+    assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "DELETED"), ("b", "DELETED"), ("b", "ACTIVE")]
+    assert relation_count(client, "c") == 4, "but for in another place, and then twice"
 
 
 def test_replaced_inputs_with_hard_deletes_go(hard: AtlasClient) -> None:
