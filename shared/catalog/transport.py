@@ -72,7 +72,10 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self.SCOPE).token
         except AzureError as error:
-            raise CatalogUnavailable(f"No token for the catalog: {type(error).__name__}", after=60) from None
+            raise CatalogUnavailable(
+                f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity",
+                after=60,
+            ) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
