@@ -1,14 +1,21 @@
-"""The receiver's cold import, against that of `azure.functions` alone: what a cold start costs beside the platform."""
+"""The receiver's cold import, against that of `azure.functions` alone: what a cold start costs beside the platform.
+
+Once as it lies here, and once in the package that Azure runs, with an identity in place of a connection string.
+"""
 
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 from bench.figures import ROOT, Figure, Rounds
 from bench.sizes import Sizes, Steps
+from bench.worker import BenchError
 from local.azurite import ACCOUNT, KEY
+from local.package import PACKAGES, Package, PackageError, build
 
 NAME = "import"
 _BESIDE = "import azure.functions"
@@ -25,6 +32,14 @@ wall, cpu = time.perf_counter(), time.process_time()
 print(time.process_time() - cpu, time.perf_counter() - wall)
 """
 _LINE = re.compile(r"import time:\s*(\d+) \|\s*\d+ \|\s*(\S+)$")
+_MOST_MS = 400
+"""What the first event of a fresh process may wait for beside the platform's own start."""
+
+_IDENTITY = {
+    "AzureWebJobsStorage__blobServiceUri": "https://nobody.blob.core.windows.net/",
+    "AzureWebJobsStorage__tableServiceUri": "https://nobody.table.core.windows.net/",
+    "AzureWebJobsStorage__clientId": "00000000-0000-0000-0000-000000000000",
+}
 _SHOWN = 5
 _LISTED = 3
 _PARTS = {"azure": 3, "shared": 2}
@@ -63,7 +78,51 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         figure("module", "the receiver's module", cpu, "ms CPU", with_list=False),
         figure("first call", "and its first call's parts", cpu, "ms CPU", with_list=True),
         figure("first call", "the same by the clock", wall, "ms", with_list=False),
+        _packaged(sizes, steps),
     ]
+
+
+def _packaged(sizes: Sizes, steps: Steps) -> Figure:
+    """Milliseconds of CPU above `azure.functions` alone, in the package as built."""
+    steps.begin("cold import from the package", sizes.import_rounds + 1)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            package = build(folder=Path(folder))
+        except PackageError as error:
+            raise BenchError(str(error)) from error
+        steps.done()
+        alone, whole = [], []
+        for _ in range(sizes.import_rounds):
+            alone.append(_in_package(package, _STATEMENTS["alone"]))
+            whole.append(_in_package(package, _STATEMENTS["first call"]))
+            steps.done()
+    above = min(whole) - min(alone)
+    return Rounds(ours=[above], others=[_MOST_MS / 1000]).figure(
+        benchmark=NAME,
+        name="in the package, above it",
+        scale=1000,
+        unit="ms CPU",
+        compared_with=f"{_MOST_MS} ms above it",
+        goal="<= 1",
+        sizes={"rounds": sizes.import_rounds},
+        details={"alone_ms": round(min(alone) * 1000, 1), "whole_ms": round(min(whole) * 1000, 1)},
+    )
+
+
+def _in_package(package: Package, statement: str) -> float:
+    """Seconds of CPU of a statement in a Python that has the package and nothing else."""
+    paths = [str(package.unpacked / PACKAGES), str(package.unpacked)]
+    code = f"import sys; sys.path[:0] = {paths!r}\n{_MEASURED.format(statement)}"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AzureWebJobs")}
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-S", "-c", code],
+        cwd=package.unpacked,
+        env={**environment, **_IDENTITY},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout.split()[0])
 
 
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:

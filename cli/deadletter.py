@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.console import fail, note, out, print_json, progress_bar
 from cli.letters import SHORT, as_document, in_lines, pretty, times, unpacked, visible
-from cli.target import HOME, Home, parts_of
+from cli.target import HOME, Home, away, parts_of
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import Contended, StorageUnavailable
@@ -233,4 +233,4 @@ def _found(storage: Storage, start: str) -> DeadLetter:
 
 
 def _storage_away(error: StorageUnavailable) -> NoReturn:
-    fail(f"{error}. Is the world still running (`make up`)?")
+    away(error)

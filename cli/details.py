@@ -6,7 +6,7 @@ import typer
 
 from cli.console import fail, out, plain, print_json
 from cli.processes import detailed_document, process_tree
-from cli.target import HOME, Home, parts_of
+from cli.target import HOME, Home, away, parts_of
 from shared import pipeline
 from shared.errors import StorageUnavailable
 from shared.model import Process
@@ -33,7 +33,7 @@ def details(
         recorded = [process for process, _ in pipeline.recorded(parts.storage, parts.publishing)]
         states = [state for state in pipeline.states(parts.storage) if text.lower() in state.asset.name.lower()]
     except StorageUnavailable as error:
-        fail(f"{error}. Is the world still running (`make up`)?")
+        away(error)
     found = sorted((process for process in recorded if _fits(process, text)), key=lambda each: each.qualified_name)
     if as_json:
         print_json(

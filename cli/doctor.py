@@ -89,7 +89,9 @@ def _careful(name: str, look: Callable[[], Iterator[Step]]) -> Iterator[Step]:
         )
         yield Step(name=name, good=False, found=str(error), advice=advice)
     except (CatalogUnavailable, CatalogRefused) as error:
-        advice = "is the end point right, and does a Data Reader or Curator role of the collection say you? (step 4)"
+        advice = (
+            "is the end point right, and does a Data Reader or Curator role of the collection name you (docs/azure.md)?"
+        )
         yield Step(name=name, good=False, found=str(error), advice=advice)
 
 

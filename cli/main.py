@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import logging
 import sys
 from collections.abc import Callable
 
@@ -75,6 +76,7 @@ app.add_typer(lake.app, name="lake")
 
 def main() -> None:
     """Run the command line. What a terminal's encoding lacks is shown as a question mark."""
+    logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it tells ten ways; our sentence says what to do
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

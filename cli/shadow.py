@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cli.console import fail, out, plain, print_json
+from cli.console import out, plain, print_json
 from cli.letters import visible
-from cli.target import HOME, Home, parts_of
+from cli.target import HOME, Home, away, parts_of
 from shared import pipeline
 from shared.errors import StorageUnavailable
 from shared.pipeline import Action
@@ -35,7 +35,7 @@ def shadow(
     try:
         held = sorted((each for _, each in pipeline.held_back(parts.storage)), key=lambda each: each.qualified_name)
     except StorageUnavailable as error:
-        fail(f"{error}. Is the world still running (`make up`)?")
+        away(error)
     count = Counter(each.action for each in held)
     if as_json:
         documents = [

@@ -9,7 +9,7 @@ import typer
 from rich.tree import Tree
 
 from cli.console import fail, note, out, plain, print_json
-from cli.target import HOME, Home, parts_of
+from cli.target import HOME, Home, away, parts_of
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 
@@ -47,7 +47,7 @@ def show(
         upstream = steps(catalog.lineage(node.guid, direction="INPUT", depth=depth), node.guid, "INPUT", depth)
         downstream = steps(catalog.lineage(node.guid, direction="OUTPUT", depth=depth), node.guid, "OUTPUT", depth)
     except (CatalogUnavailable, CatalogRefused) as error:
-        fail(f"{error}. Is the world still running (`make up`)?")
+        away(error)
     if as_json:
         print_json({"asset": _node(node), "upstream": _document(upstream), "downstream": _document(downstream)})
         return

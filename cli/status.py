@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.leaving import counted as number
-from cli.target import HOME, Home, parts_of
+from cli.target import HOME, Home, away, parts_of
 from shared import pipeline
 from shared.errors import Misconfigured, StorageUnavailable
 from shared.pipeline import By, Group
@@ -47,7 +47,7 @@ def status(
         found = counted(storage, wanted)
         outdated = version_problem(storage)
     except StorageUnavailable as error:
-        fail(f"{error}. Is the world still running (`make up`)?")
+        away(error)
     if as_json:
         print_json({**as_document(found, wanted, limit), "upgrade": outdated or None})
     elif wanted:

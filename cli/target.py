@@ -1,7 +1,7 @@
 """Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,9 +11,14 @@ from shared.bootstrap import Worker, assemble
 from shared.errors import Misconfigured
 from shared.settings import load, named
 
-__all__ = ["HOME", "Home", "parts_of", "target"]
+__all__ = ["HOME", "Home", "away", "parts_of", "target"]
 
 Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
+
+
+def away(error: Exception) -> NoReturn:
+    """End the command: what it talks to is not there."""
+    fail(str(error) if named(place=True) else f"{error}. Is the world still running (`make up`)?")
 
 
 def parts_of(context: typer.Context, home: Path) -> Worker:

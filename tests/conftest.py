@@ -1,5 +1,7 @@
 """What all tests share: fixtures live in tests/plugins, one file for each real part they start."""
 
+import shutil
+
 pytest_plugins = [
     "tests.plugins.atlas",
     "tests.plugins.azurite",
@@ -8,3 +10,18 @@ pytest_plugins = [
     "tests.plugins.package",
     "tests.plugins.spark",
 ]
+
+_MAYBE = {
+    "bicep": "the templates are compiled|the templates are parsed and their references resolved, but not compiled",
+    "func": "the world is also run by func start|the world is run by a program in func's place",
+}
+"""Programs that can't be had everywhere, and what their being there or not means for the tests."""
+
+
+def pytest_report_header() -> list[str]:
+    """Say plainly what is not tested for want of a program."""
+    said = []
+    for program, meaning in _MAYBE.items():
+        there, not_there = meaning.split("|")
+        said.append(f"{program}: {there}" if shutil.which(program) else f"{program} is not installed: {not_there}")
+    return said

@@ -50,6 +50,20 @@ var rules = [
     most: 3
   }
   {
+    name: 'oldest-waiting'
+    title: 'A run waits for longer than it should'
+    severity: 2
+    query: loadTextContent('../queries/oldest-waiting.kql')
+    most: 10
+  }
+  {
+    name: 'backlog'
+    title: 'Lineage reaches the catalog late'
+    severity: 3
+    query: loadTextContent('../queries/backlog.kql')
+    most: 10
+  }
+  {
     name: 'catalog-away'
     title: 'The catalog is away, throttles or refuses'
     severity: 3

@@ -149,9 +149,9 @@ resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = [for (app, index)
     AzureWebJobsStorage__clientId: app.identity.clientId
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnection
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${app.identity.clientId};Authorization=AAD'
-    FUNCTIONS_EXTENSION_VERSION: '~4'
     PYTHON_THREADPOOL_THREAD_COUNT: app.threads
-  }, flex ? {} : {
+  }, flex ? {} : { // Flex Consumption has no such settings: functionAppConfig says it
+    FUNCTIONS_EXTENSION_VERSION: '~4'
     FUNCTIONS_WORKER_RUNTIME: 'python'
     SCM_DO_BUILD_DURING_DEPLOYMENT: 'false'
     WEBSITE_RUN_FROM_PACKAGE: '1'

@@ -6,6 +6,11 @@ param workspaceId string
 
 var parts = [
   {
+    title: 'Events by what became of them'
+    view: 'table'
+    query: loadTextContent('../queries/counts.kql')
+  }
+  {
     title: 'Events by answer'
     view: 'timechart'
     query: loadTextContent('../queries/received.kql')
@@ -14,6 +19,36 @@ var parts = [
     title: 'Functions: calls, failures, milliseconds'
     view: 'table'
     query: loadTextContent('../queries/durations.kql')
+  }
+  {
+    title: 'Lag: seconds until lineage is in the catalog'
+    view: 'timechart'
+    query: loadTextContent('../queries/lag.kql')
+  }
+  {
+    title: 'Waiting for their end, waiting to be published'
+    view: 'timechart'
+    query: loadTextContent('../queries/waiting.kql')
+  }
+  {
+    title: 'Runs that wait for too long'
+    view: 'table'
+    query: loadTextContent('../queries/oldest-waiting.kql')
+  }
+  {
+    title: 'Processes that wait for too long'
+    view: 'table'
+    query: loadTextContent('../queries/backlog.kql')
+  }
+  {
+    title: 'Jobs that fail most'
+    view: 'table'
+    query: loadTextContent('../queries/failing-jobs.kql')
+  }
+  {
+    title: 'Coverage: jobs by the share of their runs that gave lineage'
+    view: 'table'
+    query: loadTextContent('../queries/coverage.kql')
   }
   {
     title: 'Dead letters'

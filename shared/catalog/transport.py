@@ -87,7 +87,7 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self.SCOPE).token
         except AzureError as error:
-            told = f"No token for the catalog: {type(error).__name__}"
+            told = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
             raise CatalogUnavailable(told, after=60, over=True, blames=False) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 

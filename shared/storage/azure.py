@@ -59,6 +59,10 @@ def _translated_errors() -> Iterator[None]:
     except (ServiceRequestError, ServiceResponseError) as error:
         raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
     except HttpResponseError as error:
+        if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity
+            raise StorageUnavailable(
+                "No token for storage: sign in (`az login`), or give an identity", after=60
+            ) from None
         if isinstance(error, ClientAuthenticationError) or error.status_code in _NO_ACCESS:
             raise StorageUnavailable(
                 "Storage refused our identity or access: grant it Storage Blob Data Owner and Storage Table Data"

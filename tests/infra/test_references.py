@@ -38,7 +38,7 @@ if shutil.which("bicep"):  # it can't be installed everywhere; where it is, it h
     def test_the_compiler_agrees(path: Path, tmp_path: Path) -> None:
         command = ["bicep", "build", str(path), "--outfile", str(tmp_path / "out.json")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0, done.stderr  # what it only warns of depends on its version
 
 
 PLANTED: dict[str, tuple[str, str, str]] = {

@@ -120,10 +120,22 @@ SET = set(_NAME.findall(APP_SETTINGS))
 
 def test_settings_that_are_set_are_those_that_are_read() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
-    assert SET - read_by_code == set(HOST_SETTINGS)
-    assert not SET & LOCAL_ONLY
+    nobody = SET - read_by_code - set(HOST_SETTINGS)
+    assert not nobody, f"infra/modules/functions.bicep sets what shared/settings.py does not read: {nobody}"
+    gone = set(HOST_SETTINGS) - SET
+    assert not gone, f"HOST_SETTINGS names what functions.bicep does not set any more: {gone}"
+    assert not SET & LOCAL_ONLY, "a key or a token: in Azure identities take their place"
     needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
-    assert needed <= SET
+    missing = needed - SET - LOCAL_ONLY
+    assert not missing, f"shared/settings.py needs what infra/modules/functions.bicep does not set: {missing}"
+
+
+def test_any_other_setting_can_be_given_as_a_parameter() -> None:
+    """One with a default need not stand in the template: `settings` passes it on."""
+    assert ", settings, app.own)" in APP_SETTINGS
+    optional = {setting.name for setting in SETTINGS} - SET - LOCAL_ONLY
+    page = (ROOT / "docs/settings.md").read_text()
+    assert [name for name in sorted(optional) if f"| `{name}` |" not in page] == [], "tell of it in docs/settings.md"
 
 
 @pytest.mark.parametrize("catalog", [False, True])

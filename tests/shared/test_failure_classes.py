@@ -8,7 +8,10 @@ from email.utils import format_datetime
 from itertools import pairwise
 
 import pytest
+from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
 
 from shared.bootstrap import receiver_storage
 from shared.catalog.atlas import AtlasCatalog
@@ -29,6 +32,7 @@ from shared.pipeline import Publishing, Receipt, come_again, dead_letters, kept,
 from shared.pipeline.dirty import dirty_processes
 from shared.settings import Settings, load
 from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.azure import AzureStorage
 from tests.shared.events import event, write
 from tests.shared.scripted import Said, scripted
 from tests.shared.test_publish import Clock, Moody, settled
@@ -122,14 +126,30 @@ def test_a_name_that_nobody_knows_is_a_catalog_that_is_away() -> None:
         AtlasCatalog(client).find([("t", "q")])
 
 
-def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
-    class NoToken:
-        def get_token(self, *_: str) -> object:
-            raise ClientAuthenticationError("secret=x")
+class NoToken:
+    """An identity of which nobody knows anything."""
 
+    def get_token(self, *_: str, **__: object) -> AccessToken:
+        raise ClientAuthenticationError("secret=x")
+
+
+def test_without_a_token_storage_is_not_even_asked() -> None:
+    nowhere, nobody = "https://127.0.0.1:1", NoToken()
+    storage = AzureStorage(
+        BlobServiceClient(nowhere, credential=nobody, retry_total=0),
+        TableServiceClient(nowhere, credential=nobody, retry_total=0),
+    )
+    for call in (lambda: storage.read("runs", "a", "b"), lambda: storage.get("events", "a")):
+        with pytest.raises(StorageUnavailable, match=r"^No token for storage: sign in \(`az login`\)") as caught:
+            call()
+        assert caught.value.after == 60
+
+
+def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
     with scripted(Said(body=ENTITY)) as server:
         client = SteadyAtlasClient(server.url, CredentialToken(NoToken()), effort=QUICK)
-        with pytest.raises(CatalogUnavailable, match=r"No token for the catalog: ClientAuthenticationError$") as caught:
+        told = r"No token for the catalog \(ClientAuthenticationError\): sign in"
+        with pytest.raises(CatalogUnavailable, match=told) as caught:
             AtlasCatalog(client).find([("t", "q")])
         assert (caught.value.after, server.calls) == (60, 0)
 

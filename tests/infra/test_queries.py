@@ -1,0 +1,91 @@
+"""The queries of alerts and workbook ask for what the functions really say: names of facts are held to real lines."""
+
+import json
+import re
+from collections import defaultdict
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.pipeline import (
+    EVENTS,
+    Publishing,
+    Sweeping,
+    backlog,
+    publish,
+    receive,
+    settle_event,
+    stored_from_blob,
+    sweep,
+)
+from shared.storage import MemoryStorage
+from shared.telemetry import SWEEP, Act, Acts
+from tests.shared.events import event, write
+
+ROOT = Path(__file__).parents[2]
+QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}
+ALERTS = (ROOT / "infra/modules/alerts.bicep").read_text()
+ALWAYS = {"error", "run", "reason"}
+"""Facts that any line may have: what was raised, whose run it is, why."""
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict[str, set[str]]:
+    """The names of the facts in each kind of line, as an application, an ignored event and a sweep give them."""
+    acts: list[Act] = []
+    telemetry = Acts(acts.append)
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    for body in (*write("a", "app", "10:00", "/a"), event("idle", "RUNNING", "10:00:00", application="app")):
+        receive(storage, body, most_bytes=10**6, telemetry=telemetry)
+    for fact in storage.blobs(EVENTS):
+        packed = storage.get(EVENTS, fact.name)
+        assert packed
+        settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+    publish(storage, catalog, Publishing(telemetry=telemetry))
+    with telemetry.act(SWEEP) as act:
+        act.note(past_due=False, **sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry)).facts)
+        act.note(**backlog(storage))
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in acts:
+        found[each.kind.name] |= set(each.facts)
+    return found
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_is_read_from_a_line_stands_in_it(name: str, facts: dict[str, set[str]]) -> None:
+    kinds = re.findall(r'where Message startswith "(\w+)"', QUERIES[name])
+    parsed = re.findall(r"parse-kv Message as \(([^)]*)\) with", QUERIES[name])
+    for kind, columns in zip(kinds, parsed, strict=False):
+        names = {column.split(":")[0].strip() for column in columns.split(",")}
+        assert names <= facts[kind] | ALWAYS, f"{kind} has {sorted(facts[kind])}"
+    marks = re.findall(r'startswith "(\w+)" and Message has "(\w+)="', QUERIES[name])
+    assert [mark for kind, mark in marks if mark not in facts[kind]] == []
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_lines_are_read_by_their_names_and_never_by_their_order(name: str) -> None:
+    how = 'with (pair_delimiter=" ", kv_delimiter="=", quote="\\"", escape="\\\\")'
+    assert QUERIES[name].count("parse-kv") == QUERIES[name].count(how)
+    assert "| parse Message" not in QUERIES[name]
+    assert QUERIES[name].startswith("// ")
+
+
+def test_what_is_counted_is_not_sampled() -> None:
+    """A sampled line would be a dead letter that raises no alert."""
+    sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
+    tables = {"AppTraces": "Trace", "AppRequests": "Request", "AppExceptions": "Exception"}
+    used = {tables[table] for query in QUERIES.values() for table in re.findall(r"\bApp\w+s\b", query)}
+    assert sampling["isEnabled"] is True
+    assert used == set(sampling["excludedTypes"].split(";"))
+
+
+def test_every_alert_has_a_line_that_says_what_to_do() -> None:
+    rules = set(re.findall(r"^    name: '([\w-]+)'", ALERTS, re.MULTILINE)) | {"throttling"}
+    told = set(re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operations.md").read_text(), re.MULTILINE))
+    assert told == rules
+
+
+def test_the_workbook_has_what_an_operator_looks_for() -> None:
+    assert {"counts", "lag", "oldest-waiting", "failing-jobs", "coverage", "dead-letters"} <= set(QUERIES)

@@ -1,0 +1,202 @@
+"""Every command that a page tells a reader to type: it exists with these options, and a test runs it, or it is Azure's
+and the page says that it has been read only.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "bench/README.md")
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
+
+PROOFS: dict[str, str] = {
+    "throughline config": "tests/e2e/test_platforms.py",
+    "throughline deadletter": "tests/cli/test_deadletter.py",
+    "throughline demo": "tests/e2e/test_demo.py",
+    "throughline details": "tests/cli/test_details.py",
+    "throughline doctor": "tests/e2e/test_doctor.py",
+    "throughline explain": "tests/cli/test_explain.py",
+    "throughline lake": "tests/spark_pipeline/test_lake.py",
+    "throughline purge": "tests/cli/test_control.py",
+    "throughline rebuild": "tests/cli/test_rebuild_command.py",
+    "throughline reconcile": "tests/cli/test_reconcile_command.py",
+    "throughline replay": "tests/cli/test_deadletter.py",
+    "throughline retire": "tests/cli/test_control.py",
+    "throughline send": "tests/e2e/test_world.py",
+    "throughline show": "tests/e2e/test_world.py",
+    "throughline status": "tests/e2e/test_world.py",
+    "throughline synth": "tests/cli/test_synth_command.py",
+    "throughline translate": "tests/cli/test_translate_command.py",
+    "throughline up": "tests/e2e/test_demo.py",
+    "throughline upgrade": "tests/cli/test_control.py",
+    "throughline verify": "tests/cli/test_verify_command.py",
+    "make demo": "tests/e2e/test_demo.py",
+    "make faults": "tests/faults/test_hunt.py",
+    "make setup": ".github/workflows/test.yml",
+    "make soak": "tests/e2e/test_soak.py",
+    "make test": ".github/workflows/test.yml",
+    "make up": "tests/e2e/test_demo.py",
+    "python -m bench": "tests/test_bench.py",
+    "python -m bench.costs": "tests/test_bench.py",
+    "python -m bench.profiling": "bench/profiling.py",
+    "python -m local.azurite": "tests/local/test_azurite.py",
+    "python -m local.catalog": "tests/local/test_catalog_server.py",
+    "python -m tests.faults": "tests/faults/test_hunt.py",
+    "python -m tests.soak": "tests/e2e/test_soak.py",
+    "infra/deploy.sh": "tests/infra/test_deploy.py",
+    "func start": "tests/e2e/test_func.py",
+    "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
+    "spark-submit --properties-file": "tests/e2e/test_platforms.py",
+}
+"""How each command is proved: by the file that runs it, or the functions behind it."""
+
+READ_ONLY = ("az ", "azd ", "%%configure")
+"""Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
+
+PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "done", "printf ")
+"""What a shell has."""
+
+SHOWN: dict[str, str] = {
+    "Spark + OpenLineage": "a drawing",
+    "POST /api/v1/lineage": "a drawing",
+    "events/2026/": "names of blobs",
+    "event run=": "lines of a log",
+    "THROUGHLINE_INCLUDE_NAMESPACES=": "settings",
+}
+"""How blocks begin that are not for typing."""
+
+
+MADE = {"shared/naming/stores/cassandra.py"}
+"""Files that a page shows how to make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """A line to type, and its page."""
+
+    page: Path
+    line: str
+
+
+def blocks(page: Path) -> Iterator[str]:
+    """The page's blocks that are in no other language, with continued lines put together."""
+    for language, found in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        if not language and not found.startswith(tuple(SHOWN)):
+            yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
+
+
+def lines(page: Path) -> Iterator[str]:
+    """What is to be typed, without comments and without what stands in front of a command."""
+    for block in blocks(page):
+        if block.startswith("%%configure"):
+            yield block
+            continue
+        for each in block.splitlines():
+            line = re.split(r"\s+#|\s{3,}", each.strip())[0]
+            for part in line.split(" && "):
+                yield bare(part)
+
+
+def bare(line: str) -> str:
+    """A command without the settings in front of it."""
+    return re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line).removesuffix(" &")
+
+
+TYPED = [Typed(page=page, line=line) for page in PAGES for line in lines(page)]
+
+
+def proof_of(line: str) -> str | None:
+    name = line.removeprefix(".venv/bin/")
+    begins = [command for command in PROOFS if f"{name} ".startswith(f"{command} ")]
+    return max(begins, key=len, default=None)
+
+
+def test_every_line_to_type_is_proved_or_said_to_be_read_only() -> None:
+    unknown = [
+        f"{each.page.name}: {each.line}"
+        for each in TYPED
+        if not (proof_of(each.line) or each.line.startswith((*READ_ONLY, *PLAIN)))
+    ]
+    assert unknown == []
+
+
+def test_every_proof_is_there_and_used() -> None:
+    assert [where for where in PROOFS.values() if not (ROOT / where).is_file()] == []
+    inline = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
+    used = {proof_of(bare(line)) for line in (*(each.line for each in TYPED), *inline)}
+    assert set(PROOFS) - used == set()
+
+
+@pytest.mark.parametrize("command", [each for each in PROOFS if each.startswith("throughline ")])
+def test_the_file_that_proves_a_command_names_it(command: str) -> None:
+    text = (ROOT / PROOFS[command]).read_text()
+    name = command.removeprefix("throughline ")
+    assert re.search(rf"\b{name}\b", text)
+
+
+def test_a_page_with_commands_that_were_only_read_says_so() -> None:
+    pages = {each.page for each in TYPED if each.line.startswith(READ_ONLY)}
+    assert pages
+    assert [page.name for page in pages if "](unproven.md)" not in page.read_text()] == []
+
+
+def ours() -> Iterator[Typed]:
+    """Our commands, in blocks and inside sentences."""
+    for page in PAGES:
+        inline = re.findall(r"`([^`\n]+)`", page.read_text())
+        for line in (*lines(page), *inline):
+            if THROUGHLINE.match(line) and re.match(r"[a-z]", THROUGHLINE.sub("", line)):
+                yield Typed(page=page, line=THROUGHLINE.sub("", line))
+
+
+@pytest.mark.parametrize("each", list(ours()), ids=lambda each: f"{each.page.stem}: {each.line}")
+def test_our_command_exists_with_these_options(each: Typed) -> None:
+    """Also where a page shows its grammar, with brackets around what may be left out."""
+    root: Any = typer.main.get_command(app)
+    words = shlex.split(re.sub(r"[][|…,]", " ", each.line.replace("'", "")))
+    while words and hasattr(root, "commands"):
+        assert words[0] in root.commands, f"there is no command {words[0]}"
+        root = root.commands[words.pop(0)]
+    known = {name for parameter in root.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    assert [word for word in words if word.startswith("--") and word.partition("=")[0] not in known] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_targets_files_and_links_of_a_page_are_there(page: Path) -> None:
+    text = page.read_text()
+    assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
+    assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    broken = []
+    for link in links:
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place) if place else page
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+    named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
+    assert [name for name in named if name not in MADE and not list(ROOT.glob(name))] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+    assert {page for page in pages if f"({page})" not in text} == set()
