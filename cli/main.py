@@ -9,6 +9,7 @@ from collections.abc import Callable
 import typer
 
 from cli import (
+    backfill,
     config,
     deadletter,
     demo,
@@ -50,6 +51,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "details": details.details,
     "replay": replay.replay,
     "rebuild": rebuild.rebuild,
+    "backfill": backfill.backfill,
     "shadow": shadow.shadow,
     "reconcile": reconcile.reconcile,
     "retire": retire.retire,

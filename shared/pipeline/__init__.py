@@ -6,6 +6,7 @@ from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.fill import Filled, ToFill, fill, last_fill, missing, to_fill
 from shared.pipeline.finding import Finding, ask
 from shared.pipeline.found import FoundAsset
 from shared.pipeline.gathering import bury
@@ -59,6 +60,7 @@ __all__ = [
     "DeadLetter",
     "Extent",
     "Fate",
+    "Filled",
     "Finding",
     "Found",
     "FoundAsset",
@@ -88,6 +90,7 @@ __all__ = [
     "StoredRun",
     "Sweeping",
     "Swept",
+    "ToFill",
     "Unseen",
     "Versions",
     "Waiting",
@@ -106,13 +109,16 @@ __all__ = [
     "digest_of",
     "discard",
     "extent",
+    "fill",
     "held_back",
     "kept",
+    "last_fill",
     "last_rebuild",
     "last_stop",
     "lonely",
     "looked_again",
     "mismatch",
+    "missing",
     "move",
     "moves",
     "note_refusal",
@@ -145,6 +151,7 @@ __all__ = [
     "stored_runs",
     "sweep",
     "tidy",
+    "to_fill",
     "unseen",
     "upgrade",
     "verify",

@@ -5,17 +5,20 @@ there already is not sent. So it may be stopped and begun again, and the publish
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from shared.atlas import ProcessEntity, asset_entity, process_entity
+from shared.atlas import ProcessEntity, process_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused
-from shared.model import Asset, Process
+from shared.model import Process
+from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.ours import batches, turn
 from shared.pipeline.places import process_key
-from shared.pipeline.planning import Publishing
+from shared.pipeline.placing import found_for, place
+from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.states import Held
 from shared.pipeline.writing import Published
 from shared.storage import Storage
@@ -45,75 +48,92 @@ def backfill(
 
 
 def _fill(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Process], done: Published) -> None:
-    wanted: list[tuple[Process, ProcessEntity, Entry]] = []
+    wanted: list[Plan] = []
     for process in (shown(each, how.paths) for each in batch):
         if process is None:
             continue
-        entity = process_entity(process, with_indirect=how.with_indirect)
-        entry = ledger_entry(storage, process_key(process.qualified_name))
-        if entry.may_still_land(how.now()):
+        plan = _plan(storage, how, process)
+        if plan.entry.may_still_land(how.now()):
             done.postponed += 1
-        elif entry.state == Held.WRITTEN and entry.fingerprint == entity.fingerprint:
+        elif plan.unchanged:
             done.unchanged += 1
         else:
-            wanted.append((process, entity, entry))
-    if not wanted:
-        return
+            wanted.append(plan)
+    if wanted:
+        _write(storage, catalog, how, wanted, done)
+
+
+def _plan(storage: Storage, how: Publishing, process: Process) -> Plan:
+    """As the publisher's own, but that no mark stands behind it."""
+    entity = process_entity(process, with_indirect=how.with_indirect)
+    key = process_key(process.qualified_name)
+    return Plan(
+        dirty=Dirty(process=key, due=how.now()),
+        entry=ledger_entry(storage, key),
+        entity=entity,
+        process=process,
+        said=entity.fingerprint,
+        assets=(*process.inputs, *process.outputs),
+    )
+
+
+def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence[Plan], done: Published) -> None:
+    """In one call; where that is refused, in halves, down to the one that the catalog will not have."""
+    error = CatalogRefused(status=200, code="", detail="given no guid")
+    begun: list[_Begun] | None = None
+    written: dict[str, str] = {}
     try:
-        done.written += _write(storage, catalog, how, wanted)
-    except CatalogRefused as error:
-        if len(wanted) == 1:
-            done.refused += 1
-            done.error = str(error)
-            return
-        for process, _, _ in wanted:
-            _fill(storage, catalog, how, [process], done)
-
-
-def _write(
-    storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence[tuple[Process, ProcessEntity, Entry]]
-) -> int:
-    guids = _assets(catalog, how, [process for process, _, _ in wanted])
-    until = how.now() + 2 * how.call_bound
-    begun = [
-        (entity, before, entry)
-        for _, entity, before in wanted
-        if (
-            entry := note(
-                storage,
-                replace(
-                    before,
-                    state=Held.WRITING,
-                    qualified_name=entity.qualified_name,
-                    fingerprint=entity.fingerprint,
-                    until=until,
-                ),
-            )
+        found, plans = found_for(storage, catalog, how, wanted)
+        until = how.now() + 2 * how.call_bound
+        begun = [each for plan in plans if (each := _begin(storage, plan, until))]
+        done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
+        guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
+        ready = [each.entity for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
+        written = catalog.write_processes(ready, guids) if ready else {}
+    except CatalogRefused as refused:
+        if refused.no_access:
+            raise
+        error = refused
+    left = [plan.process for plan in wanted if plan.process] if begun is None else []
+    for each in begun or ():
+        guid = written.get(each.entity.qualified_name)
+        if guid is None and each.plan.process:
+            left.append(each.plan.process)
+        # what was refused in a call with others may be there all the same: the ledger says that it is not known
+        note(
+            storage,
+            replace(each.entry, state=Held.WRITTEN, guid=guid) if guid else replace(each.entry, until=how.now()),
         )
-    ]
-    if not begun:
-        return 0
-    try:
-        written = catalog.write_processes([entity for entity, _, _ in begun], guids)
-    except CatalogRefused:
-        for _, before, entry in begun:  # a refused call writes nothing
-            note(storage, replace(before, etag=entry.etag))
-        raise
-    for entity, _, entry in begun:
-        note(storage, replace(entry, state=Held.WRITTEN, guid=written[entity.qualified_name]))
-    return len(begun)
+    done.written += len(written)
+    if len(wanted) == 1 and left:
+        done.refused += 1
+        done.error = str(error)
+        return
+    middle = (len(left) + 1) // 2
+    for half in filter(None, (left[:middle], left[middle:])):
+        _fill(storage, catalog, how, half, done)
 
 
-def _assets(catalog: Catalog, how: Publishing, processes: Sequence[Process]) -> dict[tuple[str, str], str]:
-    known: dict[tuple[str, str], Asset] = {
-        (asset.type, asset.qualified_name): asset for each in processes for asset in (*each.inputs, *each.outputs)
-    }
-    guids = catalog.find(sorted(known))
-    for chunk in _chunks([key for key in sorted(known) if key not in guids], how.batch):
-        guids |= catalog.create_assets([asset_entity(known[key]) for key in chunk])
-    return guids
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    plan: Plan
+    entity: ProcessEntity
+    entry: Entry
 
 
-def _chunks(keys: Sequence[tuple[str, str]], size: int) -> Iterator[Sequence[tuple[str, str]]]:
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]
+def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
+    """With the ledger saying that it is being written; None when there is nothing to write, or another writes it."""
+    if plan.entity is None:
+        return None
+    entity = plan.entity
+    writing = replace(
+        plan.entry,
+        state=Held.WRITING,
+        because="",
+        qualified_name=entity.qualified_name,
+        fingerprint=entity.fingerprint,
+        said=plan.said,
+        until=until,
+    )
+    entry = note(storage, writing)
+    return _Begun(plan=plan, entity=entity, entry=entry) if entry else None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.errors import Contended
 from shared.pipeline.places import CATALOG, LEDGER
 from shared.pipeline.states import Held
 from shared.storage import Row, Storage
@@ -11,6 +12,7 @@ RETIRED = "its process was retired"
 PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
+_TRIES = 8
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -91,3 +93,14 @@ def note(storage: Storage, entry: Entry) -> Entry | None:
     """
     etag = storage.replace(LEDGER, entry.row()) if entry.etag else storage.insert(LEDGER, entry.row())
     return replace(entry, etag=etag) if etag else None
+
+
+def write_anew(storage: Storage, process: str) -> None:
+    """Have the ledger not know what was written of a process (by key), so that the publisher writes it again. Raises
+    Contended.
+    """
+    for _ in range(_TRIES):
+        entry = ledger_entry(storage, process)
+        if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
+            return
+    raise Contended(f"The ledger of process {process} kept changing", after=2)

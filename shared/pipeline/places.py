@@ -25,6 +25,7 @@
     deadletters    event      {digest}                            what can never be used, and why
     control        {what}     {which}                             how far a sweep, an archiving … has come
     control        trouble    {run}                               a run that could not be settled, and how often
+    control        fill       stop                             how far a filling of the catalog has come
     control        trouble    at                                  the run that a sweep is at
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -52,8 +53,9 @@ class Publishing:
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
     catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long at most marks are let come
-    together; `finding`: how assets are found; `beat`: called now and then on long work; `now`: the clock; `seconds`:
-    one that is never set back; `telemetry`: who is told.
+    together; `finding`: how assets are found; `beat`: called now and then on long work; `stopped`: whether to go
+    no further; `note`: is given the counts after each batch; `now`: the clock; `seconds`: one that is never set back;
+    `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -66,6 +68,8 @@ class Publishing:
     linger: timedelta = timedelta(0)
     finding: Finding = field(default_factory=Finding)
     beat: Callable[[], object] = lambda: None
+    stopped: Callable[[], bool] = lambda: False
+    note: Callable[[Any], None] = lambda _: None
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
     telemetry: Telemetry = SILENT

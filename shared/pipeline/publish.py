@@ -155,7 +155,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
         before = done.progress
         stride = _Stride(most=how.batch, vain=vain_before(storage) if was_paused else 0)
         for step in _steps(due, stride, leaving):
-            if not shift.goes_on():
+            if how.stopped() or not shift.goes_on():
                 return False
             at_hand = [*(plan.dirty for plan in ready), *step.batch]
             try:
@@ -170,6 +170,7 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
                 _leave_alone(storage, how, at_hand, error, stride.vain + (vain and stride.size > 1))
                 return False
             stride.went_well()
+            how.note(done)
         if was_paused:
             resume(storage)
 

@@ -8,25 +8,23 @@ being written to the placeholder meanwhile is found by the next look, since the 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msgspec import structs
 
 from shared.atlas import OURS
 from shared.catalog import AssetKey, Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable, Contended
+from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.dirty import dirty_processes, mark_dirty
 from shared.pipeline.finding import ask, continued
 from shared.pipeline.found import FoundAsset, all_remembered, drop, next_look, note_next_look, remember
-from shared.pipeline.ledger import ledger_entry, note
+from shared.pipeline.ledger import write_anew
 from shared.pipeline.ours import removed_of
 from shared.pipeline.places import process_key
 from shared.pipeline.planning import Publishing
-from shared.pipeline.states import Held
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.reconcile")
-_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +79,7 @@ def move(
     to_move = [each for each in left if again or each.moved is None or now - each.moved >= how.finding.misses]
     users = _users(catalog, [each.own for each in to_move])
     for process in users:
-        _write_anew(storage, process)
+        write_anew(storage, process)
     mark_dirty(storage, users)
     remember(storage, [structs.replace(each, moved=now) for each in to_move])
     return Reconciled(
@@ -100,15 +98,6 @@ def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
             nodes = catalog.lineage(held.guid, direction="BOTH", depth=1).nodes.values()
             found |= {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
     return found
-
-
-def _write_anew(storage: Storage, process: str) -> None:
-    """Have the ledger not know what was written, so that the publisher writes it again."""
-    for _ in range(_TRIES):
-        entry = ledger_entry(storage, process)
-        if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
-            return
-    raise Contended(f"The ledger of process {process} kept changing", after=2)
 
 
 def remove_left(storage: Storage, catalog: Catalog, how: Publishing, *, wait: bool) -> int:

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
-from shared.catalog.memory import MemoryCatalog
+from shared.atlas import AssetEntity
+from shared.catalog import MemoryCatalog
 from shared.openlineage import decode
-from shared.pipeline import Published, Publishing, backfill
-from shared.storage.memory import MemoryStorage
+from shared.pipeline import Published, Publishing, backfill, publish
+from shared.storage import MemoryStorage
 from shared.translation import translate_history
+from tests.shared.events import write
+from tests.shared.test_halving import Picky, refusal
+from tests.shared.test_publish import settled
 
 EVENTS = Path(__file__).parent.parent / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes
@@ -46,3 +50,34 @@ def test_it_waits_for_whoever_publishes() -> None:
     done: Published = backfill(storage, catalog, Publishing(), PROCESSES[:1], wait=wait)
     assert done.written == 1
     assert len(waited) == 1
+
+
+def test_it_lands_on_what_a_scan_has_found_and_the_publisher_has_nothing_to_add() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    bodies = [
+        body.replace(b'"file"', b'"abfss://raw@acct.dfs.core.windows.net"') for body in write("a", "x", "10:00", "/a")
+    ]
+    root = "https://acct.dfs.core.windows.net/raw"
+    scanned = ("azure_datalake_gen2_resource_set", f"{root}/a/{{SparkPartitions}}")
+    catalog.create_assets([AssetEntity(type=scanned[0], qualified_name=scanned[1], attributes=(("name", "a"),))])
+    processes = translate_history([decode(body) for body in bodies]).processes
+    assert backfill(storage, catalog, Publishing(), processes).written == 1
+    (held,) = catalog.processes.values()
+    assert held.inputs == (scanned,)
+    settled(storage, *bodies)
+    done = publish(storage, catalog, Publishing())
+    assert (done.written, done.unchanged) == (0, 1)
+
+
+def test_one_that_is_refused_is_found_in_few_calls() -> None:
+    storage, catalog = MemoryStorage(), Picky(refusal, "/bad")
+    bodies = [
+        body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")
+    ]
+    processes = translate_history([decode(body) for body in bodies]).processes
+    done = backfill(storage, catalog, Publishing(), processes)
+    assert (done.written, done.refused) == (31, 1)
+    assert "ATLAS-400-00-01A" in done.error
+    assert catalog.placings + len(catalog.sizes) <= 20
+    catalog.ends = ()
+    assert backfill(storage, catalog, Publishing(), processes).written == 1

@@ -1,0 +1,77 @@
+"""`throughline backfill`: what it says, what it does, and how it ends."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from shared.catalog import HeldProcess, MemoryCatalog
+from shared.errors import CatalogUnavailable
+from shared.pipeline import fill, last_fill
+from tests.cli.test_control import Parts
+from tests.shared.events import write
+from tests.shared.test_fill import another
+from tests.shared.test_publish import settled
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """Three processes that wait, and a catalog that holds nothing."""
+    found = Parts()
+    for name in "abc":
+        settled(found.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
+    return found
+
+
+def test_it_says_what_there_is_to_do_does_it_and_has_nothing_more_to_do(parts: Parts) -> None:
+    assert "3 processes wait to be published" in parts.run("backfill", "--plan").output
+    assert parts.catalog.writes == 0
+    done = parts.run("backfill")
+    assert done.exit_code == 0
+    assert "3 written, 0 removed, 0 as they were" in done.output
+    assert len(parts.catalog.processes) == 3
+    writes = parts.catalog.writes
+    again = parts.run("backfill", "--json")
+    assert json.loads(again.output)["done"]["written"] == 0
+    assert parts.catalog.writes == writes
+
+
+def test_a_catalog_that_was_lost(parts: Parts) -> None:
+    parts.run("backfill")
+    parts.catalog = another()
+    parts.worker = replace(parts.worker, catalog=parts.catalog)
+    assert json.loads(parts.run("backfill", "--plan", "--json").output) == {"waiting": 0, "written": 3, "missing": 3}
+    assert "3 processes looked for, 3 were missing" in parts.run("backfill").output
+    assert len(parts.catalog.processes) == 3
+
+
+def test_what_was_stopped_is_resumed(parts: Parts) -> None:
+    assert "nothing to resume" in parts.run("backfill", "--resume").output
+    parts.run("backfill")
+    parts.worker = replace(parts.worker, catalog=another())
+    told: list[object] = []
+    how = replace(parts.worker.publishing, stopped=lambda: len(told) > 1)
+    fill(parts.storage, parts.worker.catalog, how, tell=told.append)
+    assert last_fill(parts.storage) is not None
+    done = parts.run("backfill", "--resume")
+    assert done.exit_code == 0
+    assert json.loads(parts.run("backfill", "--plan", "--json").output)["missing"] == 0
+
+
+def test_without_access_or_storage_it_ends_in_a_sentence(parts: Parts) -> None:
+    class Away(MemoryCatalog):
+        def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+            raise CatalogUnavailable(f"no answer for {qualified_names}")
+
+    parts.run("backfill")
+    parts.worker = replace(parts.worker, catalog=Away())
+    said = parts.run("backfill", "--plan")
+    assert said.exit_code == 1
+    assert "--resume` goes on" in said.output
+
+
+def test_shadow_mode_keeps_the_catalog_as_it_is(parts: Parts) -> None:
+    parts.shadow()
+    assert "shadow mode" in parts.run("backfill").output
+    assert parts.catalog.writes == 0
