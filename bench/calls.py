@@ -54,8 +54,8 @@ def _measure(
     storage, figures = MemoryStorage(), []
     parts = assemble(load(catalog=True, environment=_environment(server), over=settings))
     for name, number, source in rounds:
-        for event in _events(processes, number, source):
-            _arrives(storage, event)
+        for event in events(processes, number, source):
+            arrives(storage, event)
         server.reset_calls()
         done = publish(storage, parts.catalog, parts.publishing)
         if done.error or done.written != (0 if name == "unchanged" else processes):
@@ -90,8 +90,8 @@ def _figure(name: str, calls: dict[str, Any], processes: int) -> Figure:
     )
 
 
-def _events(processes: int, number: int, source: int) -> Iterable[bytes]:
-    """A run of each job, the later the higher its `number`; `source` is the second table that it reads."""
+def events(processes: int, number: int, source: int | None = None) -> Iterable[bytes]:
+    """A run of each job, the later the higher its `number`; `source` is the second table that it reads, if any."""
     for job in range(processes):
         run, application = (str(UUID(int=(kind << 96) + (number << 32) + job, version=4)) for kind in (1, 2))
         parent = {"run": {"runId": application}, "job": {"namespace": "bench", "name": f"job{job}"}}
@@ -100,13 +100,17 @@ def _events(processes: int, number: int, source: int) -> Iterable[bytes]:
             "eventTime": (_BEGAN + timedelta(hours=number)).isoformat(),
             "run": {"runId": run, "facets": {"parent": parent}},
             "job": {"namespace": "bench", "name": f"job{job}.execute_insert_into_hadoop_fs_relation_command.out"},
-            "inputs": [{"namespace": _LAKE, "name": f"/in/{job}/{each}"} for each in ("a", f"b{source}")],
+            "inputs": [
+                {"namespace": _LAKE, "name": f"/in/{job}/{each}"}
+                for each in ("a", f"b{source}")[: 1 + (source is not None)]
+            ],
             "outputs": [{"namespace": _LAKE, "name": f"/out/{job}"}],
         }
         yield json.dumps(body).encode()
 
 
-def _arrives(storage: MemoryStorage, raw: bytes) -> None:
+def arrives(storage: MemoryStorage, raw: bytes) -> None:
+    """Receive and settle an event."""
     receive(storage, raw, most_bytes=1 << 20)
     event = decode(raw)
     place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))

@@ -1,7 +1,7 @@
 """How fast the catalog is called: a bucket of turns that fills at a rate, so that the account's own limit is not met.
 
 A second's turns may be taken at once; after that each call waits for the next one. What the catalog itself asks for
-(429 with Retry-After) holds up everybody who calls through the same bucket, not only the call that was told.
+(Retry-After) holds up everybody who calls through the same bucket, not only the call that was told.
 """
 
 import math

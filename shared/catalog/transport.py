@@ -227,8 +227,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             raise CatalogUnavailable(told, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
             after = retry_after(answer.headers.get("Retry-After", ""))
-            if answer.status_code == _TOO_MANY:
-                self._pace.hold(after)
+            self._pace.hold(after)
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
                 after=after,

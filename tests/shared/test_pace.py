@@ -112,15 +112,16 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
     assert sum(told.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
 
 
-def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either() -> None:
+@pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
+def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
     told = Time()
-    with scripted(Said(status=429, headers={"Retry-After": "60"})) as server:
+    with scripted(Said(status=status, headers={"Retry-After": "60"})) as server:
         pace = Pace(10, clock=told.clock, sleep=told.sleep)
-        for _ in range(2):
+        for ended in (over, True):  # the second call is never made
             catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK, pace=pace))
             with pytest.raises(CatalogUnavailable) as caught:
                 catalog.find([("t", "q")])
-            assert (caught.value.after, caught.value.over, caught.value.blames) == (60, True, False)
+            assert (caught.value.after, caught.value.over, caught.value.blames) == (60, ended, False)
         assert server.calls == 1
 
 

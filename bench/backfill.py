@@ -1,0 +1,147 @@
+"""`python -m bench.backfill`: how fast, and in how much memory, `throughline backfill` fills a catalog.
+
+So many processes are put on record on a fresh Azurite as if their events had come, each of which reads one table of a
+lake and writes another; then the command runs, as a process of its own, against the local catalog. With `--stop` it is
+stopped by SIGINT every so many seconds, and resumed.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.calls import arrives, events
+from bench.figures import ROOT, machine
+from bench.worker import BenchError
+from local.azurite import Azurite
+from local.catalog import CatalogServer
+from shared.bootstrap import Worker, assemble
+from shared.settings import load
+from shared.storage import MemoryStorage, Row
+
+_TABLES = ("runs", "contributions", "dirty", "assets")
+_AT_ONCE = 8
+_LOOK_EVERY = 0.1
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a line for each size, write build/bench-backfill.json."""
+    parser = argparse.ArgumentParser(prog="python -m bench.backfill", description=__doc__)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1_000, 10_000], metavar="N")
+    parser.add_argument("--rate", type=float, default=20.0, help="calls a second; 0: as many as go (20)")
+    parser.add_argument("--lost", action="store_true", help="then lose the catalog, and fill another")
+    parser.add_argument("--stop", type=float, default=0.0, metavar="SECONDS", help="stop it so often, and resume it")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-backfill.json")
+    options = parser.parse_args(arguments)
+    found: list[dict[str, Any]] = []
+    for processes in options.processes:
+        for figures in _measure(processes, options):
+            found.append(figures)
+            sys.stdout.write(f"{json.dumps(figures)}\n")
+            sys.stdout.flush()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({"machine": machine(), "figures": found}, indent=1) + "\n")
+    return 0
+
+
+def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite, CatalogServer() as catalog:
+        environment = {
+            "AzureWebJobsStorage": azurite.connection_string,
+            "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
+            "THROUGHLINE_CATALOG_TOKEN": catalog.token,
+            "THROUGHLINE_CATALOG_RATE": f"{options.rate:g}",
+        }
+        _put_on_record(assemble(load(catalog=True, environment=environment)), processes)
+        yield _filled("new", processes, catalog, environment, options)
+        if options.lost:
+            catalog.reset()
+            yield _filled("lost", processes, catalog, environment, options)
+        yield _filled("unchanged", processes, catalog, environment, options)
+
+
+def _put_on_record(parts: Worker, processes: int) -> None:
+    """As settling does it, but in memory first: what is measured begins after that."""
+    storage = MemoryStorage()
+    for event in events(processes, 0):
+        arrives(storage, event)
+    rows = [(table, row) for table in _TABLES for row in storage.scan(table)]
+
+    def put(each: tuple[str, Row]) -> None:
+        parts.storage.upsert(*each)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(put, rows):
+            pass
+
+
+def _filled(
+    name: str, processes: int, catalog: CatalogServer, environment: dict[str, str], options: argparse.Namespace
+) -> dict[str, Any]:
+    catalog.reset_calls()
+    began, peak, stops = time.monotonic(), 0, 0
+    while True:
+        resume = ["--resume"] if stops else []
+        code, most = _run(["backfill", *resume], environment, options.stop)
+        peak = max(peak, most)
+        if code != _INTERRUPTED:
+            break
+        stops += 1
+    spent = time.monotonic() - began
+    counted = catalog.calls()
+    if code or counted["entities"] < processes:
+        raise BenchError(f"the backfill ended by {code}, with {counted['entities']} entities in the catalog")
+    calls = sum(counted["by_verb"].values())
+    return {
+        "what": name,
+        "processes": processes,
+        "rate": options.rate,
+        "seconds": round(spent, 1),
+        "processes_a_second": round(processes / spent, 1),
+        "calls": calls,
+        "calls_a_second": round(calls / spent, 1),
+        "calls_a_process": round(calls / processes, 3),
+        "peak_mb": round(peak / 1e6, 1),
+        "stops": stops,
+    }
+
+
+def _run(words: Sequence[str], environment: dict[str, str], stop_after: float) -> tuple[int, int]:
+    """The command's exit code, and the most memory it held."""
+    child = subprocess.Popen(  # noqa: S603 - our own program, with words of ours
+        [sys.executable, "-m", "cli", *words],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    watched = psutil.Process(child.pid)
+    began, peak, asked = time.monotonic(), 0, False
+    while child.poll() is None:
+        try:
+            peak = max(peak, watched.memory_info().rss)
+        except psutil.NoSuchProcess:
+            break
+        if stop_after and not asked and time.monotonic() - began > stop_after:
+            child.send_signal(signal.SIGINT)
+            asked = True
+        time.sleep(_LOOK_EVERY)
+    said = child.communicate()[1].decode(errors="replace")
+    if child.returncode not in {0, _INTERRUPTED}:
+        raise BenchError(said[-2000:])
+    return child.returncode, peak
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""A catalog that does all that catalogs do to a publisher."""
