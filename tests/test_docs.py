@@ -63,7 +63,7 @@ PROOFS: dict[str, str] = {
 READ_ONLY = ("az ", "azd ", "%%configure")
 """Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
 
-PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "done", "printf ")
+PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
 """What a shell has."""
 
 SHOWN: dict[str, str] = {
