@@ -54,6 +54,7 @@ def config(
         scope=scope,
         folder=folder,
         key=key,
+        output=str(output or ""),
     )
     try:
         found = configuration(platform, wanted)

@@ -7,6 +7,8 @@ Sources: the listener's pages https://openlineage.io/docs/integrations/spark/con
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
 from string import Template
 from typing import TypeAlias
 
@@ -33,7 +35,7 @@ class Wanted:
 
     `vault` and `secret` name a secret in Azure Key Vault, `scope` a secret scope of Databricks, `folder` where jar and
     init script lie there. `key` is only for this machine. `transport`: http, or file on Fabric. `scala`: 2.12 on Spark
-    3, or 2.13 as on Spark 4.
+    3, or 2.13 as on Spark 4. `output` is the folder that the files are written to, if any: steps name them there.
     """
 
     url: str
@@ -46,6 +48,7 @@ class Wanted:
     key: str = field(default="", repr=False)
     transport: str = "http"
     scala: str = SPARK_3.scala
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +154,13 @@ _APPEND = (
 )
 _SCOPE = (
     f"{_OWN_KEY}; make a scope over that vault: databricks secrets create-scope $scope "
-    "--scope-backend-type AZURE_KEYVAULT --resource-id ID --dns-name https://$vault.vault.azure.net/"
+    '--scope-backend-type AZURE_KEYVAULT --resource-id "$$(az keyvault show --name $vault --query id -o tsv)" '
+    "--dns-name https://$vault.vault.azure.net/"
 )
+_SCRIPT = (
+    "Put the script beside it: databricks workspace import $folder/throughline-init.sh --file $script --format AUTO"
+)
+_COPY = "databricks fs cp $jar dbfs:$folder/ && databricks fs cp $script dbfs:$folder/"
 _ALLOW = (
     "Let users of the cluster read that volume. With standard (shared) access mode, allow the script as well: Catalog, "
     "Metastore, Allowed JARs/Init Scripts, $folder. Dedicated access mode needs no allowance"
@@ -192,7 +200,8 @@ _TABLE: Mapping[str, _Platform] = {
         folder="/Workspace/Shared/throughline",
         files={"throughline-init.sh": _INIT_SCRIPT},
         steps=(
-            f"{_FETCH} and put it, with throughline-init.sh, into $folder (databricks workspace import)",
+            f"{_FETCH} and put it into $folder by the browser (Workspace, Import): the command line takes 10 MB",
+            _SCRIPT,
             _SCOPE,
             "Cluster, Advanced options: init script $folder/throughline-init.sh, Spark config as above; restart it",
             _SEE,
@@ -205,7 +214,7 @@ _TABLE: Mapping[str, _Platform] = {
         files={"throughline-init.sh": _INIT_SCRIPT},
         check=_needs_unity_catalog,
         steps=(
-            f"{_FETCH} and put it, with throughline-init.sh, into the volume $folder (databricks fs cp)",
+            f"{_FETCH} and put both into the volume: {_COPY}",
             _ALLOW,
             _SCOPE,
             "Cluster, Advanced options: init script $folder/throughline-init.sh, Spark config as above; restart it",
@@ -231,7 +240,7 @@ _TABLE: Mapping[str, _Platform] = {
             "Attach a lakehouse to the notebooks as their default one, and make the folder Files/openlineage in it",
             _ENTER,
             f"{_OWN_KEY}; let the notebook's owner read that secret",
-            "Make a notebook of pick_up.py and schedule it, every ten minutes say",
+            "Make a notebook of $pick_up and schedule it, every ten minutes say",
             _SEE,
         ),
     ),
@@ -255,7 +264,7 @@ def configuration(platform: str, wanted: Wanted) -> Configuration:
     row.check(wanted)
     texts = {each: getattr(wanted, each) for each in Wanted.__slots__}
     for each, text in texts.items():
-        if each != "key" and not _HARMLESS.fullmatch(text):
+        if each not in {"key", "output"} and not _HARMLESS.fullmatch(text):
             raise PlatformError(f"{each} holds what a script would stumble over: {text!r}")
     words = {
         **texts,
@@ -263,7 +272,9 @@ def configuration(platform: str, wanted: Wanted) -> Configuration:
         "folder": (wanted.folder or row.folder).rstrip("/"),
         "jar": f"openlineage-spark_{wanted.scala}-{wanted.listener}.jar",
         "header": _HEADER,
-        "file": f"{name}.conf",
+        "file": quote(str(Path(wanted.output) / f"{name}.conf")),
+        "script": quote(str(Path(wanted.output) / "throughline-init.sh")),
+        "pick_up": str(Path(wanted.output) / "pick_up.py"),
     }
 
     def say(text: str) -> str:

@@ -27,7 +27,7 @@ output() { # the value of an output: azd has put it into the environment, az kee
 
 deployment="${2:-throughline}"
 if [ $# -gt 0 ]; then # outputs of another environment may be left in this shell
-  unset RECEIVER_NAME RECEIVER_URL WORKER_NAME WORKER_PRINCIPAL_ID DELIVERY EVENT_TOPIC_NAME
+  unset RECEIVER_NAME RECEIVER_URL WORKER_NAME WORKER_PRINCIPAL_ID DELIVERY EVENT_TOPIC_NAME STORAGE_ACCOUNT_NAME
 fi
 receiver="$(output RECEIVER_NAME)"
 worker="$(output WORKER_NAME)"
@@ -48,5 +48,6 @@ if [ "$delivery" = eventGrid ]; then
 fi
 
 echo
-echo "The receiver: $(output RECEIVER_URL)/api/v1/lineage"
+echo "The receiver: $(output RECEIVER_URL)/api/v1/lineage (RECEIVER in docs/azure.md is $receiver)"
+echo "The storage account: $(output STORAGE_ACCOUNT_NAME) (STORAGE there)"
 echo "Left to do: grant Data Curator in Purview to the worker's identity, principal $(output WORKER_PRINCIPAL_ID) (docs/azure.md)"

@@ -40,6 +40,7 @@ PROOFS: dict[str, str] = {
     "throughline up": "tests/e2e/test_demo.py",
     "throughline upgrade": "tests/cli/test_control.py",
     "throughline verify": "tests/cli/test_verify_command.py",
+    "make atlas": "tests/local/test_atlas.py",
     "make demo": "tests/e2e/test_demo.py",
     "make faults": "tests/faults/test_hunt.py",
     "make setup": ".github/workflows/test.yml",
@@ -54,6 +55,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.faults": "tests/faults/test_hunt.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "infra/deploy.sh": "tests/infra/test_deploy.py",
+    "curl -H 'Authorization: Bearer local'": "tests/local/test_catalog_troubles.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
@@ -63,15 +65,16 @@ PROOFS: dict[str, str] = {
 READ_ONLY = ("az ", "azd ", "%%configure")
 """Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
 
-PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "done", "printf ")
+PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
 """What a shell has."""
+
+SETTING = re.compile(r"[A-Za-z_]+=\S*")
 
 SHOWN: dict[str, str] = {
     "Spark + OpenLineage": "a drawing",
     "POST /api/v1/lineage": "a drawing",
     "events/2026/": "names of blobs",
     "event run=": "lines of a log",
-    "THROUGHLINE_INCLUDE_NAMESPACES=": "settings",
 }
 """How blocks begin that are not for typing."""
 
@@ -125,7 +128,7 @@ def test_every_line_to_type_is_proved_or_said_to_be_read_only() -> None:
     unknown = [
         f"{each.page.name}: {each.line}"
         for each in TYPED
-        if not (proof_of(each.line) or each.line.startswith((*READ_ONLY, *PLAIN)))
+        if not (proof_of(each.line) or each.line.startswith((*READ_ONLY, *PLAIN)) or SETTING.fullmatch(each.line))
     ]
     assert unknown == []
 

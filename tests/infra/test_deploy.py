@@ -13,6 +13,7 @@ OUTPUTS = {
     "WORKER_NAME": "func-worker",
     "WORKER_PRINCIPAL_ID": "0000-1111",
     "EVENT_TOPIC_NAME": "evgt-lineage",
+    "STORAGE_ACCOUNT_NAME": "stabc",
 }
 AZ = """#!/bin/sh
 echo "az $*" >> "$CALLS"
@@ -73,6 +74,8 @@ def test_the_outputs_of_a_deployment_say_what_goes_where(programs: Path) -> None
     assert all("--name throughline " in call for call in calls if "group show" in call)
     assert "https://func-receiver.azurewebsites.net/api/v1/lineage" in done.stdout
     assert "principal 0000-1111" in done.stdout
+    assert "RECEIVER in docs/azure.md is func-receiver" in done.stdout
+    assert "The storage account: stabc" in done.stdout
 
 
 def test_azd_passes_the_outputs_on_itself(programs: Path) -> None:

@@ -62,6 +62,20 @@ def test_commands_of_azure_give_parameters_that_the_template_has() -> None:
     assert {name for name, needed in params.items() if needed} <= names
 
 
+def test_new_versions_are_looked_for_wherever_some_are_pinned() -> None:
+    """By Dependabot, https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference."""
+    told = set(
+        re.findall(r"^\s+(?:- |directory: )(/\S*)$", (ROOT / ".github/dependabot.yml").read_text(), re.MULTILINE)
+    )
+    pinned = {
+        path.parent
+        for path in (*ROOT.glob("*.txt"), *ROOT.glob("requirements/*.txt"), *ROOT.glob("local/*/**/*.txt"))
+        if "==" in path.read_text()
+    } | {path.parent for path in ROOT.glob("local/*/package.json")}
+    assert {ROOT / place.strip("/") for place in told} - {ROOT} == pinned - {ROOT}
+    assert "/" in told
+
+
 def test_the_workflow_runs_targets_that_exist() -> None:
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
     assert set(re.findall(r"\bmake (\w+)", workflow)) == {"setup", "test", "package"}
