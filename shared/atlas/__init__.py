@@ -1,5 +1,6 @@
 """Lineage -> Atlas entities. Pure: plain values; `shared.catalog` makes a client's objects of them."""
 
+from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, column_rule, schema_name, weight
 from shared.atlas.entities import (
     PLACED,
     PROCESS_ATTRIBUTES,
@@ -17,9 +18,15 @@ __all__ = [
     "PLACED",
     "PROCESS_ATTRIBUTES",
     "PROCESS_TYPE",
+    "SCHEMA_TYPE",
     "AssetEntity",
+    "ColumnEntity",
     "ProcessEntity",
     "asset_entity",
+    "column_entities",
     "column_mapping",
+    "column_rule",
     "process_entity",
+    "schema_name",
+    "weight",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from shared.atlas.columns import weight
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.translation import ALL_ROWS
 
@@ -22,11 +23,17 @@ LONGEST_PROPERTY = 32 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetEntity:
-    """A data set as the catalog wants it."""
+    """A data set as the catalog wants it; `columns` are pairs of name and type, none where they are not known."""
 
     type: str
     qualified_name: str
     attributes: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Of how many entities it consists."""
+        return weight(self.type, self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +66,9 @@ PLACED = "Placed here by Throughline: a Spark job used it and no scan had found 
 """How the description of every placeholder begins."""
 
 
-def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
+def asset_entity(asset: Asset, state: str = "", columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
     """An asset that no scan has found, as we create it: a placeholder, and marked as one. `state` is a sentence on what
-    became of it.
+    became of it, `columns` are those that runs saw.
     """
     attributes = {
         "name": _shown(asset),
@@ -71,7 +78,9 @@ def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
         attributes[_REQUIRED[asset.type]] = asset.qualified_name
     if asset.type == "kafka_topic":
         attributes["uri"], _, attributes["topic"] = asset.qualified_name.rpartition("/")
-    return AssetEntity(type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()))
+    return AssetEntity(
+        type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()), columns=columns
+    )
 
 
 def _shown(asset: Asset) -> str:

@@ -5,13 +5,34 @@ Entities are made with pyapacheatlas' classes, here and nowhere else.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import OURS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas import (
+    OURS,
+    PLACED,
+    PROCESS_ATTRIBUTES,
+    PROCESS_TYPE,
+    SCHEMA_TYPE,
+    AssetEntity,
+    ProcessEntity,
+    column_rule,
+    schema_name,
+)
+from shared.catalog.columns import (
+    NO_CHANGE,
+    HeldColumn,
+    batches,
+    columns_alone,
+    held_columns,
+    related_ends,
+    schema_change,
+    with_columns,
+)
 from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
@@ -25,6 +46,8 @@ _PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
 """Relationships to what belongs to a data set, and goes with it."""
+_MOST_COLUMNS = 50
+"""Columns in one call."""
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
 
@@ -46,29 +69,45 @@ class AtlasCatalog:
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """As the port says."""
-        entities = [
-            AtlasEntity(
-                name=dict(asset.attributes)["name"],
-                typeName=asset.type,
-                qualified_name=asset.qualified_name,
-                guid=str(-index),
-                attributes=dict(asset.attributes),
-            )
-            for index, asset in enumerate(assets, start=1)
-        ]
-        taken, _ = self._upload(entities)
-        keys = [(asset.type, asset.qualified_name) for asset in assets]
-        return {key: taken[str(-index)] for index, key in enumerate(keys, start=1) if str(-index) in taken}
+        made = with_columns(assets)
+        taken, _ = self._upload([entity for entities in made for entity in entities])
+        return {
+            (asset.type, asset.qualified_name): taken[entities[0].guid]
+            for asset, entities in zip(assets, made, strict=True)
+            if entities[0].guid in taken
+        }
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
         """As the port says."""
         key = (asset.type, asset.qualified_name)
-        held = self._by_names([key]).get(key)
-        if not held or not _is_placed(held) or _description(held) == dict(asset.attributes)["description"]:
+        held = self._by_names([key], related=bool(asset.columns)).get(key)
+        if not held or not _is_placed(held):
             return False
-        if not self.create_assets([asset]):
-            raise CatalogRefused(status=200, code="", detail=f"{asset.qualified_name} was given no guid")
+        change = schema_change(asset, self._columns_of(asset, held)) if asset.columns else NO_CHANGE
+        if not change and _description(held) == dict(asset.attributes)["description"]:
+            return False
+        self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
+        for batch in batches(change.written, _MOST_COLUMNS):
+            self._upload_all(columns_alone(asset, batch))
+        self.remove(change.gone)
         return True
+
+    def _upload_all(self, entities: list[AtlasEntity]) -> None:
+        taken, _ = self._upload(entities)
+        if any(entity.guid not in taken for entity in entities):
+            raise CatalogRefused(status=200, code="", detail="an entity was given no guid")
+
+    def _columns_of(self, asset: AssetEntity, held: Mapping[str, Any]) -> dict[str, HeldColumn]:
+        """The columns that an asset has, by name."""
+        holder: Mapping[str, Any] = held
+        if column_rule(asset.type).through_schema:
+            key = (SCHEMA_TYPE, schema_name(asset.qualified_name))
+            holder = self._by_names([key], related=True).get(key, {})
+        guids = [str(each["guid"]) for each in related_ends(holder, "columns")]
+        found: list[dict[str, Any]] = []
+        for batch in batches(guids, _MOST_COLUMNS):
+            found += self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
+        return held_columns(asset, found)
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says. Inputs and outputs are sent in full, since an array replaces what was there.

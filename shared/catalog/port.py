@@ -77,11 +77,13 @@ class Catalog(Protocol):
         """As `find`, and which of them are our own placeholders."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-        """Create these assets in one call: the guids of those that the catalog took, as its answer tells."""
+        """Create these assets, with their columns, in one call: the guids of those that the catalog took, as its answer
+        tells.
+        """
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
-        """Write the description of an asset that we placed. False, and nothing written, when it is not there, is not
-        ours (any more), or has this description.
+        """Write the description of an asset that we placed, and its columns where some are given: those that are not
+        among them go. False, and nothing written, when it is not there, is not ours (any more), or has all this.
         """
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:

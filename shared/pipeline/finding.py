@@ -68,12 +68,14 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     before = frozenset(searched)
     asked: dict[AssetKey, FoundAsset] = {}
     try:
-        asked = ask(catalog, how, open_ones, searched=searched) if open_ones else {}
+        if open_ones:
+            fresh = ask(catalog, how, open_ones, searched=searched)
+            asked = {key: continued(each, known.get(key)) for key, each in fresh.items()}
     except CatalogUnavailable as error:
         error.furthered = len(searched) > len(before)
         raise
     finally:
-        news = {key: continued(each, known.get(key)) for key, each in asked.items() if each.guid}
+        news = {key: each for key, each in asked.items() if each.guid}
         for key in searched.keys() - before - news.keys():
             base = asked.get(key) or known.get(key) or FoundAsset(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
@@ -93,7 +95,14 @@ def _searched(
 
 def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
     """A new find with what stays of the one before."""
-    return structs.replace(found, moved=before.moved) if before and before.left and found.left else found
+    if before is None:
+        return found
+    return structs.replace(
+        found,
+        moved=before.moved if before.left and found.left else found.moved,
+        columns=() if found.scanned else before.columns,
+        tellers=() if found.scanned else before.tellers,
+    )
 
 
 def ask(
