@@ -27,6 +27,7 @@ from cli import (
     status,
     synth,
     translate,
+    types,
     upgrade,
     verify,
     world,
@@ -72,6 +73,7 @@ for _name, _command in _COMMANDS.items():
     app.command(_name, help=_help(_command))(_command)
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(lake.app, name="lake")
+app.add_typer(types.app, name="types")
 
 
 def main() -> None:

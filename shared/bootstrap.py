@@ -14,7 +14,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.catalog import Catalog
+from shared.catalog import Catalog, Types
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
@@ -80,6 +80,7 @@ class Worker:
     publishing: Publishing
     sweeping: Sweeping
     names: Names
+    types: Types | None = None
     recent: Recent = field(default_factory=Recent)
     lately: Lately = field(default_factory=Lately)
     settling: OneByOne = field(default_factory=OneByOne)
@@ -153,11 +154,12 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     """The parts that these settings (with a catalog) ask for. What they tell is for the functions: `telemetry`."""
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
-    catalog, call_bound = _catalog(settings.catalog, telemetry)
+    client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
         storage=_storage(settings.storage, _PATIENT),
-        catalog=catalog,
+        catalog=_catalog(client),
+        types=_types(client),
         publishing=Publishing(
             batch=settings.batch,
             call_bound=call_bound,
@@ -217,11 +219,10 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
     )
 
 
-def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
-    """The catalog, and after what time a call to it is certainly over."""
+def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timedelta]:
+    """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - the receiver must not pay for it
 
-    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the same
     from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
@@ -246,7 +247,19 @@ def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, 
         parameters=parameters,
         telemetry=telemetry,
     )
-    return AtlasCatalog(client), timedelta(seconds=effort.bound)
+    return client, timedelta(seconds=effort.bound)
+
+
+def _catalog(client: Any) -> Catalog:
+    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+
+    return AtlasCatalog(client)
+
+
+def _types(client: Any) -> Types:
+    from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - the receiver must not pay for it
+
+    return AtlasTypes(client)
 
 
 def _credential(client_id: str) -> Any:

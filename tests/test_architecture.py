@@ -20,6 +20,7 @@ ADAPTERS = frozenset(
         "shared.catalog.atlas",
         "shared.catalog.pace",
         "shared.catalog.transport",
+        "shared.catalog.typedefs",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
     }

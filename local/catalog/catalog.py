@@ -43,15 +43,15 @@ class Call:
 
 class Catalog:
     """What is stored, the types that give it a meaning, the counts, and what goes wrong. `soft`: deletes keep what they
-    mark.
+    mark; `plain`: only the types that an Atlas without further models has are built in, not Purview's.
     """
 
-    def __init__(self, store: Store, *, soft: bool, troubles: Troubles | None = None) -> None:
+    def __init__(self, store: Store, *, soft: bool, plain: bool = False, troubles: Troubles | None = None) -> None:
         self._soft = soft
         self.troubles = troubles or Troubles()
         self.store = store
         self.calls = Calls(store)
-        self.typedefs = Typedefs(store)
+        self.typedefs = Typedefs(store, plain=plain)
 
     @property
     def views(self) -> Views:

@@ -11,6 +11,7 @@ from shared.atlas.entities import (
     column_mapping,
     process_entity,
 )
+from shared.atlas.types import Action, TypeChange, type_changes, wanted_types
 from shared.translation import OURS
 
 __all__ = [
@@ -19,14 +20,18 @@ __all__ = [
     "PROCESS_ATTRIBUTES",
     "PROCESS_TYPE",
     "SCHEMA_TYPE",
+    "Action",
     "AssetEntity",
     "ColumnEntity",
     "ProcessEntity",
+    "TypeChange",
     "asset_entity",
     "column_entities",
     "column_mapping",
     "column_rule",
     "process_entity",
     "schema_name",
+    "type_changes",
+    "wanted_types",
     "weight",
 ]

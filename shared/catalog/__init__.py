@@ -9,6 +9,7 @@ from shared.catalog.port import (
     HeldProcess,
     Node,
     Placeholder,
+    Types,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "MemoryCatalog",
     "Node",
     "Placeholder",
+    "Types",
 ]

@@ -121,3 +121,16 @@ class Catalog(Protocol):
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
+
+
+class Types(Protocol):
+    """The type definitions of a catalog, in Atlas' form (each with its `category`)."""
+
+    def held(self) -> Sequence[Mapping[str, Any]]:
+        """All that are there."""
+
+    def create(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        """Create these, all or none; refused where one of them is there."""
+
+    def update(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        """Put these in the place of those of the same names, all or none."""
