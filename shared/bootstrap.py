@@ -14,7 +14,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.catalog import Catalog, Types
+from shared.catalog import Catalog, Types, dialect_of
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
@@ -158,7 +158,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
         storage=_storage(settings.storage, _PATIENT),
-        catalog=_catalog(client),
+        catalog=_catalog(client, settings.catalog),
         types=_types(client),
         publishing=Publishing(
             batch=settings.batch,
@@ -238,7 +238,7 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     else:
         who = CredentialToken(_credential(settings.client_id))
     effort = Effort()
-    parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
+    parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
         settings.endpoint,
         who,
@@ -250,10 +250,12 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     return client, timedelta(seconds=effort.bound)
 
 
-def _catalog(client: Any) -> Catalog:
+def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
     from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
 
-    return AtlasCatalog(client)
+    if settings.collection and not dialect_of(settings.endpoint).is_purview:
+        raise Misconfigured("THROUGHLINE_COLLECTION is for Purview: this catalog has no collections")
+    return AtlasCatalog(client, collection=settings.collection)
 
 
 def _types(client: Any) -> Types:

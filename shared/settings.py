@@ -12,6 +12,7 @@ from typing import Any
 from shared.errors import Misconfigured
 from shared.setting_kinds import (
     NamesFile,
+    collection,
     connection,
     endpoint,
     file,
@@ -87,6 +88,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_CATALOG_USER",
         default="",
         meaning="For a plain Apache Atlas: who to be there. THROUGHLINE_CATALOG_TOKEN is then the password",
+    ),
+    Setting(
+        name="THROUGHLINE_COLLECTION",
+        default="",
+        meaning="Purview's collection for our own assets and processes, by the name in its address; empty: the root",
+        parse=collection,
     ),
     Setting(
         name="THROUGHLINE_MAX_BODY_BYTES",
@@ -261,6 +268,7 @@ class CatalogSettings:
     token: str = field(repr=False)
     client_id: str
     rate: float
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,6 +370,7 @@ def load(
             token=values["THROUGHLINE_CATALOG_TOKEN"],
             client_id=client_id,
             rate=values["THROUGHLINE_CATALOG_RATE"],
+            collection=values["THROUGHLINE_COLLECTION"],
         )
         if catalog
         else None,

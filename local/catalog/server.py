@@ -85,6 +85,15 @@ class CatalogServer:
         """The same at Atlas' own place; takes basic credentials (`admin`, the token) too."""
         return f"{self.url}/api/atlas/v2"
 
+    @property
+    def older_endpoint(self) -> str:
+        """The same where older Purview accounts have it."""
+        return f"{self.url}/catalog/api/atlas/v2"
+
+    def token_of(self, principal: str) -> str:
+        """Give the token of somebody else than the owner, who may do what policies allow."""
+        return f"{self.token}:{principal}"
+
     def start(self) -> None:
         """Start the child and wait until it answers."""
         try:

@@ -1,6 +1,14 @@
 """Lineage -> Atlas entities. Pure: plain values; `shared.catalog` makes a client's objects of them."""
 
-from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, column_rule, schema_name, weight
+from shared.atlas.columns import (
+    PART_TYPES,
+    SCHEMA_TYPE,
+    ColumnEntity,
+    column_entities,
+    column_rule,
+    schema_name,
+    weight,
+)
 from shared.atlas.entities import (
     PLACED,
     PROCESS_ATTRIBUTES,
@@ -16,6 +24,7 @@ from shared.translation import OURS
 
 __all__ = [
     "OURS",
+    "PART_TYPES",
     "PLACED",
     "PROCESS_ATTRIBUTES",
     "PROCESS_TYPE",

@@ -68,6 +68,10 @@ COLUMN_RULES: dict[str, ColumnRule] = {
 """By type of the asset; all others have a tabular schema. What names a Hive column is in `column_name`."""
 
 
+PART_TYPES = frozenset({SCHEMA_TYPE, _TABULAR.type, *(rule.type for rule in COLUMN_RULES.values())})
+"""Types of what belongs to an asset and is no data set of its own."""
+
+
 def column_rule(asset_type: str) -> ColumnRule:
     """How the columns of an asset of this type are written."""
     return COLUMN_RULES.get(asset_type, _TABULAR)

@@ -1,5 +1,6 @@
 """The catalog port, and a catalog in memory. The Atlas adapter is imported by `shared.bootstrap` alone."""
 
+from shared.catalog.dialect import Dialect, dialect_of
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import (
     AssetKey,
@@ -15,6 +16,7 @@ from shared.catalog.port import (
 __all__ = [
     "AssetKey",
     "Catalog",
+    "Dialect",
     "Graph",
     "HeldAsset",
     "HeldProcess",
@@ -22,4 +24,5 @@ __all__ = [
     "Node",
     "Placeholder",
     "Types",
+    "dialect_of",
 ]

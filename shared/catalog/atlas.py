@@ -6,7 +6,7 @@ Entities are made with pyapacheatlas' classes, here and nowhere else.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import (
     OURS,
+    PART_TYPES,
     PLACED,
     PROCESS_ATTRIBUTES,
     PROCESS_TYPE,
@@ -33,6 +34,7 @@ from shared.catalog.columns import (
     schema_change,
     with_columns,
 )
+from shared.catalog.dialect import dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
@@ -40,8 +42,6 @@ from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
-_PURVIEW = ("/datamap/", "/catalog/")
-"""One of them is in the address of Purview's interface; a plain Atlas has its own right below the host."""
 _PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
@@ -53,10 +53,14 @@ _LONGEST_QUERY = 6000
 
 
 class AtlasCatalog:
-    """The catalog port over pyapacheatlas' client."""
+    """The catalog port over pyapacheatlas' client. What is written (only ever what is ours) goes into `collection`, if
+    the server has collections; nothing else is ever moved, since assets of scans are only referred to.
+    """
 
-    def __init__(self, client: SteadyAtlasClient) -> None:
+    def __init__(self, client: SteadyAtlasClient, *, collection: str = "") -> None:
         self._client = client
+        self._dialect = dialect_of(client.endpoint_url)
+        self._collection = collection
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -195,15 +199,15 @@ class AtlasCatalog:
             self._client.delete_entity(guid=list(guids))
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says, by basic search: good enough for people, and behind the writes by a moment.
+        """As the port says, behind the writes by a moment: by Purview's own search, on plain Atlas by basic search.
 
         Atlas itself takes any of several words, and whole ones, wherever they stand: it is asked for parts of words,
         and what has them elsewhere is left out.
         """
+        if self._dialect.is_purview:
+            return tuple(islice(self._discovered(text), limit))
         words = text.lower().split()
-        query = text
-        if not any(part in self._client.endpoint_url for part in _PURVIEW):
-            query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
+        query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",
             json={"typeName": "DataSet", "query": query, "limit": limit, "excludeDeletedEntities": True},
@@ -238,6 +242,13 @@ class AtlasCatalog:
 
     def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
         """What has an attribute that begins so, by basic search, a page at a time."""
+        if self._dialect.is_purview:
+            yield from (
+                node
+                for node in self._discovered("*" if attribute == "description" else "", type_name)
+                if str(node.attributes.get(attribute) or "").startswith(start)
+            )
+            return
         condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
         for offset in count(0, _PAGE):
             answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
@@ -254,6 +265,36 @@ class AtlasCatalog:
             page = answer.body.get("entities") or ()
             yield from (_node(entity) for entity in page)
             if len(page) < _PAGE:
+                return
+
+    def _discovered(self, words: str, process_type: str = "") -> Iterator[Node]:
+        """What Purview's search gives, page by page: entities of a process type, or data sets whose names hold all the
+        words. Its own ranking finds more than that.
+        """
+        wanted = [word for word in words.lower().split() if word != "*"]
+        is_process = process_type == PROCESS_TYPE
+        token = ""
+        while True:
+            answer = self._client._post_http(  # noqa: SLF001 - the library's Atlas client has no verb for it
+                self._dialect.discovery,
+                json={
+                    "keywords": " ".join(wanted) or None,
+                    "limit": _PAGE,
+                    **({"filter": {"entityType": PROCESS_TYPE}} if is_process else {}),
+                    **({"continuationToken": token} if token else {}),
+                },
+            ).body
+            for each in answer.get("value") or ():
+                node = _found(each)
+                names = f"{node.qualified_name}\0{node.name}".lower()
+                if (
+                    node.is_process == is_process
+                    and node.type not in PART_TYPES
+                    and all(word in names for word in wanted)
+                ):
+                    yield node
+            token = str(answer.get("continuationToken") or "")
+            if not token:
                 return
 
     def _by_names(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
@@ -295,7 +336,10 @@ class AtlasCatalog:
         """The guids that the catalog assigned, by the negative ones that were sent, and those of what is new. Atlas
         takes all or nothing; of one that takes a part, the rest is missing here.
         """
-        answer = self._client.upload_entities(entities)
+        place, parameters = self._dialect.bulk(self._collection)
+        answer = self._client._post_http(  # noqa: SLF001 - the library knows no collections
+            place, params=parameters, json={"entities": [entity.to_json() for entity in entities]}
+        ).body
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
         created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
         return assigned, frozenset(str(header["guid"]) for header in created)
@@ -360,6 +404,17 @@ def _description(entity: Mapping[str, Any]) -> str:
 
 def _is_placed(entity: Mapping[str, Any]) -> bool:
     return _description(entity).startswith(PLACED)
+
+
+def _found(value: Mapping[str, Any]) -> Node:
+    """An entry of Purview's search: attributes stand beside what it is."""
+    return Node(
+        guid=str(value["id"]),
+        type=str(value.get("entityType") or ""),
+        qualified_name=str(value.get("qualifiedName") or ""),
+        name=str(value.get("name") or value.get("qualifiedName") or ""),
+        attributes=value,
+    )
 
 
 def _node(entity: Mapping[str, Any]) -> Node:
