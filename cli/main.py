@@ -17,6 +17,7 @@ from cli import (
     explain,
     lake,
     purge,
+    purview,
     rebuild,
     reconcile,
     replay,
@@ -74,6 +75,7 @@ for _name, _command in _COMMANDS.items():
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(lake.app, name="lake")
 app.add_typer(types.app, name="types")
+app.add_typer(purview.app, name="purview")
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.catalog import Catalog, Types, dialect_of
+from shared.catalog import Account, Catalog, Types, dialect_of
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
@@ -81,6 +81,8 @@ class Worker:
     sweeping: Sweeping
     names: Names
     types: Types | None = None
+    account: Account | None = None
+    collection: str = ""
     recent: Recent = field(default_factory=Recent)
     lately: Lately = field(default_factory=Lately)
     settling: OneByOne = field(default_factory=OneByOne)
@@ -160,6 +162,8 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
         storage=_storage(settings.storage, _PATIENT),
         catalog=_catalog(client, settings.catalog),
         types=_types(client),
+        account=_account(client, settings.catalog),
+        collection=settings.catalog.collection,
         publishing=Publishing(
             batch=settings.batch,
             call_bound=call_bound,
@@ -219,6 +223,14 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
     )
 
 
+def account_at(endpoint: str, token: str = "") -> Account | None:
+    """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
+    is none of Purview's.
+    """
+    settings = CatalogSettings(endpoint=endpoint, token=token, client_id="", rate=0)
+    return _account(_client(settings, SILENT)[0], settings)
+
+
 def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timedelta]:
     """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - the receiver must not pay for it
@@ -262,6 +274,13 @@ def _types(client: Any) -> Types:
     from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - the receiver must not pay for it
 
     return AtlasTypes(client)
+
+
+def _account(client: Any, settings: CatalogSettings) -> Account | None:
+    """Purview's; other catalogs have none."""
+    from shared.catalog.account import PurviewAccount  # noqa: PLC0415 - the receiver must not pay for it
+
+    return PurviewAccount(client) if dialect_of(settings.endpoint).is_purview else None
 
 
 def _credential(client_id: str) -> Any:

@@ -21,6 +21,7 @@ ADAPTERS = frozenset(
         "shared.catalog.pace",
         "shared.catalog.transport",
         "shared.catalog.typedefs",
+        "shared.catalog.account",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
     }

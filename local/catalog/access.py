@@ -30,8 +30,8 @@ def _concerned(catalog: Catalog, call: Call, verb: str) -> Iterator[str]:
             if found or not call.collection:
                 yield collection_of(found)
     elif "guid" in call.path or call.all("guid"):
-        for guid in (call.path.get("guid"), *call.all("guid")):
-            yield collection_of(catalog.store.entity(guid) if guid else None)
+        guids = [call.path["guid"]] if "guid" in call.path else call.all("guid")
+        yield from (collection_of(catalog.store.entity(guid)) for guid in guids)
     else:
         yield ROOT
 
@@ -60,7 +60,7 @@ def seen(catalog: Catalog, call: Call, answer: Any) -> Any:
         raise CatalogError(Fault.FORBIDDEN, "to read this entity")
     kept = dict(answer)
     for key in ("entities", "value"):
-        if isinstance(answer.get(key), list):
+        if isinstance(answer.get(key), list) and "count" not in answer:  # a list of collections is the caller's own
             kept[key] = [each for each in answer[key] if may(each)]
     if "@search.count" in kept:
         kept["@search.count"] = len(kept["value"])

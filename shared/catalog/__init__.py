@@ -2,9 +2,12 @@
 
 from shared.catalog.dialect import Dialect, dialect_of
 from shared.catalog.memory import MemoryCatalog
+from shared.catalog.policies import ROLES, has_role, with_role
 from shared.catalog.port import (
+    Account,
     AssetKey,
     Catalog,
+    Collection,
     Graph,
     HeldAsset,
     HeldProcess,
@@ -14,8 +17,11 @@ from shared.catalog.port import (
 )
 
 __all__ = [
+    "ROLES",
+    "Account",
     "AssetKey",
     "Catalog",
+    "Collection",
     "Dialect",
     "Graph",
     "HeldAsset",
@@ -25,4 +31,6 @@ __all__ = [
     "Placeholder",
     "Types",
     "dialect_of",
+    "has_role",
+    "with_role",
 ]

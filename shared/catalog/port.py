@@ -65,6 +65,15 @@ class HeldProcess:
     entity: ProcessEntity
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """A collection of Purview: the `name` that calls use, the one that is `shown`, and the name of its parent."""
+
+    name: str
+    shown: str
+    parent: str = ""
+
+
 class Catalog(Protocol):
     """Finding, writing and reading entities."""
 
@@ -134,3 +143,25 @@ class Types(Protocol):
 
     def update(self, definitions: Sequence[Mapping[str, Any]]) -> None:
         """Put these in the place of those of the same names, all or none."""
+
+
+class Account(Protocol):
+    """What a Purview account has beside its entities."""
+
+    @property
+    def host(self) -> str:
+        """The address of the account."""
+
+    def caller(self) -> Mapping[str, str]:
+        """Who we are to the account, as our token claims: object id (`oid`), tenant (`tid`), application or name; as
+        far as it tells.
+        """
+
+    def collections(self) -> Sequence[Collection]:
+        """All collections in which we have any role."""
+
+    def policy(self, collection: str) -> dict[str, Any]:
+        """The metadata policy of a collection (by its name): for its administrators alone."""
+
+    def put_policy(self, policy: dict[str, Any]) -> None:
+        """Replace a policy by this one, which was made of the one that is there."""

@@ -25,7 +25,7 @@ FOLDER: AssetKey = ("azure_datalake_gen2_path", "https://acct.dfs.core.windows.n
 
 
 def how(**more: Any) -> Publishing:
-    return Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1), **more)
+    return Publishing(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
 
 
 def schema(*columns: tuple[str, str]) -> Json:
