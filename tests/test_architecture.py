@@ -42,7 +42,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "model errors openlineage naming translation atlas catalog storage telemetry pipeline "
-    "setting_kinds settings versions bootstrap"
+    "setting_kinds settings versions bootstrap reading"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -63,6 +63,7 @@ ROOMS: dict[str, Room] = {
         "model errors openlineage naming translation atlas catalog storage telemetry versions",
         "msgspec",
     ),
+    "shared.reading": _room("model catalog pipeline storage"),
     "shared.setting_kinds": _room(),
     "shared.settings": _room("errors setting_kinds"),
     "shared.bootstrap": _room(

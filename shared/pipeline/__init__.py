@@ -13,7 +13,7 @@ from shared.pipeline.lately import Lately
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
-from shared.pipeline.planning import Publishing, recorded
+from shared.pipeline.planning import Publishing, on_found_assets, recorded
 from shared.pipeline.publish import publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
@@ -117,6 +117,7 @@ __all__ = [
     "moves",
     "note_refusal",
     "note_versions",
+    "on_found_assets",
     "our_placeholders",
     "ours",
     "placed_assets",

@@ -13,7 +13,7 @@ from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
-from shared.pipeline.final import final_entity
+from shared.pipeline.final import final_entity, with_names
 from shared.pipeline.finding import Finding
 from shared.pipeline.found import remembered
 from shared.pipeline.ledger import Entry, ledger_entry
@@ -223,6 +223,14 @@ def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, Proce
         entity = process and final_entity(process, remembered(storage, keys), with_indirect=how.with_indirect)
         if process and entity:
             yield process, entity
+
+
+def on_found_assets(storage: Storage, process: Process) -> Process | None:
+    """A process on the assets that the catalog was found to have, as far as that is remembered; None where what it
+    reads and what it writes are one of them.
+    """
+    keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs))
+    return with_names(process, remembered(storage, keys))
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
