@@ -10,6 +10,7 @@ from rich.tree import Tree
 
 from cli.console import fail, note, out, plain, print_json
 from cli.target import HOME, Home, away, parts_of
+from shared.atlas import LAST_RUN
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.reading import AmbiguousError, Dataset, UnknownError, one_of
@@ -128,7 +129,7 @@ def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, co
 
 def _grow(branch: Tree, found: Sequence[Step], *, columns: bool) -> None:
     for step in found:
-        described = plain(step.process.attributes.get("description") or "")
+        described = plain(str(step.process.attributes.get("description") or "").partition(LAST_RUN)[0])
         process = branch.add(f"[yellow]{plain(step.process.name)}[/] [dim]{described}[/]")
         for node, pairs, beyond in step.assets:
             asset = process.add(f"[cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")

@@ -168,6 +168,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
             batch=settings.batch,
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
+            with_statement=settings.show_sql,
             paths=_paths(settings),
             shadow=settings.shadow,
             linger=_LINGER,

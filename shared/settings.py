@@ -189,6 +189,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse=yes_or_no,
     ),
     Setting(
+        name="THROUGHLINE_SHOW_SQL",
+        default="false",
+        meaning="Whether a process's description ends with the SQL of its last run, without literals",
+        parse=yes_or_no,
+    ),
+    Setting(
         name="THROUGHLINE_FIND_BY_SEARCH",
         default="true",
         meaning="Whether assets that have none of the likely names are searched for in the catalog",
@@ -324,6 +330,7 @@ class Settings:
     shadow: bool
     names: NamesFile | None
     indirect_columns: bool
+    show_sql: bool
     batch: int
     lookup: Lookup
     telemetry: TelemetrySettings
@@ -391,6 +398,7 @@ def load(
         shadow=values["THROUGHLINE_SHADOW"],
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
+        show_sql=values["THROUGHLINE_SHOW_SQL"],
         batch=values["THROUGHLINE_BATCH"],
         lookup=Lookup(
             search=values["THROUGHLINE_FIND_BY_SEARCH"],

@@ -10,6 +10,7 @@ from shared.atlas.columns import (
     weight,
 )
 from shared.atlas.entities import (
+    LAST_RUN,
     PLACED,
     PROCESS_ATTRIBUTES,
     PROCESS_TYPE,
@@ -23,6 +24,7 @@ from shared.atlas.types import Action, TypeChange, type_changes, wanted_types
 from shared.translation import OURS
 
 __all__ = [
+    "LAST_RUN",
     "OURS",
     "PART_TYPES",
     "PLACED",

@@ -5,7 +5,7 @@ JSON string with one object for each pair of source and sink; a property holds 3
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import msgspec
 
@@ -16,6 +16,9 @@ from shared.translation import ALL_ROWS
 PROCESS_TYPE = "azure_synapse_operation"
 PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")
 """What is written of a process beside its name and its edges."""
+
+LAST_RUN = "\n\nLast run: "
+"""Between what a description says of the process and the facts of its last run."""
 
 LONGEST_PROPERTY = 32 * 1024
 """Bytes of one property in Purview."""
@@ -38,18 +41,33 @@ class AssetEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEntity:
-    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets."""
+    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets.
+
+    `facts` are what people want to see of its last run: they change with each, and so are no part of what it is.
+    """
 
     type: str
     qualified_name: str
     attributes: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[tuple[str, str], ...]
+    facts: str = field(default="", compare=False)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that is written: equal lineage has equal fingerprints, whatever run it came from."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """A digest of all that is written but the facts: equal lineage has equal fingerprints, whatever run it came
+        from.
+        """
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The attributes as they are written: with the facts at the end of the description."""
+        attributes = dict(self.attributes)
+        if self.facts:
+            attributes["description"] = f"{attributes.get('description', '')}{LAST_RUN}{self.facts}"
+        return attributes
 
 
 _REQUIRED: dict[str, str] = {

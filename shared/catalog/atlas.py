@@ -13,6 +13,7 @@ from urllib.parse import quote
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import (
+    LAST_RUN,
     OURS,
     PART_TYPES,
     PLACED,
@@ -125,13 +126,13 @@ class AtlasCatalog:
 
         entities = [
             AtlasProcess(
-                name=dict(process.attributes)["name"],
+                name=process.shown["name"],
                 typeName=process.type,
                 qualified_name=process.qualified_name,
                 inputs=references(process.inputs),
                 outputs=references(process.outputs),
                 guid=str(-index),
-                attributes=dict(process.attributes),
+                attributes=process.shown,
             )
             for index, process in enumerate(processes, start=1)
         ]
@@ -361,13 +362,15 @@ def _in_queries(names: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _process(entity: Mapping[str, Any]) -> ProcessEntity:
-    attributes = entity["attributes"]
+    attributes = dict(entity["attributes"])
+    attributes["description"], _, facts = (attributes.get("description") or "").partition(LAST_RUN)
     return ProcessEntity(
         type=str(entity["typeName"]),
         qualified_name=str(attributes["qualifiedName"]),
         attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
         inputs=_active(entity, "inputs"),
         outputs=_active(entity, "outputs"),
+        facts=facts,
     )
 
 

@@ -159,7 +159,7 @@ class MemoryCatalog:
         )
 
     def _process_node(self, process: ProcessEntity) -> Node:
-        attributes = dict(process.attributes)
+        attributes = process.shown
         return Node(
             guid=self._guids[process.type, process.qualified_name],
             type=process.type,

@@ -17,6 +17,7 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
 from shared.pipeline.finding import resolve
 from shared.pipeline.found import FoundAsset, found_key, remember
+from shared.pipeline.last_run import last_run
 from shared.pipeline.places import ASSET
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.schemas import Columns, columns_told, tellers_of
@@ -30,7 +31,11 @@ def found_for(
 ) -> tuple[dict[AssetKey, FoundAsset], list[Plan]]:
     """What was found of the assets of these plans, and the plans under the final names."""
     found = resolve(storage, catalog, how, dict.fromkeys(asset for plan in plans for asset in plan.assets))
-    return found, [under_final_names(plan, found, how) for plan in plans]
+    named = [under_final_names(plan, found, how) for plan in plans]
+    return found, [
+        replace(plan, entity=replace(plan.entity, facts=last_run(storage, how, plan))) if plan.entity else plan
+        for plan in named
+    ]
 
 
 def under_final_names(plan: Plan, found: Mapping[AssetKey, FoundAsset], how: Publishing) -> Plan:
