@@ -6,7 +6,7 @@ from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
-from shared.pipeline.finding import Finding, ask
+from shared.pipeline.finding import Finding, ask, finds
 from shared.pipeline.found import FoundAsset
 from shared.pipeline.gathering import bury
 from shared.pipeline.lately import Lately
@@ -106,6 +106,7 @@ __all__ = [
     "digest_of",
     "discard",
     "extent",
+    "finds",
     "held_back",
     "kept",
     "last_rebuild",
