@@ -53,7 +53,7 @@ ROOMS: dict[str, Room] = {
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.naming": _room("errors versions", "msgspec"),
     "shared.translation": _room("model naming openlineage versions", "msgspec sqlglot"),
-    "shared.atlas": _room("model translation", "msgspec"),
+    "shared.atlas": _room("model naming translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas telemetry", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),

@@ -8,6 +8,8 @@ entities have it. Nothing of it was checked against a live account.
 
 from dataclasses import dataclass
 
+from shared.atlas.limits import name_within, text_within
+
 SCHEMA_TYPE = "tabular_schema"
 _UNKNOWN = "unknown"
 """The type of a column of which no event tells it: the attribute is mandatory."""
@@ -79,15 +81,15 @@ def column_rule(asset_type: str) -> ColumnRule:
 
 def schema_name(qualified_name: str) -> str:
     """The qualified name of an asset's tabular schema."""
-    return f"{qualified_name}#__tabular_schema"
+    return name_within(f"{qualified_name}#__tabular_schema")
 
 
 def column_name(asset_type: str, qualified_name: str, column: str) -> str:
     """The qualified name of a column of an asset."""
     if asset_type == "hive_table":  # database.table@host -> database.table.column@host
         table, _, host = qualified_name.rpartition("@")
-        return f"{table}.{column}@{host}"
-    return column_rule(asset_type).name.format(asset=qualified_name, column=column)
+        return name_within(f"{table}.{column}@{host}")
+    return name_within(column_rule(asset_type).name.format(asset=qualified_name, column=column))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,7 @@ def column_entities(
         ColumnEntity(
             type=rule.type,
             qualified_name=column_name(asset_type, qualified_name, name),
-            attributes=(("name", name), (rule.type_in, kind or _UNKNOWN)),
+            attributes=(("name", name_within(name)), (rule.type_in, text_within(kind or _UNKNOWN))),
         )
         for name, kind in ((name, once[name]) for name in dict.fromkeys(each for each, _ in columns) if name)
     )
