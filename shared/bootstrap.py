@@ -228,7 +228,7 @@ def account_at(endpoint: str, token: str = "") -> Account | None:
     """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
     is none of Purview's.
     """
-    settings = CatalogSettings(endpoint=endpoint, token=token, client_id="", rate=0)
+    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0)
     return _account(_client(settings, SILENT)[0], settings)
 
 
