@@ -9,7 +9,7 @@ from shared import pipeline
 from shared.bootstrap import Worker
 from shared.catalog import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.naming import AssetName, Candidate, candidates
+from shared.naming import AssetName, Candidate, candidates, rank_told
 from shared.pipeline import FoundAsset
 
 Steps = Sequence[Sequence[Candidate]]
@@ -17,10 +17,11 @@ Steps = Sequence[Sequence[Candidate]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Which of the names the catalog has, and which asset wins."""
+    """Which of the names the catalog has, and which asset wins; what a search gives besides, best first, and why."""
 
     held: dict[AssetName, HeldAsset]
     found: FoundAsset
+    searched: tuple[tuple[AssetName, str], ...] = ()
 
     def of(self, candidate: Candidate) -> str:
         """What the catalog says of one name."""
@@ -31,14 +32,22 @@ class Answer:
             return "our placeholder"
         return "wins" if self.found.scanned == candidate.key else "there"
 
+    def of_search(self, name: AssetName) -> str:
+        """What became of a find of the search."""
+        if name in self.found.rivals:
+            return "may be meant"
+        return "wins" if self.found.scanned == name else "there"
+
 
 def looked(parts: Worker, key: AssetName, also: Sequence[AssetName]) -> Answer:
     """Ask the catalog; ends the command with one sentence when it does not answer."""
     try:
         names = [each.key for step in candidates(*key, also) for each in step]
+        finds = pipeline.finds(parts.catalog, key) if parts.publishing.finding.search else ()
         return Answer(
             held=parts.catalog.look_up(names),
             found=pipeline.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key],
+            searched=tuple((name, rank_told(key, fits)) for name, fits in finds if name not in names),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
         fail(f"the catalog can't be asked: {error}")
@@ -61,6 +70,9 @@ def looked_document(steps: Steps, answer: Answer | None) -> dict[str, Any]:
     found = answer.found
     return {
         "candidates": listed,
+        "searched": [
+            {**_asset(name), "because": why, "catalog": answer.of_search(name)} for name, why in answer.searched
+        ],
         "found": _asset(found.scanned) | {"because": found.because, "guid": found.guid} if found.scanned else None,
         "rivals": [_asset(name) for name in found.rivals],
     }
@@ -79,6 +91,9 @@ def show_candidates(steps: Steps, answer: Answer | None) -> None:
         out.print(f"[bold]{title:14}[/] {plain(each.type)} {plain(each.qualified_name)} ({plain(each.because)}){says}")
     if answer is None:
         return
+    for index, (name, why) in enumerate(answer.searched):
+        title, says = ("" if index else "search finds"), answer.of_search(name)
+        out.print(f"[bold]{title:14}[/] {plain(' '.join(name))} ({plain(why)}) [{_COLOURS[says]}]{says}[/]")
     found = answer.found
     if found.scanned:
         out.print(f"[bold]{'found':14}[/] {plain(' '.join(found.scanned))} ({plain(found.because)})")
@@ -88,4 +103,10 @@ def show_candidates(steps: Steps, answer: Answer | None) -> None:
         out.print(f"[bold]{'found':14}[/] nothing: {'our placeholder is used' if found.guid else 'it would be placed'}")
 
 
-_COLOURS = {"wins": "bold green", "there": "green", "not there": "dim", "our placeholder": "yellow"}
+_COLOURS = {
+    "wins": "bold green",
+    "there": "green",
+    "not there": "dim",
+    "our placeholder": "yellow",
+    "may be meant": "yellow",
+}

@@ -18,6 +18,7 @@ from cli import (
     explain,
     lake,
     purge,
+    purview,
     rebuild,
     reconcile,
     replay,
@@ -28,6 +29,7 @@ from cli import (
     status,
     synth,
     translate,
+    types,
     upgrade,
     verify,
     world,
@@ -74,6 +76,8 @@ for _name, _command in _COMMANDS.items():
     app.command(_name, help=_help(_command))(_command)
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(lake.app, name="lake")
+app.add_typer(types.app, name="types")
+app.add_typer(purview.app, name="purview")
 
 
 def main() -> None:

@@ -10,8 +10,10 @@ from rich.tree import Tree
 
 from cli.console import fail, note, out, plain, print_json
 from cli.target import HOME, Home, away, parts_of
+from shared.atlas import LAST_RUN
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.reading import AmbiguousError, Dataset, UnknownError, one_of
 
 Pair = tuple[str, str]
 """Two columns: source and sink."""
@@ -56,19 +58,16 @@ def show(
 
 def _find(catalog: Catalog, asset: str) -> Node:
     """The one asset that is meant; ends the command when there is none or more than one."""
-    found = catalog.search(asset, limit=50)
-    for fits in (
-        [node for node in found if node.qualified_name == asset],
-        [node for node in found if node.qualified_name.rstrip("/").endswith(f"/{asset.strip('/')}")],
-        [node for node in found if node.name == asset],
-        list(found),
-    ):
-        if len(fits) == 1:
-            return fits[0]
-        if fits:
-            names = "\n".join(f"  {node.qualified_name}" for node in sorted(fits, key=lambda n: n.qualified_name))
-            fail(f"{len(fits)} assets fit {asset!r}; say which:\n{names}")
-    return fail(f"the catalog has no asset like {asset!r}")
+    found = {
+        Dataset(qualified_name=node.qualified_name, type=node.type, name=node.name): node
+        for node in catalog.search(asset, limit=50)
+    }
+    try:
+        return found[one_of(found, asset)]
+    except UnknownError:
+        return fail(f"the catalog has no asset like {asset!r}")
+    except AmbiguousError as error:
+        return fail(str(error))
 
 
 def steps(graph: Graph, guid: str, direction: str, depth: int, seen: frozenset[str] = frozenset()) -> tuple[Step, ...]:
@@ -130,7 +129,7 @@ def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, co
 
 def _grow(branch: Tree, found: Sequence[Step], *, columns: bool) -> None:
     for step in found:
-        described = plain(step.process.attributes.get("description") or "")
+        described = plain(str(step.process.attributes.get("description") or "").partition(LAST_RUN)[0])
         process = branch.add(f"[yellow]{plain(step.process.name)}[/] [dim]{described}[/]")
         for node, pairs, beyond in step.assets:
             asset = process.add(f"[cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")

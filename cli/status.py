@@ -17,6 +17,7 @@ from shared.pipeline import By, Group
 from shared.storage import Storage
 
 _STATES = ("published", "skipped", "waiting", "dead")
+_UNSURE = 3
 _NO_JOB = "(not on record)"
 
 
@@ -166,6 +167,11 @@ def show(found: pipeline.Status) -> None:
     out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published")
     if any(asdict(found.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {in_words(found.shadow)}; `throughline shadow` lists it")
+    if found.unsure:
+        first = ", ".join(found.unsure[:_UNSURE]) + (" …" if len(found.unsure) > _UNSURE else "")
+        many = number(len(found.unsure), "data set")
+        out.print(f"[yellow]not sure:[/] several assets may be {many}: {plain(first)}")
+        out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` tells why")
     if found.refused:
         out.print(f"{found.refused:,} bodies were refused at the door")
     if found.oldest_waiting:

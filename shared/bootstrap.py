@@ -14,7 +14,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.catalog import Catalog
+from shared.catalog import Account, Catalog, Types, dialect_of
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
@@ -80,6 +80,9 @@ class Worker:
     publishing: Publishing
     sweeping: Sweeping
     names: Names
+    types: Types | None = None
+    account: Account | None = None
+    collection: str = ""
     recent: Recent = field(default_factory=Recent)
     lately: Lately = field(default_factory=Lately)
     settling: OneByOne = field(default_factory=OneByOne)
@@ -153,15 +156,19 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     """The parts that these settings (with a catalog) ask for. What they tell is for the functions: `telemetry`."""
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
-    catalog, call_bound = _catalog(settings.catalog, telemetry)
+    client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
         storage=_storage(settings.storage, _PATIENT),
-        catalog=catalog,
+        catalog=_catalog(client, settings.catalog),
+        types=_types(client),
+        account=_account(client, settings.catalog),
+        collection=settings.catalog.collection,
         publishing=Publishing(
             batch=settings.batch,
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
+            with_statement=settings.show_sql,
             paths=_paths(settings),
             shadow=settings.shadow,
             linger=_LINGER,
@@ -217,11 +224,18 @@ def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
     )
 
 
-def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, Any]:
-    """The catalog, and after what time a call to it is certainly over."""
+def account_at(endpoint: str, token: str = "") -> Account | None:
+    """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
+    is none of Purview's.
+    """
+    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0)
+    return _account(_client(settings, SILENT)[0], settings)
+
+
+def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timedelta]:
+    """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - the receiver must not pay for it
 
-    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the same
     from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
@@ -237,7 +251,7 @@ def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, 
     else:
         who = CredentialToken(_credential(settings.client_id))
     effort = Effort()
-    parameters = {"api-version": "2023-09-01"} if "/datamap/" in settings.endpoint else {}
+    parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
         settings.endpoint,
         who,
@@ -246,7 +260,28 @@ def _catalog(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Catalog, 
         parameters=parameters,
         telemetry=telemetry,
     )
-    return AtlasCatalog(client), timedelta(seconds=effort.bound)
+    return client, timedelta(seconds=effort.bound)
+
+
+def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
+    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+
+    if settings.collection and not dialect_of(settings.endpoint).is_purview:
+        raise Misconfigured("THROUGHLINE_COLLECTION is for Purview: this catalog has no collections")
+    return AtlasCatalog(client, collection=settings.collection)
+
+
+def _types(client: Any) -> Types:
+    from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - the receiver must not pay for it
+
+    return AtlasTypes(client)
+
+
+def _account(client: Any, settings: CatalogSettings) -> Account | None:
+    """Purview's; other catalogs have none."""
+    from shared.catalog.account import PurviewAccount  # noqa: PLC0415 - the receiver must not pay for it
+
+    return PurviewAccount(client) if dialect_of(settings.endpoint).is_purview else None
 
 
 def _credential(client_id: str) -> Any:

@@ -56,6 +56,13 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     parsed: bool = False
 
 
+class Schema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+    """The columns that a run saw the asset with `qualified_name` have, in their order, each with its type."""
+
+    qualified_name: str
+    columns: tuple[tuple[str, str], ...]
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A table that only a statement names, by a name that no event of its run gives a place; `columns` are pairs of
     source and output columns, with their kind.
@@ -72,7 +79,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
     only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
     are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
-    `weak`: the job is known by a name only that many jobs share.
+    `weak`: the job is known by a name only that many jobs share. `schemas` are those of the inputs and outputs, as far
+    as events tell.
     """
 
     qualified_name: str
@@ -87,6 +95,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     around: tuple[Asset, ...] = ()
     wanted: tuple[Wanted, ...] = ()
     weak: bool = False
+    schemas: tuple[Schema, ...] = ()
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):

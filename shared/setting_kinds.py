@@ -133,3 +133,16 @@ def endpoint(text: str) -> str:
     if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
         raise ValueError("must start with https:// (http:// only for this machine)")
     return text.rstrip("/")
+
+
+_COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def collection(text: str) -> str:
+    """A parser of the name of a collection; nothing is none."""
+    if text and not _COLLECTION.fullmatch(text):
+        raise ValueError(
+            f"{text!r} is no name of a collection: it is the short one in the collection's address in Purview, not the"
+            " one that is shown"
+        )
+    return text

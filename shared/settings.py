@@ -12,6 +12,7 @@ from typing import Any
 from shared.errors import Misconfigured
 from shared.setting_kinds import (
     NamesFile,
+    collection,
     connection,
     endpoint,
     file,
@@ -87,6 +88,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_CATALOG_USER",
         default="",
         meaning="For a plain Apache Atlas: who to be there. THROUGHLINE_CATALOG_TOKEN is then the password",
+    ),
+    Setting(
+        name="THROUGHLINE_COLLECTION",
+        default="",
+        meaning="Purview's collection for our own assets and processes, by the name in its address; empty: the root",
+        parse=collection,
     ),
     Setting(
         name="THROUGHLINE_MAX_BODY_BYTES",
@@ -182,6 +189,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse=yes_or_no,
     ),
     Setting(
+        name="THROUGHLINE_SHOW_SQL",
+        default="false",
+        meaning="Whether a process's description ends with the SQL of its last run, without literals",
+        parse=yes_or_no,
+    ),
+    Setting(
         name="THROUGHLINE_FIND_BY_SEARCH",
         default="true",
         meaning="Whether assets that have none of the likely names are searched for in the catalog",
@@ -261,6 +274,7 @@ class CatalogSettings:
     token: str = field(repr=False)
     client_id: str
     rate: float
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,6 +330,7 @@ class Settings:
     shadow: bool
     names: NamesFile | None
     indirect_columns: bool
+    show_sql: bool
     batch: int
     lookup: Lookup
     telemetry: TelemetrySettings
@@ -362,6 +377,7 @@ def load(
             token=values["THROUGHLINE_CATALOG_TOKEN"],
             client_id=client_id,
             rate=values["THROUGHLINE_CATALOG_RATE"],
+            collection=values["THROUGHLINE_COLLECTION"],
         )
         if catalog
         else None,
@@ -382,6 +398,7 @@ def load(
         shadow=values["THROUGHLINE_SHADOW"],
         names=values["THROUGHLINE_NAMES"],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
+        show_sql=values["THROUGHLINE_SHOW_SQL"],
         batch=values["THROUGHLINE_BATCH"],
         lookup=Lookup(
             search=values["THROUGHLINE_FIND_BY_SEARCH"],

@@ -20,6 +20,8 @@ ADAPTERS = frozenset(
         "shared.catalog.atlas",
         "shared.catalog.pace",
         "shared.catalog.transport",
+        "shared.catalog.typedefs",
+        "shared.catalog.account",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
     }
@@ -40,7 +42,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "model errors openlineage naming translation atlas catalog storage telemetry pipeline "
-    "setting_kinds settings versions bootstrap"
+    "setting_kinds settings versions bootstrap reading"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -51,7 +53,7 @@ ROOMS: dict[str, Room] = {
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.naming": _room("errors versions", "msgspec"),
     "shared.translation": _room("model naming openlineage versions", "msgspec sqlglot"),
-    "shared.atlas": _room("model translation", "msgspec"),
+    "shared.atlas": _room("model naming translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas telemetry", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
@@ -61,6 +63,7 @@ ROOMS: dict[str, Room] = {
         "model errors openlineage naming translation atlas catalog storage telemetry versions",
         "msgspec",
     ),
+    "shared.reading": _room("model catalog pipeline storage"),
     "shared.setting_kinds": _room(),
     "shared.settings": _room("errors setting_kinds"),
     "shared.bootstrap": _room(

@@ -99,6 +99,7 @@ def _document(history: History) -> dict[str, Any]:
     }
     processes: list[dict[str, Any]] = [msgspec.to_builtins(process_entity(process)) for process in history.processes]
     for entity in processes:
+        assert not entity.pop("facts"), "of no single run"
         entity["attributes"] = dict(entity["attributes"])
         entity["attributes"]["columnMapping"] = json.loads(entity["attributes"]["columnMapping"])
     return {

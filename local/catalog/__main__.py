@@ -73,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         help="have something go wrong, as in throttle:every=10,row=5,after=2 or choke:name=/orders; may be given more "
         f"than once, and changed while it runs by POST /admin/troubles. {'; '.join(_told())}",
     )
+    parser.add_argument(
+        "--types",
+        choices=["purview", "plain"],
+        default="purview",
+        help="the built-in types: purview's, or those of a plain Atlas (see `throughline types`)",
+    )
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     return parser
 
@@ -118,7 +124,8 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
         troubles = Troubles(map(Trouble.of, options.trouble))
     except TroubleError as error:
         raise StartError(f"--trouble: {error}.") from error
-    app = make_app(Catalog(store, soft=options.deletes == "soft", troubles=troubles), token=options.token)
+    catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain", troubles=troubles)
+    app = make_app(catalog, token=options.token)
     config = uvicorn.Config(
         app,
         log_level="warning",

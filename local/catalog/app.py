@@ -14,14 +14,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
+from local.catalog.access import check, seen
+from local.catalog.account import OWNER
 from local.catalog.catalog import Call, Catalog
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.troubles import Does, Trouble, TroubleError
-from local.catalog.verbs import NOTHING, VERBS, Verb
+from local.catalog.verbs import NOTHING, PURVIEW, VERBS, Verb
 
 # Atlas' own root takes basic credentials too, as real servers do; Purview's takes bearer tokens only.
 ATLAS_ROOT = "/api/atlas"
 PURVIEW_ROOT = "/datamap/api/atlas"
+OLDER_ROOT = "/catalog/api/atlas"
 USER = "admin"
 
 _LARGEST_BODY = 64 * 1024 * 1024
@@ -79,6 +82,11 @@ def make_app(catalog: Catalog, *, token: str) -> Starlette:
     return Starlette(
         routes=[
             Mount(PURVIEW_ROOT, routes=v2_routes(basic=False)),
+            Mount(OLDER_ROOT, routes=v2_routes(basic=False)),
+            *(
+                Route(f"/{verb.path}", _endpoint(catalog, verb, token, basic=False), methods=[verb.method])
+                for verb in PURVIEW
+            ),
             Mount(
                 ATLAS_ROOT,
                 routes=[
@@ -125,7 +133,8 @@ def _endpoint(catalog: Catalog, verb: Verb, token: str, *, basic: bool) -> Endpo
         status = 500  # until an answer is there: what nobody foresaw
         try:
             good = catalog.troubles.token(token)
-            response = await _answer(catalog, verb, request) if _allowed(request, good, basic=basic) else _refused()
+            caller = _caller(request, good, basic=basic)
+            response = await _answer(catalog, verb, request, caller) if caller else _refused()
             status = response.status_code
         finally:
             catalog.calls.count(verb.name, status, writes=verb.writes)
@@ -134,14 +143,14 @@ def _endpoint(catalog: Catalog, verb: Verb, token: str, *, basic: bool) -> Endpo
     return endpoint
 
 
-async def _answer(catalog: Catalog, verb: Verb, request: Request) -> Response:
+async def _answer(catalog: Catalog, verb: Verb, request: Request, caller: str) -> Response:
     try:
         body = await _body(request)
     except CatalogError as error:
         return JsonResponse(error.to_json(), status_code=error.fault.status)
     except ClientDisconnect:
         return Response(status_code=400)  # nobody reads it; it is counted
-    call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body)
+    call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body, caller=caller)
     text = f"{call.query}{orjson.dumps(body).decode()}"
     trouble = catalog.troubles.strike(verb.name, writes=verb.writes, text=text)
     return await _struck(catalog, verb, call, trouble) if trouble else _run(catalog, verb, call)
@@ -150,7 +159,8 @@ async def _answer(catalog: Catalog, verb: Verb, request: Request) -> Response:
 def _run(catalog: Catalog, verb: Verb, call: Call) -> Response:
     """Do it. Nothing is awaited meanwhile: calls don't mix."""
     try:
-        answer = verb.run(catalog, call)
+        check(catalog, call, verb=verb.name, writes=verb.writes)
+        answer = seen(catalog, call, verb.run(catalog, call))
     except CatalogError as error:
         return JsonResponse(error.to_json(), status_code=error.fault.status)
     return Response(status_code=204) if answer is NOTHING else JsonResponse(answer)
@@ -206,16 +216,22 @@ async def _body(request: Request) -> Any:
 
 
 def _allowed(request: Request, token: str, *, basic: bool) -> bool:
+    return _caller(request, token, basic=basic) == OWNER
+
+
+def _caller(request: Request, token: str, *, basic: bool) -> str:
+    """Who calls: the owner of the token, or whoever names an object id behind it (`TOKEN:ID`); nobody is empty."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return hmac.compare_digest(value.strip().encode(), token.encode())
+        shown, _, caller = value.strip().partition(":")
+        return (caller or OWNER) if hmac.compare_digest(shown.encode(), token.encode()) else ""
     if basic and scheme.lower() == "basic":
         try:
             given = base64.b64decode(value, validate=True)
         except ValueError:  # not base64, or not even ASCII
-            return False
-        return hmac.compare_digest(given, f"{USER}:{token}".encode())
-    return False
+            return ""
+        return OWNER if hmac.compare_digest(given, f"{USER}:{token}".encode()) else ""
+    return ""
 
 
 def _refused() -> Response:
@@ -230,7 +246,7 @@ def _specific_first() -> list[Verb]:
 async def _no_such_path(request: Request, _error: Exception) -> Response:
     """Atlas can do more than this catalog: say what there is."""
     message = f"The local catalog has no {request.method} {request.url.path}."
-    return JsonResponse({"error": message, "verbs": [verb.name for verb in VERBS]}, status_code=404)
+    return JsonResponse({"error": message, "verbs": [verb.name for verb in (*VERBS, *PURVIEW)]}, status_code=404)
 
 
 async def _status(_request: Request) -> Response:

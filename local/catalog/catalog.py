@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from local.catalog.account import OWNER, Account
 from local.catalog.calls import Calls
 from local.catalog.entities import Writer
 from local.catalog.errors import CatalogError, Fault
@@ -15,11 +16,17 @@ from local.catalog.views import Views
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call: the places in its path, its query in order, and its JSON body (None without one)."""
+    """One call: the places in its path, its query in order, its JSON body (None without one), and who makes it."""
 
     path: Mapping[str, str]
     query: tuple[tuple[str, str], ...]
     body: Any
+    caller: str = OWNER
+
+    @property
+    def collection(self) -> str:
+        """Give the collection into which it writes, if it names one: in the query, or as older calls do in the path."""
+        return self.get("collectionId") or self.path.get("collection", "")
 
     def all(self, name: str) -> list[str]:
         """Give all values of a query parameter."""
@@ -43,15 +50,16 @@ class Call:
 
 class Catalog:
     """What is stored, the types that give it a meaning, the counts, and what goes wrong. `soft`: deletes keep what they
-    mark.
+    mark; `plain`: only the types that an Atlas without further models has are built in, not Purview's.
     """
 
-    def __init__(self, store: Store, *, soft: bool, troubles: Troubles | None = None) -> None:
+    def __init__(self, store: Store, *, soft: bool, plain: bool = False, troubles: Troubles | None = None) -> None:
         self._soft = soft
         self.troubles = troubles or Troubles()
         self.store = store
         self.calls = Calls(store)
-        self.typedefs = Typedefs(store)
+        self.account = Account()
+        self.typedefs = Typedefs(store, plain=plain)
 
     @property
     def views(self) -> Views:
@@ -61,11 +69,16 @@ class Catalog:
     @property
     def writer(self) -> Writer:
         """Creates, changes and deletes entities."""
-        return Writer(self.store, self.typedefs.registry, soft=self._soft)
+        return self.writer_into("")
+
+    def writer_into(self, collection: str) -> Writer:
+        """Give the same, moving what it writes into a collection; without one all stays where it is."""
+        return Writer(self.store, self.typedefs.registry, soft=self._soft, collection=collection)
 
     def reset(self, *, types: bool) -> None:
         """Forget all entities and, when asked to, all type definitions that are not built in."""
         self.store.clear(types=types)
+        self.account.reset()
         self.typedefs.reload()
 
     def by_guid(self, guid: str) -> Entity:

@@ -21,9 +21,14 @@ def now() -> int:
 
 
 class Writer:
-    """Writes entities. `soft` deletes mark what is deleted and keep it (Atlas' default); hard ones forget it."""
+    """Writes entities. `soft` deletes mark what is deleted and keep it (Atlas' default); hard ones forget it. What is
+    written goes into `collection`, wherever it was, if one is named.
+    """
 
-    def __init__(self, store: Store, registry: Registry, *, soft: bool, clock: Callable[[], int] = now) -> None:
+    def __init__(
+        self, store: Store, registry: Registry, *, soft: bool, collection: str = "", clock: Callable[[], int] = now
+    ) -> None:
+        self._collection = collection
         self._store = store
         self._registry = registry
         self._soft = soft
@@ -94,7 +99,7 @@ class Writer:
                 body={"attributes": {}},
             )
             changes.created[sent.guid] = None
-        body = _merged(known.body, sent)
+        body = _merged(known.body, sent) | ({"collectionId": self._collection} if self._collection else {})
         if body == known.body and not new:
             return
         name = body["attributes"].get("qualifiedName")

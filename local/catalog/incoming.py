@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import orjson
+
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.registry import Attribute, EntityType, Registry, Relation
 from local.catalog.store import Entity, Store
@@ -19,6 +21,9 @@ Json = dict[str, Any]
 
 # Purview documents 4 KB for a name; real Atlas takes longer ones, and minutes for each.
 LONGEST_NAME = 4096
+# And these for a property, and for an entity as a whole.
+LONGEST_PROPERTY = 32 * 1024
+LARGEST_ENTITY = 2 * 1024 * 1024
 
 _SHAPES = {
     "attributes": dict,
@@ -64,6 +69,8 @@ class Request:
         self._find_guids()
         self._find_own()
         for entity in self._by_key.values():
+            if len(orjson.dumps(entity.raw)) > LARGEST_ENTITY:
+                raise CatalogError(Fault.BAD_REQUEST, f"an entity has more than {LARGEST_ENTITY} bytes")
             entity.values = self._values(entity)
             self._check_mandatory(entity)
         for entity in self._by_key.values():
@@ -165,8 +172,9 @@ class Request:
                 values[attribute.name] = found if isinstance(value, list) else found[0]
                 continue
             values[attribute.name] = self._normalised(entity, attribute, value)
-            if attribute.unique and len(str(values[attribute.name])) > LONGEST_NAME:
-                raise CatalogError(Fault.BAD_REQUEST, f"{place} is longer than {LONGEST_NAME} characters")
+            most = LONGEST_NAME if attribute.unique or attribute.name == "name" else LONGEST_PROPERTY
+            if isinstance(values[attribute.name], str) and len(values[attribute.name].encode()) > most:
+                raise CatalogError(Fault.BAD_REQUEST, f"{place} is longer than {most} bytes")
         if entity.existing is None:
             for attribute in entity.type.attributes.values():
                 if attribute.default is not None and values.get(attribute.name) is None:

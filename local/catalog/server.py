@@ -30,17 +30,25 @@ class CatalogServer:
     """A catalog in a child process: `with CatalogServer(data="catalog.sqlite") as catalog: …`.
 
     Comes in: `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the `token` clients have to
-    show, `deletes` (`soft` or `hard`). The child ends with the block, and with this process, however that ends.
+    show, `deletes` (`soft` or `hard`), built-in `types` (`purview` or `plain`). The child ends with the block, and with
+    this process, however that ends.
     Errors: `CatalogStartError` when the port or the data is in use, or the child does not answer in 30 s.
     """
 
     def __init__(
-        self, *, port: int = 0, data: str | Path = ":memory:", token: str = LOCAL_TOKEN, deletes: str = "soft"
+        self,
+        *,
+        port: int = 0,
+        data: str | Path = ":memory:",
+        token: str = LOCAL_TOKEN,
+        deletes: str = "soft",
+        types: str = "purview",
     ) -> None:
         self.token = token
         self._port = port
         self._data = str(data) if str(data) == ":memory:" else str(Path(data).resolve())
         self._deletes = deletes
+        self._types = types
         self._child: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -77,6 +85,15 @@ class CatalogServer:
         """The same at Atlas' own place; takes basic credentials (`admin`, the token) too."""
         return f"{self.url}/api/atlas/v2"
 
+    @property
+    def older_endpoint(self) -> str:
+        """The same where older Purview accounts have it."""
+        return f"{self.url}/catalog/api/atlas/v2"
+
+    def token_of(self, principal: str) -> str:
+        """Give the token of somebody else than the owner, who may do what policies allow."""
+        return f"{self.token}:{principal}"
+
     def start(self) -> None:
         """Start the child and wait until it answers."""
         try:
@@ -91,7 +108,8 @@ class CatalogServer:
                 self._child = subprocess.Popen(  # noqa: S603
                     [
                         *(sys.executable, "-m", "local.catalog", "--fd", str(listener.fileno())),
-                        *("--data", self._data, "--token", self.token, "--deletes", self._deletes, "--stop-with-stdin"),
+                        *("--data", self._data, "--token", self.token, "--deletes", self._deletes),
+                        *("--types", self._types, "--stop-with-stdin"),
                     ],
                     cwd=_ROOT,
                     stdin=subprocess.PIPE,

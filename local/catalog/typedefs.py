@@ -9,7 +9,7 @@ from local.catalog.entities import now
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.registry import Registry
 from local.catalog.store import Store
-from local.catalog.types import builtin_typedefs
+from local.catalog.types import builtin_typedefs, plain_typedefs
 from local.catalog.values import PRIMITIVES
 
 Json = dict[str, Any]
@@ -32,10 +32,10 @@ _INNER = re.compile(r"(?:array<(?P<item>.+)>|map<(?P<key>[^,]+),(?P<value>.+)>)"
 class Typedefs:
     """All type definitions: the built-in ones, laid over by those that clients stored."""
 
-    def __init__(self, store: Store, *, clock: Callable[[], int] = now) -> None:
+    def __init__(self, store: Store, *, plain: bool = False, clock: Callable[[], int] = now) -> None:
         self._store = store
         self._clock = clock
-        self._builtin = {typedef["name"]: typedef for typedef in builtin_typedefs()}
+        self._builtin = {typedef["name"]: typedef for typedef in (plain_typedefs() if plain else builtin_typedefs())}
         self.registry = self.reload()
 
     def reload(self) -> Registry:

@@ -1,6 +1,7 @@
 """What the catalog can do, as a table: method, path, whether it writes, and the function that does it.
 
-Paths are below `/api/atlas/v2` and `/datamap/api/atlas/v2`. They are what pyapacheatlas 0.16.0 sends (`core/client.py`)
+Paths are below `/api/atlas/v2`, `/datamap/api/atlas/v2` and, as older accounts have it, `/catalog/api/atlas/v2`; those
+of `PURVIEW` are below the server itself. They are what pyapacheatlas 0.16.0 sends (`core/client.py`)
 and a few more of Atlas' REST interface that show the same data.
 """
 
@@ -12,6 +13,14 @@ from typing import Any
 from local.catalog.catalog import Call, Catalog
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.lineage import lineage
+from local.catalog.purview import (
+    get_collections,
+    get_policies,
+    get_policy,
+    put_collection,
+    put_policy,
+    query,
+)
 from local.catalog.search import search
 from local.catalog.store import Entity
 from local.catalog.views import header
@@ -70,12 +79,15 @@ def _get_typedef(catalog: Catalog, call: Call) -> Json:
 
 def _post_entity(catalog: Catalog, call: Call) -> Json:
     body = _object(call.body)
-    return catalog.writer.upsert([body.get("entity")], _object(body.get("referredEntities") or {}))
+    return catalog.writer_into(call.collection).upsert(
+        [body.get("entity")], _object(body.get("referredEntities") or {})
+    )
 
 
 def _post_bulk(catalog: Catalog, call: Call) -> Json:
     body = _object(call.body)
-    return catalog.writer.upsert(_list(body.get("entities")), _object(body.get("referredEntities") or {}))
+    writer = catalog.writer_into(call.collection)
+    return writer.upsert(_list(body.get("entities")), _object(body.get("referredEntities") or {}))
 
 
 def _get_bulk(catalog: Catalog, call: Call) -> Json:
@@ -246,3 +258,16 @@ VERBS = (
     Verb("GET", "search/basic", _get_search),
     Verb("POST", "search/basic", _post_search),
 )
+
+PURVIEW = (
+    Verb("POST", "datamap/api/search/query", query),
+    Verb("POST", "catalog/api/search/query", query),
+    Verb("POST", "catalog/api/collections/{collection}/entity", _post_entity, writes=True),
+    Verb("POST", "catalog/api/collections/{collection}/entity/bulk", _post_bulk, writes=True),
+    Verb("GET", "account/collections", get_collections),
+    Verb("PUT", "account/collections/{collection}", put_collection),
+    Verb("GET", "policystore/metadataPolicies", get_policies),
+    Verb("GET", "policystore/collections/{collection}/metadataPolicy", get_policy),
+    Verb("PUT", "policystore/metadataPolicies/{policy}", put_policy),
+)
+"""What Purview has beside that; what is written there is no entity, and so decides itself who may."""

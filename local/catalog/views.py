@@ -12,7 +12,8 @@ Json = dict[str, Any]
 def header(entity: Entity) -> Json:
     """Give the short form of an entity, as search, lineage and the answers to writes have it."""
     attributes = entity.body["attributes"]
-    return {
+    placed = {"collectionId": entity.body["collectionId"]} if "collectionId" in entity.body else {}
+    return placed | {
         "typeName": entity.type_name,
         "attributes": {
             name: attributes[name] for name in ("owner", "qualifiedName", "name", "description") if name in attributes
@@ -93,7 +94,7 @@ class Views:
             "version": entity.version,
             "labels": entity.body.get("labels", []),
         }
-        for optional in ("customAttributes", "classifications"):
+        for optional in ("customAttributes", "classifications", "collectionId"):
             if optional in entity.body:
                 full[optional] = entity.body[optional]
         return full if bare else full | {"relationshipAttributes": related}

@@ -5,10 +5,19 @@ JSON string with one object for each pair of source and sink; a property holds 3
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import msgspec
 
+from shared.atlas.columns import weight
+from shared.atlas.limits import (
+    LARGEST_ASSET,
+    LONGEST_NAME,
+    LONGEST_PROPERTY,
+    name_within,
+    references_within,
+    text_within,
+)
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.translation import ALL_ROWS
 
@@ -16,33 +25,54 @@ PROCESS_TYPE = "azure_synapse_operation"
 PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")
 """What is written of a process beside its name and its edges."""
 
-LONGEST_PROPERTY = 32 * 1024
-"""Bytes of one property in Purview."""
+LAST_RUN = "\n\nLast run: "
+"""Between what a description says of the process and the facts of its last run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetEntity:
-    """A data set as the catalog wants it."""
+    """A data set as the catalog wants it; `columns` are pairs of name and type, none where they are not known."""
 
     type: str
     qualified_name: str
     attributes: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Of how many entities it consists."""
+        return weight(self.type, self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEntity:
-    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets."""
+    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets.
+
+    `facts` are what people want to see of its last run: they change with each, and so are no part of what it is.
+    """
 
     type: str
     qualified_name: str
     attributes: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[tuple[str, str], ...]
+    facts: str = field(default="", compare=False)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that is written: equal lineage has equal fingerprints, whatever run it came from."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """A digest of all that is written but the facts: equal lineage has equal fingerprints, whatever run it came
+        from.
+        """
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The attributes as they are written: with the facts at the end of the description."""
+        attributes = dict(self.attributes)
+        if self.facts:
+            attributes["description"] = text_within(f"{attributes.get('description', '')}{LAST_RUN}{self.facts}")
+        return attributes
 
 
 _REQUIRED: dict[str, str] = {
@@ -59,9 +89,9 @@ PLACED = "Placed here by Throughline: a Spark job used it and no scan had found 
 """How the description of every placeholder begins."""
 
 
-def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
+def asset_entity(asset: Asset, state: str = "", columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
     """An asset that no scan has found, as we create it: a placeholder, and marked as one. `state` is a sentence on what
-    became of it.
+    became of it, `columns` are those that runs saw.
     """
     attributes = {
         "name": _shown(asset),
@@ -71,7 +101,9 @@ def asset_entity(asset: Asset, state: str = "") -> AssetEntity:
         attributes[_REQUIRED[asset.type]] = asset.qualified_name
     if asset.type == "kafka_topic":
         attributes["uri"], _, attributes["topic"] = asset.qualified_name.rpartition("/")
-    return AssetEntity(type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()))
+    return AssetEntity(
+        type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()), columns=columns
+    )
 
 
 def _shown(asset: Asset) -> str:
@@ -94,29 +126,37 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         said.append("The end of its run was not seen.")
     if shown < total:
         said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+    outputs = sorted((asset.type, asset.qualified_name) for asset in process.outputs)
+    inputs = sorted((asset.type, asset.qualified_name) for asset in process.inputs)
+    held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
+    if len(held) < len(inputs):
+        said.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")
+    attributes = (name_within(process.name), text_within(" ".join((*said, *notes))), mapping)
     return ProcessEntity(
         type=PROCESS_TYPE,
         qualified_name=process.qualified_name,
-        attributes=tuple(zip(PROCESS_ATTRIBUTES, (process.name, " ".join((*said, *notes)), mapping), strict=True)),
-        inputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.inputs)),
-        outputs=tuple(sorted((asset.type, asset.qualified_name) for asset in process.outputs)),
+        attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
+        inputs=tuple(held),
+        outputs=tuple(outputs),
     )
 
 
 def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False) -> tuple[str, int, int]:
     """Purview's `columnMapping` (a JSON string), how many column pairs it shows, and of how many.
 
-    One object for each (source, sink), `Sink` repeated where several columns make one. When it is too long for a
-    property, pairs are left out from the end, in their sorted order; the caller says so on the process.
+    One object for each (source, sink), `Sink` repeated where several columns make one. Columns that are called by more
+    than a name may hold (Spark calls an expression by its whole text) are left out; and when it is still too long for a
+    property, pairs from the end, in their sorted order. The caller says so on the process.
     """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for edge in edges:
         if (with_indirect or edge.kind is EdgeKind.DIRECT) and edge.output.column != ALL_ROWS:
             ends = (edge.input.qualified_name, edge.output.qualified_name)
             found.setdefault(ends, set()).add((edge.output.column, edge.input.column))
-    pairs = [(ends, sorted(found[ends])) for ends in sorted(found)]
-    total = sum(len(columns) for _, columns in pairs)
-    text, fitting = _mapping_json(pairs), total
+    total = sum(map(len, found.values()))
+    pairs = [(ends, shown) for ends in sorted(found) if (shown := sorted(filter(_is_shown, found[ends])))]
+    fitting = sum(len(columns) for _, columns in pairs)
+    text = _mapping_json(pairs)
     if len(text) > LONGEST_PROPERTY:
         low = 0
         while low < fitting:
@@ -127,6 +167,10 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
                 fitting = middle - 1
         text = _mapping_json(_first(pairs, fitting))
     return text.decode(), fitting, total
+
+
+def _is_shown(pair: tuple[str, str]) -> bool:
+    return max(map(len, pair)) <= LONGEST_NAME
 
 
 _Pairs = list[tuple[tuple[str, str], list[tuple[str, str]]]]

@@ -1,6 +1,36 @@
 """The catalog port, and a catalog in memory. The Atlas adapter is imported by `shared.bootstrap` alone."""
 
+from shared.catalog.dialect import Dialect, dialect_of
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey, Catalog, Graph, HeldAsset, HeldProcess, Node, Placeholder
+from shared.catalog.policies import ROLES, has_role, with_role
+from shared.catalog.port import (
+    Account,
+    AssetKey,
+    Catalog,
+    Collection,
+    Graph,
+    HeldAsset,
+    HeldProcess,
+    Node,
+    Placeholder,
+    Types,
+)
 
-__all__ = ["AssetKey", "Catalog", "Graph", "HeldAsset", "HeldProcess", "MemoryCatalog", "Node", "Placeholder"]
+__all__ = [
+    "ROLES",
+    "Account",
+    "AssetKey",
+    "Catalog",
+    "Collection",
+    "Dialect",
+    "Graph",
+    "HeldAsset",
+    "HeldProcess",
+    "MemoryCatalog",
+    "Node",
+    "Placeholder",
+    "Types",
+    "dialect_of",
+    "has_role",
+    "with_role",
+]

@@ -5,13 +5,37 @@ Entities are made with pyapacheatlas' classes, here and nowhere else.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 from urllib.parse import quote
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import OURS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas import (
+    LAST_RUN,
+    OURS,
+    PART_TYPES,
+    PLACED,
+    PROCESS_ATTRIBUTES,
+    PROCESS_TYPE,
+    SCHEMA_TYPE,
+    AssetEntity,
+    ProcessEntity,
+    column_rule,
+    schema_name,
+)
+from shared.catalog.columns import (
+    NO_CHANGE,
+    HeldColumn,
+    batches,
+    columns_alone,
+    held_columns,
+    related_ends,
+    schema_change,
+    with_columns,
+)
+from shared.catalog.dialect import dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
@@ -19,21 +43,25 @@ from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
-_PURVIEW = ("/datamap/", "/catalog/")
-"""One of them is in the address of Purview's interface; a plain Atlas has its own right below the host."""
 _PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
 """Relationships to what belongs to a data set, and goes with it."""
+_MOST_COLUMNS = 50
+"""Columns in one call."""
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
 
 
 class AtlasCatalog:
-    """The catalog port over pyapacheatlas' client."""
+    """The catalog port over pyapacheatlas' client. What is written (only ever what is ours) goes into `collection`, if
+    the server has collections; nothing else is ever moved, since assets of scans are only referred to.
+    """
 
-    def __init__(self, client: SteadyAtlasClient) -> None:
+    def __init__(self, client: SteadyAtlasClient, *, collection: str = "") -> None:
         self._client = client
+        self._dialect = dialect_of(client.endpoint_url)
+        self._collection = collection
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -46,29 +74,45 @@ class AtlasCatalog:
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """As the port says."""
-        entities = [
-            AtlasEntity(
-                name=dict(asset.attributes)["name"],
-                typeName=asset.type,
-                qualified_name=asset.qualified_name,
-                guid=str(-index),
-                attributes=dict(asset.attributes),
-            )
-            for index, asset in enumerate(assets, start=1)
-        ]
-        taken, _ = self._upload(entities)
-        keys = [(asset.type, asset.qualified_name) for asset in assets]
-        return {key: taken[str(-index)] for index, key in enumerate(keys, start=1) if str(-index) in taken}
+        made = with_columns(assets)
+        taken, _ = self._upload([entity for entities in made for entity in entities])
+        return {
+            (asset.type, asset.qualified_name): taken[entities[0].guid]
+            for asset, entities in zip(assets, made, strict=True)
+            if entities[0].guid in taken
+        }
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
         """As the port says."""
         key = (asset.type, asset.qualified_name)
-        held = self._by_names([key]).get(key)
-        if not held or not _is_placed(held) or _description(held) == dict(asset.attributes)["description"]:
+        held = self._by_names([key], related=bool(asset.columns)).get(key)
+        if not held or not _is_placed(held):
             return False
-        if not self.create_assets([asset]):
-            raise CatalogRefused(status=200, code="", detail=f"{asset.qualified_name} was given no guid")
+        change = schema_change(asset, self._columns_of(asset, held)) if asset.columns else NO_CHANGE
+        if not change and _description(held) == dict(asset.attributes)["description"]:
+            return False
+        self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
+        for batch in batches(change.written, _MOST_COLUMNS):
+            self._upload_all(columns_alone(asset, batch))
+        self.remove(change.gone)
         return True
+
+    def _upload_all(self, entities: list[AtlasEntity]) -> None:
+        taken, _ = self._upload(entities)
+        if any(entity.guid not in taken for entity in entities):
+            raise CatalogRefused(status=200, code="", detail="an entity was given no guid")
+
+    def _columns_of(self, asset: AssetEntity, held: Mapping[str, Any]) -> dict[str, HeldColumn]:
+        """The columns that an asset has, by name."""
+        holder: Mapping[str, Any] = held
+        if column_rule(asset.type).through_schema:
+            key = (SCHEMA_TYPE, schema_name(asset.qualified_name))
+            holder = self._by_names([key], related=True).get(key, {})
+        guids = [str(each["guid"]) for each in related_ends(holder, "columns")]
+        found: list[dict[str, Any]] = []
+        for batch in batches(guids, _MOST_COLUMNS):
+            found += self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
+        return held_columns(asset, found)
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says. Inputs and outputs are sent in full, since an array replaces what was there.
@@ -82,13 +126,13 @@ class AtlasCatalog:
 
         entities = [
             AtlasProcess(
-                name=dict(process.attributes)["name"],
+                name=process.shown["name"],
                 typeName=process.type,
                 qualified_name=process.qualified_name,
                 inputs=references(process.inputs),
                 outputs=references(process.outputs),
                 guid=str(-index),
-                attributes=dict(process.attributes),
+                attributes=process.shown,
             )
             for index, process in enumerate(processes, start=1)
         ]
@@ -156,15 +200,15 @@ class AtlasCatalog:
             self._client.delete_entity(guid=list(guids))
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says, by basic search: good enough for people, and behind the writes by a moment.
+        """As the port says, behind the writes by a moment: by Purview's own search, on plain Atlas by basic search.
 
         Atlas itself takes any of several words, and whole ones, wherever they stand: it is asked for parts of words,
         and what has them elsewhere is left out.
         """
+        if self._dialect.is_purview:
+            return tuple(islice(self._discovered(text), limit))
         words = text.lower().split()
-        query = text
-        if not any(part in self._client.endpoint_url for part in _PURVIEW):
-            query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
+        query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",
             json={"typeName": "DataSet", "query": query, "limit": limit, "excludeDeletedEntities": True},
@@ -199,6 +243,13 @@ class AtlasCatalog:
 
     def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
         """What has an attribute that begins so, by basic search, a page at a time."""
+        if self._dialect.is_purview:
+            yield from (
+                node
+                for node in self._discovered("*" if attribute == "description" else "", type_name)
+                if str(node.attributes.get(attribute) or "").startswith(start)
+            )
+            return
         condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
         for offset in count(0, _PAGE):
             answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
@@ -215,6 +266,36 @@ class AtlasCatalog:
             page = answer.body.get("entities") or ()
             yield from (_node(entity) for entity in page)
             if len(page) < _PAGE:
+                return
+
+    def _discovered(self, words: str, process_type: str = "") -> Iterator[Node]:
+        """What Purview's search gives, page by page: entities of a process type, or data sets whose names hold all the
+        words. Its own ranking finds more than that.
+        """
+        wanted = [word for word in words.lower().split() if word != "*"]
+        is_process = process_type == PROCESS_TYPE
+        token = ""
+        while True:
+            answer = self._client._post_http(  # noqa: SLF001 - the library's Atlas client has no verb for it
+                self._dialect.discovery,
+                json={
+                    "keywords": " ".join(wanted) or None,
+                    "limit": _PAGE,
+                    **({"filter": {"entityType": PROCESS_TYPE}} if is_process else {}),
+                    **({"continuationToken": token} if token else {}),
+                },
+            ).body
+            for each in answer.get("value") or ():
+                node = _found(each)
+                names = f"{node.qualified_name}\0{node.name}".lower()
+                if (
+                    node.is_process == is_process
+                    and node.type not in PART_TYPES
+                    and all(word in names for word in wanted)
+                ):
+                    yield node
+            token = str(answer.get("continuationToken") or "")
+            if not token:
                 return
 
     def _by_names(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
@@ -256,7 +337,10 @@ class AtlasCatalog:
         """The guids that the catalog assigned, by the negative ones that were sent, and those of what is new. Atlas
         takes all or nothing; of one that takes a part, the rest is missing here.
         """
-        answer = self._client.upload_entities(entities)
+        place, parameters = self._dialect.bulk(self._collection)
+        answer = self._client._post_http(  # noqa: SLF001 - the library knows no collections
+            place, params=parameters, json={"entities": [entity.to_json() for entity in entities]}
+        ).body
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
         created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
         return assigned, frozenset(str(header["guid"]) for header in created)
@@ -278,13 +362,15 @@ def _in_queries(names: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _process(entity: Mapping[str, Any]) -> ProcessEntity:
-    attributes = entity["attributes"]
+    attributes = dict(entity["attributes"])
+    attributes["description"], _, facts = (attributes.get("description") or "").partition(LAST_RUN)
     return ProcessEntity(
         type=str(entity["typeName"]),
         qualified_name=str(attributes["qualifiedName"]),
         attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
         inputs=_active(entity, "inputs"),
         outputs=_active(entity, "outputs"),
+        facts=facts,
     )
 
 
@@ -321,6 +407,17 @@ def _description(entity: Mapping[str, Any]) -> str:
 
 def _is_placed(entity: Mapping[str, Any]) -> bool:
     return _description(entity).startswith(PLACED)
+
+
+def _found(value: Mapping[str, Any]) -> Node:
+    """An entry of Purview's search: attributes stand beside what it is."""
+    return Node(
+        guid=str(value["id"]),
+        type=str(value.get("entityType") or ""),
+        qualified_name=str(value.get("qualifiedName") or ""),
+        name=str(value.get("name") or value.get("qualifiedName") or ""),
+        attributes=value,
+    )
 
 
 def _node(entity: Mapping[str, Any]) -> Node:

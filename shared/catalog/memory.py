@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 
 from shared.atlas import OURS, PLACED, AssetEntity, ProcessEntity
@@ -49,10 +50,13 @@ class MemoryCatalog:
         key = (asset.type, asset.qualified_name)
         with self._lock:
             held = self.assets.get(key)
-            if held is None or held == asset or not _is_placed(held):
+            if held is None or not _is_placed(held):
+                return False
+            described = replace(asset, columns=asset.columns or held.columns)
+            if held == described:
                 return False
             self.writes += 1
-            self.assets[key] = asset
+            self.assets[key] = described
             return True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -155,7 +159,7 @@ class MemoryCatalog:
         )
 
     def _process_node(self, process: ProcessEntity) -> Node:
-        attributes = dict(process.attributes)
+        attributes = process.shown
         return Node(
             guid=self._guids[process.type, process.qualified_name],
             type=process.type,

@@ -65,6 +65,15 @@ class HeldProcess:
     entity: ProcessEntity
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """A collection of Purview: the `name` that calls use, the one that is `shown`, and the name of its parent."""
+
+    name: str
+    shown: str
+    parent: str = ""
+
+
 class Catalog(Protocol):
     """Finding, writing and reading entities."""
 
@@ -77,11 +86,13 @@ class Catalog(Protocol):
         """As `find`, and which of them are our own placeholders."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-        """Create these assets in one call: the guids of those that the catalog took, as its answer tells."""
+        """Create these assets, with their columns, in one call: the guids of those that the catalog took, as its answer
+        tells.
+        """
 
     def describe_placeholder(self, asset: AssetEntity) -> bool:
-        """Write the description of an asset that we placed. False, and nothing written, when it is not there, is not
-        ours (any more), or has this description.
+        """Write the description of an asset that we placed, and its columns where some are given: those that are not
+        among them go. False, and nothing written, when it is not there, is not ours (any more), or has all this.
         """
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -119,3 +130,38 @@ class Catalog(Protocol):
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
+
+
+class Types(Protocol):
+    """The type definitions of a catalog, in Atlas' form (each with its `category`)."""
+
+    def held(self) -> Sequence[Mapping[str, Any]]:
+        """All that are there."""
+
+    def create(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        """Create these, all or none; refused where one of them is there."""
+
+    def update(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        """Put these in the place of those of the same names, all or none."""
+
+
+class Account(Protocol):
+    """What a Purview account has beside its entities."""
+
+    @property
+    def host(self) -> str:
+        """The address of the account."""
+
+    def caller(self) -> Mapping[str, str]:
+        """Who we are to the account, as our token claims: object id (`oid`), tenant (`tid`), application or name; as
+        far as it tells.
+        """
+
+    def collections(self) -> Sequence[Collection]:
+        """All collections in which we have any role."""
+
+    def policy(self, collection: str) -> dict[str, Any]:
+        """The metadata policy of a collection (by its name): for its administrators alone."""
+
+    def put_policy(self, policy: dict[str, Any]) -> None:
+        """Replace a policy by this one, which was made of the one that is there."""

@@ -1,6 +1,6 @@
 """OpenLineage data set -> (type, qualified name). Pure."""
 
-from shared.naming.candidates import AssetName, Candidate, Rank, candidates, not_derived, rank, search_words
+from shared.naming.candidates import AssetName, Candidate, Rank, candidates, not_derived, rank, rank_told, search_words
 from shared.naming.canonical import canonical
 from shared.naming.explaining import Explanation, explain
 from shared.naming.extension import parse_names
@@ -36,6 +36,7 @@ __all__ = [
     "not_derived",
     "parse_names",
     "rank",
+    "rank_told",
     "rule",
     "search_words",
     "split_names",

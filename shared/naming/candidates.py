@@ -165,6 +165,18 @@ def rank(wanted: AssetName, found: AssetName) -> Rank | None:
     return kind, others is files, head == ours[1]
 
 
+_KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file, or a part of the data"}
+
+
+def rank_told(wanted: AssetName, rank: Rank) -> str:
+    """Why a found asset fits so well, in words."""
+    if wanted[0] not in _FILES:
+        return f"{'a table' if rank[0] else 'a view, or a table of it'}, the same but for quotes and capitals"
+    kind, own_host, same = rank
+    host = "under the account's own host" if own_host else "under its other host"
+    return f"{_KINDS[kind]}, {host}, {'in the very spelling' if same else 'the same but for capitals or patterns'}"
+
+
 def _parts(name: str) -> tuple[str, list[str]]:
     """Where a path begins (dfs and blob are the same account), and its parts."""
     scheme, _, rest = name.partition("://")

@@ -13,6 +13,9 @@ from shared.naming.identity import Identity
 _LONGEST = 2000
 """Characters. Locations that a store allows are shorter; an Atlas slows down with the square of a name's length."""
 
+_MOST_BYTES = 4_000
+"""Bytes, where letters take several: a catalog holds 4 KB of a name, and the asset's schema needs some of them."""
+
 
 class Named(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A data set's place in the catalog, and the rule that gave it."""
@@ -83,7 +86,7 @@ class Rule:
         return (best, *(self._named(other.type, other.to or self.to, groups) for other in self.also))
 
     def _named(self, kind: str, to: str, groups: Mapping[str, str]) -> Named:
-        return Named(type=kind, qualified_name=bounded(to.format_map(groups), _LONGEST), rule=self.name)
+        return Named(type=kind, qualified_name=_within(to.format_map(groups)), rule=self.name)
 
 
 def rule(
@@ -127,7 +130,11 @@ UNKNOWN_STORE = "unknown-store"
 def unknown_store(identity: Identity) -> Named:
     """What no rule knows is a plain data set: never a lost process."""
     qualified_name = f"{identity.namespace}/{identity.name.lstrip('/')}"
-    return Named(type=GENERIC, qualified_name=bounded(qualified_name, _LONGEST), rule=UNKNOWN_STORE)
+    return Named(type=GENERIC, qualified_name=_within(qualified_name), rule=UNKNOWN_STORE)
+
+
+def _within(name: str) -> str:
+    return bounded(name, _LONGEST, most_bytes=_MOST_BYTES)
 
 
 def printable(name: str) -> str:
@@ -137,10 +144,15 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in name)
 
 
-def bounded(name: str, longest: int) -> str:
-    """The printable name; what is longer than `longest` is cut, with a digest of the whole at its end."""
+def bounded(name: str, longest: int, *, most_bytes: int = 0) -> str:
+    """The printable name; what is longer than `longest` characters (or than so many bytes, where they are given) is
+    cut, with a digest of the whole at its end.
+    """
     shown = printable(name[: longest + 1])
-    if len(shown) <= longest:
+    if len(shown) <= longest and (not most_bytes or len(shown.encode(errors="surrogatepass")) <= most_bytes):
         return shown
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:32]
-    return f"{shown[: longest - 33]}~{digest}"
+    kept = shown[: longest - 33]
+    if most_bytes:
+        kept = kept.encode(errors="surrogatepass")[: most_bytes - 33].decode(errors="ignore")
+    return f"{kept}~{digest}"

@@ -7,14 +7,14 @@ from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
 from shared.pipeline.fill import Filled, ToFill, fill, last_fill, missing, to_fill
-from shared.pipeline.finding import Finding, ask
+from shared.pipeline.finding import Finding, ask, finds
 from shared.pipeline.found import FoundAsset
 from shared.pipeline.gathering import bury
 from shared.pipeline.lately import Lately
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
-from shared.pipeline.planning import Publishing, recorded
+from shared.pipeline.planning import Publishing, on_found_assets, recorded
 from shared.pipeline.publish import publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
@@ -110,6 +110,7 @@ __all__ = [
     "discard",
     "extent",
     "fill",
+    "finds",
     "held_back",
     "kept",
     "last_fill",
@@ -123,6 +124,7 @@ __all__ = [
     "moves",
     "note_refusal",
     "note_versions",
+    "on_found_assets",
     "our_placeholders",
     "ours",
     "placed_assets",

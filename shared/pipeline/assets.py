@@ -7,19 +7,23 @@ generation of its settling: a run that turns out to have failed takes it back.
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
+from msgspec import structs
 
 from shared.atlas import AssetEntity, asset_entity
 from shared.catalog import Catalog
-from shared.errors import Contended
+from shared.errors import CatalogRefused, Contended
 from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.pipeline.dirty import Dirty
+from shared.pipeline.found import FoundAsset, remember
 from shared.pipeline.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
+from shared.pipeline.planning import Publishing
 from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.pipeline.schemas import columns_now
 from shared.storage import Row, Storage
 from shared.translation import Around, Change, changes_in
 
@@ -157,12 +161,19 @@ def is_asset(dirty: Dirty) -> bool:
     return dirty.process.startswith(ASSET)
 
 
-def described(storage: Storage, dirty: Dirty) -> AssetEntity | None:
+def described(storage: Storage, dirty: Dirty, how: Publishing) -> AssetEntity | None:
     """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
-    found = storage.read(ASSETS, dirty.process.removeprefix(ASSET), STATE)
-    record = _decode(unpacked_cell(storage, "state", found)) if found else _Record()
+    return _described(storage, dirty, how)[0]
+
+
+def _described(storage: Storage, dirty: Dirty, how: Publishing) -> tuple[AssetEntity | None, FoundAsset | None]:
+    key = dirty.process.removeprefix(ASSET)
+    row = storage.read(ASSETS, key, STATE)
+    record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
     state = record.state()
-    return asset_entity(record.asset, state.sentence if state else "") if record.asset else None
+    found, columns = columns_now(storage, how, key)
+    asset = record.asset or (found and Asset(type=found.own[0], qualified_name=found.own[1], namespace="", name=""))
+    return asset_entity(asset, state.sentence if state else "", columns) if asset else None, found
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
@@ -171,19 +182,32 @@ def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     return {mark: state.sentence if state else "" for mark, state in found.items()}
 
 
-def placeholder(asset: Asset, said: Mapping[str, str]) -> AssetEntity:
-    """A data set that no scan has found, with what is `said` of it."""
-    return asset_entity(asset, said[_mark(asset)])
+def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
+    """A data set that no scan has found, with what is `said` of it, and its columns."""
+    return asset_entity(asset, said[_mark(asset)], columns)
 
 
-def publish_state(storage: Storage, catalog: Catalog, dirty: Dirty) -> bool:
-    """Say in the catalog what became of a data set, if it is one that we placed there. Whether anything was written."""
-    wanted = described(storage, dirty)
-    written = wanted is not None and catalog.describe_placeholder(wanted)
+def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty) -> bool:
+    """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
+    anything was written. Raises CatalogRefused where it refuses the columns, with the rest said.
+    """
+    wanted, found = _described(storage, dirty, how)
+    written = wanted is not None and _describe(catalog, wanted)
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
+    if wanted and wanted.columns and found and found.columns != wanted.columns:
+        remember(storage, [structs.replace(found, columns=wanted.columns)])
     storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
     return written
+
+
+def _describe(catalog: Catalog, asset: AssetEntity) -> bool:
+    try:
+        return catalog.describe_placeholder(asset)
+    except CatalogRefused as refusal:
+        if asset.columns and not refusal.no_access:
+            catalog.describe_placeholder(replace(asset, columns=()))
+        raise
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:

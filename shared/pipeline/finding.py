@@ -16,7 +16,7 @@ from shared.atlas import PLACED
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
-from shared.naming import Candidate, candidates, rank, search_words
+from shared.naming import Candidate, Rank, candidates, rank, search_words
 from shared.pipeline.found import FoundAsset, look_soon, remember, remembered
 from shared.storage import Storage
 
@@ -68,12 +68,14 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     before = frozenset(searched)
     asked: dict[AssetKey, FoundAsset] = {}
     try:
-        asked = ask(catalog, how, open_ones, searched=searched) if open_ones else {}
+        if open_ones:
+            fresh = ask(catalog, how, open_ones, searched=searched)
+            asked = {key: continued(each, known.get(key)) for key, each in fresh.items()}
     except CatalogUnavailable as error:
         error.furthered = len(searched) > len(before)
         raise
     finally:
-        news = {key: continued(each, known.get(key)) for key, each in asked.items() if each.guid}
+        news = {key: each for key, each in asked.items() if each.guid}
         for key in searched.keys() - before - news.keys():
             base = asked.get(key) or known.get(key) or FoundAsset(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
@@ -93,7 +95,14 @@ def _searched(
 
 def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
     """A new find with what stays of the one before."""
-    return structs.replace(found, moved=before.moved) if before and before.left and found.left else found
+    if before is None:
+        return found
+    return structs.replace(
+        found,
+        moved=before.moved if before.left and found.left else found.moved,
+        columns=() if found.scanned else before.columns,
+        tellers=() if found.scanned else before.tellers,
+    )
 
 
 def ask(
@@ -160,14 +169,22 @@ def _search(
     return hits, {key: tuple(names[:_RIVALS]) for key, names in there.items() if len(names) > 1}
 
 
-def _fitting(catalog: Catalog, wanted: AssetKey) -> tuple[AssetKey, ...]:
-    """Of what a search gives, that which fits best: several, where nothing decides."""
-    nodes = catalog.search(search_words(*wanted), _SEARCHED)
+def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:
+    """All finds of a search that fit an asset, the best first, each with how well it does; none where it is not
+    searched for.
+    """
+    words = search_words(*wanted)
+    nodes = catalog.search(words, _SEARCHED) if words else ()
     found = {
         (node.type, node.qualified_name): fits
         for node in nodes
         if not str(node.attributes.get("description") or "").startswith(PLACED)
         and (fits := rank(wanted, (node.type, node.qualified_name)))
     }
-    top = max(found.values(), default=None)
-    return tuple(sorted(name for name, fits in found.items() if fits == top))
+    return tuple((name, found[name]) for name in sorted(sorted(found), key=lambda each: found[each], reverse=True))
+
+
+def _fitting(catalog: Catalog, wanted: AssetKey) -> tuple[AssetKey, ...]:
+    """Of what a search gives, that which fits best: several, where nothing decides."""
+    found = finds(catalog, wanted)
+    return tuple(name for name, fits in found if fits == found[0][1])

@@ -19,9 +19,10 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     scan found (`scanned`), else our placeholder; its guid is empty where there is neither. `rivals`: assets of which
     one is meant, and nothing tells which. `because`: why the scanned one won.
 
-    `left`: our placeholder is there although a scan has found the asset; `moved`: when what used it was told to leave
-    it. `at`: when the catalog was asked. `searched`: what a search gave of one that is not placed yet, and
-    when: a search is a call for each asset, which need not be made again where something came in between.
+    `columns`: those that our placeholder has as far as we know, pairs of name and type, and `tellers` the processes (by
+    key) that tell them. `left`: our placeholder is there although a scan has found the asset; `moved`: when what used
+    it was told to leave it. `at`: when the catalog was asked. `searched`: what a search gave of one that is not placed
+    yet, and when: a search is a call for each asset, which need not be made again where something came in between.
     """
 
     own: AssetKey
@@ -30,6 +31,8 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     because: str = ""
     guid: str = ""
     rivals: tuple[AssetKey, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    tellers: tuple[str, ...] = ()
     left: bool = False
     moved: datetime | None = None
     at: datetime = _NEVER
@@ -46,20 +49,27 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, storage: Storage) -> Row:
         """As a row of `found`."""
-        return Row(partition=FOUND_PARTITION, key=_row_key(self.own), values=packed_cell(storage, "found", self))
+        return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=packed_cell(storage, "found", self))
 
 
 _decode = msgspec.json.Decoder(FoundAsset).decode
 
 
-def _row_key(own: AssetKey) -> str:
+def found_key(own: AssetKey) -> str:
+    """The key of an asset's row: the same as in `assets`."""
     return digest_of("|".join(own).encode())
 
 
 def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
     """What is on record of these assets, whatever its age: a point read each."""
-    found = {key: storage.read(FOUND, FOUND_PARTITION, _row_key(key)) for key in own}
+    found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
     return {key: _decode(unpacked_cell(storage, "found", row)) for key, row in found.items() if row}
+
+
+def remembered_by(storage: Storage, key: str) -> FoundAsset | None:
+    """What is on record under this key."""
+    row = storage.read(FOUND, FOUND_PARTITION, key)
+    return _decode(unpacked_cell(storage, "found", row)) if row else None
 
 
 def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
@@ -83,7 +93,7 @@ def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:
 def drop(storage: Storage, found: Iterable[FoundAsset]) -> None:
     """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
     for each in found:
-        storage.delete(FOUND, FOUND_PARTITION, _row_key(each.own))
+        storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))
 
 
 _LOOK = ("reconcile", "due")

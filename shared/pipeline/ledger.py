@@ -21,7 +21,8 @@ class Entry:
     """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
 
     `fingerprint` and `qualified_name` are those of the last write that was begun, `said` is the fingerprint of the same
-    before its assets were found: what is said again needs no looking up. `retired`: what was said up to then
+    before its assets were found: what is said again needs no looking up. `schemas` stands for the columns that it told
+    of its data sets. `retired`: what was said up to then
     is not shown any more. `because` says why the catalog holds nothing, where something else did that.
     """
 
@@ -30,6 +31,7 @@ class Entry:
     qualified_name: str = ""
     fingerprint: str = ""
     said: str = ""
+    schemas: str = ""
     guid: str = ""
     until: datetime = _NEVER
     retired: datetime | None = None
@@ -56,6 +58,7 @@ class Entry:
                 "qualified_name": self.qualified_name,
                 "fingerprint": self.fingerprint,
                 "said": self.said,
+                "schemas": self.schemas,
                 "guid": self.guid,
                 "until": self.until.isoformat(),
                 "retired": self.retired.isoformat() if self.retired else "",
@@ -73,6 +76,7 @@ class Entry:
             qualified_name=str(row.values["qualified_name"]),
             fingerprint=str(row.values["fingerprint"]),
             said=str(row.values.get("said", row.values["fingerprint"])),
+            schemas=str(row.values.get("schemas", "")),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
             retired=datetime.fromisoformat(retired) if retired else None,

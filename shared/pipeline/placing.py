@@ -1,19 +1,29 @@
 """Placing: the data sets that no scan has found are created as placeholders, with what became of them."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from msgspec import structs
 
+from shared.atlas import AssetEntity, weight
 from shared.catalog import AssetKey, Catalog
+from shared.errors import CatalogRefused
+from shared.model import Asset
+from shared.naming import text_without_secrets
 from shared.pipeline.assets import placeholder, sentences
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
 from shared.pipeline.finding import resolve
-from shared.pipeline.found import FoundAsset, remember
+from shared.pipeline.found import FoundAsset, found_key, remember
+from shared.pipeline.last_run import last_run
+from shared.pipeline.places import ASSET
 from shared.pipeline.planning import Plan, Publishing
+from shared.pipeline.schemas import Columns, columns_told, tellers_of
 from shared.storage import Storage
+
+_LOG = logging.getLogger("throughline.placing")
 
 
 def found_for(
@@ -21,7 +31,11 @@ def found_for(
 ) -> tuple[dict[AssetKey, FoundAsset], list[Plan]]:
     """What was found of the assets of these plans, and the plans under the final names."""
     found = resolve(storage, catalog, how, dict.fromkeys(asset for plan in plans for asset in plan.assets))
-    return found, [under_final_names(plan, found, how) for plan in plans]
+    named = [under_final_names(plan, found, how) for plan in plans]
+    return found, [
+        replace(plan, entity=replace(plan.entity, facts=last_run(storage, how, plan))) if plan.entity else plan
+        for plan in named
+    ]
 
 
 def under_final_names(plan: Plan, found: Mapping[AssetKey, FoundAsset], how: Publishing) -> Plan:
@@ -47,13 +61,17 @@ def place(
     guids = {each.key: each.guid for each in found.values() if each.guid}
     wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
-    for start in range(0, len(missing), how.batch):
+    processes = [plan.process for plan in plans if plan.process]
+    columns = {each: columns_told((each.type, each.qualified_name), processes) for each in missing}
+    for batch in _batches(missing, columns, how.batch):
         if how.now() + how.call_bound > until:
             break
-        batch = missing[start : start + how.batch]
         said = sentences(storage, batch)
-        created = catalog.create_assets([placeholder(asset, said) for asset in batch])
-        found |= {key: structs.replace(found[key], guid=guid) for key, guid in created.items()}
+        entities = [placeholder(asset, said, columns[asset]) for asset in batch]
+        created, whole = _created(catalog, entities, how.batch)
+        for key, guid in created.items():
+            held = columns[wanted[key]] if key in whole else ()
+            found[key] = structs.replace(found[key], guid=guid, tellers=tellers_of(plans, key), columns=held)
         remember(storage, [found[key] for key in created])
         now = sentences(storage, batch)
         mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
@@ -61,8 +79,39 @@ def place(
     return guids
 
 
-def describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
+def _batches(assets: Iterable[Asset], columns: Mapping[Asset, Columns], size: int) -> Iterator[list[Asset]]:
+    """So many at a time as make one call with their columns; one that is too wide for a call goes without them."""
+    batch: list[Asset] = []
+    held = 0
+    for asset in assets:
+        heavy = weight(asset.type, columns[asset])
+        heavy = heavy if heavy <= size else 1
+        if batch and held + heavy > size:
+            yield batch
+            batch, held = [], 0
+        batch.append(asset)
+        held += heavy
+    if batch:
+        yield batch
+
+
+def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tuple[dict[AssetKey, str], set[AssetKey]]:
+    """The guids, and which came with their columns: what is too wide for a call comes without, and is described by
+    itself. Where columns are refused all come without: a catalog that knows other ones must not keep lineage away.
+    """
+    fitting = [each if each.weight <= size else replace(each, columns=()) for each in entities]
+    try:
+        return catalog.create_assets(fitting), {(each.type, each.qualified_name) for each in fitting if each.columns}
+    except CatalogRefused as refusal:
+        if refusal.no_access or not any(each.columns for each in fitting):
+            raise
+        _LOG.warning("columns refused error=%s", text_without_secrets(str(refusal)))
+    return catalog.create_assets([replace(each, columns=()) for each in fitting]), set()
+
+
+def describe_again(storage: Storage, plans: Sequence[Plan], found: Mapping[AssetKey, FoundAsset]) -> None:
     """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
     cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
     said = sentences(storage, cut_off)
-    mark_dirty(storage, [mark for mark in said if said[mark]])
+    told = [key for asset in cut_off if found[key := (asset.type, asset.qualified_name)].tellers]
+    mark_dirty(storage, {*(mark for mark in said if said[mark]), *(f"{ASSET}{found_key(key)}" for key in told)})

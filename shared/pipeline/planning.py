@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from typing import Any
@@ -14,7 +14,7 @@ from shared.atlas import ProcessEntity, process_entity
 from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
 from shared.openlineage import ANYTHING, Choice
 from shared.pipeline.dirty import Dirty
-from shared.pipeline.final import final_entity
+from shared.pipeline.final import final_entity, with_names
 from shared.pipeline.finding import Finding
 from shared.pipeline.found import remembered
 from shared.pipeline.ledger import Entry, ledger_entry
@@ -51,16 +51,17 @@ class Publishing:
     """How to publish.
 
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
-    columns that only decide are shown; `paths`: which data sets are; `shadow`: whether all is done but writing to the
-    catalog; `pause`: how long a catalog that is away is left alone; `linger`: for how long at most marks are let come
-    together; `finding`: how assets are found; `beat`: called now and then on long work; `stopped`: whether to go
-    no further; `note`: is given the counts after each batch; `now`: the clock; `seconds`: one that is never set back;
-    `telemetry`: who is told.
+    columns that only decide are shown; `with_statement`: whether the last run's SQL is; `paths`: which data sets are;
+    `shadow`: whether all is done but writing to the catalog; `pause`: how long a catalog that is away is left alone;
+    `linger`: for how long at most marks are let come together; `finding`: how assets are found; `beat`: called now and
+    then on long work; `stopped`: whether to go no further; `note`: is given the counts after each batch; `now`: the
+    clock; `seconds`: one that is never set back; `telemetry`: who is told.
     """
 
     batch: int = 50
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
+    with_statement: bool = False
     paths: Choice = ANYTHING
     shadow: bool = False
     patience: Patience = field(default_factory=Patience)
@@ -77,9 +78,10 @@ class Publishing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to happen to one dirty process: `process` and its `entity` are None when the catalog should hold nothing.
-    The entity has our own names for its assets until they are found, and `said` is its fingerprint as long; `runs` are
-    those that spoke last of it, and `began` is when the plan was begun (nanoseconds of the clock).
+    """What is to happen to one dirty process: `process` and its `entity` are None when the catalog should hold
+    nothing. The entity has our own names for its assets until they are found, and `said` is its fingerprint as long;
+    `runs` are those that spoke last of it, `speaker` the one that spoke last of what changes, and `began` is when the
+    plan was begun (nanoseconds of the clock).
     """
 
     dirty: Dirty
@@ -90,6 +92,7 @@ class Plan:
     assets: tuple[Asset, ...] = ()
     revisit: datetime | None = None
     runs: tuple[str, ...] = ()
+    speaker: str = ""
     began: int = 0
 
     @property
@@ -229,6 +232,23 @@ def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, Proce
             yield process, entity
 
 
+def on_found_assets(storage: Storage, process: Process) -> Process | None:
+    """A process on the assets that the catalog was found to have, as far as that is remembered; None where what it
+    reads and what it writes are one of them.
+    """
+    keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs))
+    return with_names(process, remembered(storage, keys))
+
+
+def _speaker(rows: Iterable[Row]) -> str:
+    """The run that spoke last of a process, and stands by it."""
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
+    words = [
+        (word.seen.last, run) for record in records for run, word in record.supporters.items() if not word.withdrawn
+    ]
+    return max(words)[1] if words else ""
+
+
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that spoke last of a process, or took back what they had said."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
@@ -246,7 +266,7 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading |
     runs = _last_speakers(reading.contributions(storage, dirty.process)) if told else ()
     process = total.process
     entity = process_entity(process, with_indirect=how.with_indirect) if process else None
-    return Plan(
+    plan = Plan(
         dirty=dirty,
         entry=entry,
         entity=entity,
@@ -257,6 +277,9 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading |
         runs=runs,
         began=began,
     )
+    if plan.unchanged or process is None:
+        return plan
+    return replace(plan, speaker=_speaker(reading.contributions(storage, dirty.process)))
 
 
 def _facts(

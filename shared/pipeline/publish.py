@@ -21,6 +21,7 @@ from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.ours import PUBLISHER
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
+from shared.pipeline.schemas import tell_schemas
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.telling import tell_process
@@ -238,7 +239,7 @@ def _processes(
             yield dirty
             continue
         try:
-            done.written += publish_state(storage, catalog, dirty)
+            done.written += publish_state(storage, catalog, how, dirty)
         except CatalogRefused as error:
             if error.no_access:
                 raise
@@ -280,6 +281,7 @@ def _publish_batch(
         elif plan.unchanged:
             done.unchanged += 1
             tell_process(how, plan, "unchanged")
+            tell_schemas(storage, plan)
             clean(storage, plan.dirty, plan.revisit)
         elif plan.entity:
             ready.append(plan)

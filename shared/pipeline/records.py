@@ -15,6 +15,7 @@ from shared.openlineage import stronger_end
 from shared.pipeline.places import CONTENTS, STATE, digest_of
 from shared.pipeline.states import State
 from shared.storage import Row, Storage, Value
+from shared.translation import RunFacts
 
 _INLINE = 48 * 1024
 """Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""
@@ -34,12 +35,13 @@ class RunState:
     """What became of a run.
 
     `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
-    that any settling of this run may have written, `left` every word for its siblings, and `changed` every data set (by
-    its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds; `merged` the
-    digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting as far as the
-    run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had told then, empty
-    while another settling is under way. `closed`: the last arrival of an event before the run was closed; what comes
-    later is never merged. `gone`: retention has deleted its events, and so what it says stays as it is.
+    that any settling of this run may have written, `left` every word for its siblings, and `changed` every data set
+    (by its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds;
+    `merged` the digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting
+    as far as the run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had
+    told then, empty while another settling is under way. `closed`: the last arrival of an event before the run was
+    closed; what comes later is never merged. `gone`: retention has deleted its events, and so what it says stays as it
+    is. `facts`: what people want to see of the run, if it counts.
     """
 
     run_id: str
@@ -58,6 +60,7 @@ class RunState:
     seen: Span | None = None
     closed: datetime | None = None
     gone: bool = False
+    facts: RunFacts | None = None
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
@@ -78,6 +81,7 @@ class RunState:
             seen=self.seen,
             left=sorted(self.left),
             changed=sorted(self.changed),
+            facts=self.facts,
         )
         return Row(
             partition=self.run_id,
@@ -116,6 +120,7 @@ class RunState:
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
+            facts=lists.facts,
             closed=datetime.fromisoformat(closed) if (closed := str(row.values.get("closed", ""))) else None,
             gone=bool(row.values.get("gone", False)),
             etag=row.etag,
@@ -131,6 +136,7 @@ class _Lists(msgspec.Struct, frozen=True):
     seen: Span | None
     left: list[WordKey] = []
     changed: list[str] = []
+    facts: RunFacts | None = None
 
 
 class Supporter(msgspec.Struct, frozen=True, array_like=True):

@@ -53,7 +53,7 @@ from shared.pipeline.states import State
 from shared.pipeline.taking_turns import OneByOne
 from shared.storage import Storage
 from shared.telemetry import RUN, SILENT, Telemetry
-from shared.translation import Around
+from shared.translation import Around, facts_of
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
@@ -285,6 +285,7 @@ def _apply(
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,
+        facts=facts_of(run, gathered.events) if run and current else None,
     )
     return bool(marks) or marked if storage.replace(RUNS, final.row(storage)) else None
 

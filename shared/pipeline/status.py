@@ -14,6 +14,7 @@ from shared.pipeline.archive_index import ARCHIVED, Archived
 from shared.pipeline.compact import Ticks, mark, short
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters
 from shared.pipeline.dirty import Dirty, dirty_processes
+from shared.pipeline.found import all_remembered
 from shared.pipeline.ledger import Entry
 from shared.pipeline.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 from shared.pipeline.shadow import Shadow, held_back
@@ -53,7 +54,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Events by state; `refused` bodies were never received and stand beside the sum."""
+    """Events by state; `refused` bodies were never received and stand beside the sum. `unsure` are data sets of which
+    several assets of the catalog may be meant, and none was chosen.
+    """
 
     received: int
     published: int
@@ -68,6 +71,7 @@ class Status:
     dirty: int
     last_errors: tuple[str, ...]
     shadow: Shadow
+    unsure: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
 
     @property
@@ -213,6 +217,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
         processes=len(written),
         dirty=len(unsettled),
         last_errors=tuple(errors[-_LAST_ERRORS:]),
+        unsure=tuple(sorted(each.own[1] for each in all_remembered(storage) if each.rivals)),
         shadow=summed(tuple(held.values())),
         groups=tuple(counts.groups()),
     )

@@ -16,6 +16,7 @@ from shared.pipeline.ledger import Entry, note
 from shared.pipeline.places import DIRTY
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
+from shared.pipeline.schemas import note_schemas, schema_digest
 from shared.pipeline.states import Held
 from shared.pipeline.telling import tell_process
 from shared.storage import Storage
@@ -79,7 +80,7 @@ def write(
     begun = _begun(storage, how, plans, until)
     if not begun:
         return refused
-    describe_again(storage, [each.plan for each in begun])
+    describe_again(storage, [each.plan for each in begun], found)
     try:
         return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
     except CatalogRefused as error:
@@ -119,9 +120,11 @@ def _send(
         return []  # too late to be over by then: what was begun is done again after that
     ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
     written = catalog.write_processes([each.entity for each in ready], guids) if ready else {}
+    note_schemas(storage, [each.plan for each in ready if each.entity.qualified_name in written], found)
     for each in ready:
         if guid := written.get(each.entity.qualified_name):
-            if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid)):
+            schemas = schema_digest(each.plan.process)
+            if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas)):
                 clean(storage, each.plan.dirty, each.plan.revisit)
             tell_process(how, each.plan, "written")
             done.written += 1
@@ -214,7 +217,8 @@ def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> i
         tell_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", guid="")):
+    note_schemas(storage, [replace(plan, process=None)])
+    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", schemas="", guid="")):
         clean(storage, claimed.dirty, claimed.revisit)
     tell_process(how, plan, "removed")
     return 1

@@ -13,6 +13,7 @@ from shared.translation.application import (
     told_by,
 )
 from shared.translation.columns import ALL_ROWS
+from shared.translation.facts import RunFacts, facts_of, facts_told
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from shared.translation.identity import OURS, VOLATILE, naming_of, stable_name
@@ -40,6 +41,7 @@ __all__ = [
     "Ignored",
     "Lasting",
     "Patience",
+    "RunFacts",
     "RunVerdict",
     "SeenSchema",
     "Skip",
@@ -51,6 +53,8 @@ __all__ = [
     "batch_of",
     "changes_in",
     "enclosing",
+    "facts_of",
+    "facts_told",
     "fates_in",
     "lasting",
     "names_no_source",

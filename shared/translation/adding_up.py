@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from shared.model import ApplicationFacts, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.translation.columns import ALL_ROWS, union_edges
+from shared.translation.schemas import latest, one_each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,9 @@ def add_up(
             oldest, revisit = index, None
         elif unended and now and index > 0:
             revisit = min(quiet, revisit or quiet)
-    process = union([each.content for each in _still_seen(ordered[oldest:], patience)])
-    return Sum(process=_without_noise(process), revisit=revisit)
+    seen = _still_seen(ordered[oldest:], patience)
+    process = union([each.content for each in seen])
+    return Sum(process=_without_noise(replace(process, schemas=latest(seen))), revisit=revisit)
 
 
 def _still_seen(current: Sequence[_Application], patience: Patience) -> list[Contribution]:
@@ -136,6 +138,7 @@ def union(contents: Sequence[Process]) -> Process:
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
         around=_around(contents),
         wanted=tuple(sorted({each for content in contents for each in content.wanted})),
+        schemas=one_each(each for content in contents for each in content.schemas),
     )
 
 

@@ -19,6 +19,7 @@ from shared.translation.columns import ALL_ROWS, union_edges
 from shared.translation.fates import Fate, Fates, Tables, present_name
 from shared.translation.identity import LONGEST
 from shared.translation.recovery import parsed_edge
+from shared.translation.schemas import of_those, one_each, renamed
 
 
 class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -112,6 +113,7 @@ def _renamed(said: Contribution, fates: Fates) -> Contribution | None:
                     for each in content.sourceless
                 )
             ),
+            schemas=renamed(content.schemas, moved),
         ),
     )
 
@@ -201,8 +203,12 @@ class _Flow:
         told |= {each.qualified_name for each in _told(made)}
         columns = union_edges(_edges(content, made, moved))
         lost = _reached(content.columns) - _reached(columns)
+        through = (each for steps in made.values() for step in steps for each in step.schemas)
+        names = {name: asset.qualified_name for name, asset in moved.items()}
+        own_now = replace(content, inputs=inputs)
         return replace(
             content,
+            schemas=of_those(one_each((*renamed(content.schemas, names), *through)), own_now),
             inputs=inputs,
             columns=columns,
             sourceless=tuple(sorted({*content.sourceless, *lost})),

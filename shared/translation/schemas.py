@@ -1,8 +1,10 @@
 """The columns that a run saw its data sets have, by the assets that they are. Pure."""
 
+from collections.abc import Collection, Iterable, Mapping
+
 import msgspec
 
-from shared.model import Asset
+from shared.model import Asset, Contribution, Process, Schema
 from shared.openlineage import MergedRun
 from shared.translation.application import Around
 from shared.translation.datasets import Datasets
@@ -26,3 +28,53 @@ def schemas_in(run: MergedRun, around: Around) -> tuple[SeenSchema, ...]:
             if asset and dataset.schema:
                 found[asset.qualified_name] = SeenSchema(asset=asset, columns=dataset.schema, written=written)
     return tuple(found[name] for name in sorted(found))
+
+
+def seen_schemas(run: MergedRun, datasets: Datasets, names: Collection[str]) -> tuple[Schema, ...]:
+    """The schemas that a run tells of the assets with these qualified names; that of a data set that it wrote is what
+    it wrote.
+    """
+    found: dict[str, Schema] = {}
+    for named, assets in ((run.inputs, datasets.inputs), (run.outputs, datasets.outputs)):
+        for dataset in named:
+            asset = assets.get(datasets.place.identity(*dataset.key)) if dataset.schema else None
+            if asset and asset.qualified_name in names:
+                found[asset.qualified_name] = Schema(qualified_name=asset.qualified_name, columns=dataset.schema)
+    return tuple(found[name] for name in sorted(found))
+
+
+def renamed(schemas: Iterable[Schema], names: Mapping[str, str]) -> tuple[Schema, ...]:
+    """The schemas of assets some of which have got other names."""
+    return one_each(
+        msgspec.structs.replace(each, qualified_name=names[each.qualified_name])
+        if each.qualified_name in names
+        else each
+        for each in schemas
+    )
+
+
+def one_each(schemas: Iterable[Schema]) -> tuple[Schema, ...]:
+    """One schema for each asset where nothing tells which is newer: the widest."""
+    found: dict[str, Schema] = {}
+    for each in schemas:
+        known = found.get(each.qualified_name)
+        found[each.qualified_name] = each if known is None else max(known, each, key=_width)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _width(schema: Schema) -> tuple[int, tuple[tuple[str, str], ...]]:
+    return len(schema.columns), schema.columns
+
+
+def latest(contributions: Iterable[Contribution]) -> tuple[Schema, ...]:
+    """One schema for each asset: the one that was seen last."""
+    found: dict[str, Schema] = {}
+    for said in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
+        found |= {each.qualified_name: each for each in said.content.schemas}
+    return tuple(found[name] for name in sorted(found))
+
+
+def of_those(schemas: Iterable[Schema], process: Process) -> tuple[Schema, ...]:
+    """Those of the process's inputs and outputs."""
+    names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)}
+    return tuple(each for each in schemas if each.qualified_name in names)

@@ -40,4 +40,5 @@ def shown(process: Process | None, paths: Choice) -> Process | None:
         ),
         sourceless=tuple(each for each in process.sourceless if each.qualified_name in sinks),
         parsed=tuple(name for name in process.parsed if name in sources),
+        schemas=tuple(each for each in process.schemas if each.qualified_name in sources | sinks),
     )

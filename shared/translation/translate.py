@@ -21,6 +21,7 @@ from shared.translation.identity import (
     name_process,
 )
 from shared.translation.recovery import Recovered, recover
+from shared.translation.schemas import seen_schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             wanted=recovered.wanted,
             weak=self.identity.strength == Strength.WEAK,
             around=tuple(sorted({each for batch in self.around.batches for each in batch.inputs})) if alone else (),
+            schemas=seen_schemas(self.run, self.datasets, {*named, target.qualified_name}),
         )
 
 

@@ -103,3 +103,50 @@ def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) 
     assert "nothing is chosen" in parts.run("explain", LAKE, "b", "--look").output
     assert "our placeholder is used" in parts.run("explain", LAKE, OUT[1].rpartition("/")[2], "--look").output
     assert "it would be placed" in parts.run("explain", LAKE, "nowhere", "--look").output
+
+
+def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts) -> None:
+    found = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
+    assert [(each["qualified_name"], each["catalog"]) for each in found["searched"]] == [
+        (name, "may be meant") for _, name in sorted(RIVALS)
+    ]
+    assert {each["because"] for each in found["searched"]} == {
+        "a resource set, under the account's own host, in the very spelling"
+    }
+    said = parts.run("explain", LAKE, "b", "--look").output
+    assert "search finds" in said
+    assert "may be meant" in said
+
+
+FILE, FOLDER = (PATH, f"{ROOT}/c/part-00000-x.snappy.parquet"), (PATH, f"{ROOT}/c/")
+DAYS = (SET, f"{ROOT}/c/{{Year}}/{{N}}.parquet")
+BLOB = ("azure_blob_path", FOLDER[1].replace(".dfs.", ".blob."))
+
+
+@pytest.mark.parametrize(
+    ("there", "wins"),
+    [
+        ([FILE, FOLDER, (SET, f"{ROOT}/c/{{SparkPartitions}}")], (SET, f"{ROOT}/c/{{SparkPartitions}}")),
+        ([FILE, FOLDER], FOLDER),
+        ([FILE], FILE),
+        ([FILE, DAYS], DAYS),
+        ([FILE, BLOB], BLOB),
+        ([BLOB, FOLDER], FOLDER),
+    ],
+    ids=["set", "folder", "file", "set by search", "folder of the other host", "own host"],
+)
+def test_a_resource_set_wins_over_a_folder_and_that_over_a_file(there: list[AssetKey], wins: AssetKey) -> None:
+    parts = Parts()
+    scan(parts.catalog, *there)
+    found = json.loads(parts.run("explain", LAKE, "c", "--look", "--json").output)
+    assert (found["found"]["type"], found["found"]["qualified_name"]) == wins
+    shown = [*found["candidates"], *found["searched"]]
+    assert [each["qualified_name"] for each in shown if each["catalog"] == "wins"] == [wins[1]]
+    assert all(each["because"] for each in shown)
+
+
+def test_what_is_not_sure_is_in_the_status(parts: Parts) -> None:
+    parts.run("reconcile")
+    said = parts.run("status").output
+    assert f"not sure: several assets may be 1 data set: {B[1]}" in said
+    assert json.loads(parts.run("status", "--json").output)["unsure"] == [B[1]]

@@ -12,7 +12,7 @@ from pathlib import Path
 from local.package import PACKAGES, Package, build
 
 ROOT = Path(__file__).parents[2]
-LARGEST_ARCHIVE = 20_000_000
+LARGEST_ARCHIVE = 21_000_000
 LONGEST_IMPORT = 4.0  # times azure.functions alone, above it: 400 ms where that takes 100
 
 IDENTITY = {

@@ -105,9 +105,16 @@ def test_a_column_name_longer_than_a_property_is_left_out() -> None:
 
 
 def test_what_just_fits_is_whole() -> None:
-    frame = len(column_mapping((_edge("a", "", "x"),))[0])
-    assert column_mapping((_edge("a", "y" * (LIMIT - frame), "x"),))[1] == 1
-    assert column_mapping((_edge("a", "y" * (LIMIT - frame + 1), "x"),))[1] == 0
+    most = [_edge("a", "y" * 4_000, f"x{n}") for n in range(8)]
+    room = LIMIT - len(column_mapping((*most, _edge("a", "", "x9")))[0])
+    assert column_mapping((*most, _edge("a", "y" * room, "x9")))[1:] == (9, 9)
+    assert column_mapping((*most, _edge("a", "y" * (room + 1), "x9")))[1:] == (8, 9)
+
+
+def test_what_is_called_by_a_whole_expression_makes_room_for_the_rest() -> None:
+    edges = (_edge("a", "a" * 5_000, "x"), _edge("a", "b", "b" * 5_000), _edge("a", "c", "c"))
+    text, shown, total = column_mapping(edges)
+    assert (json.loads(text)[0]["ColumnMapping"], shown, total) == ([{"Source": "c", "Sink": "c"}], 1, 3)
 
 
 def test_equal_lineage_has_equal_fingerprints() -> None:

@@ -3,6 +3,6 @@
 All definitions are our own. `builtin_typedefs` gives them in Atlas' JSON form.
 """
 
-from local.catalog.types.build import builtin_typedefs
+from local.catalog.types.build import builtin_typedefs, plain_typedefs
 
-__all__ = ["builtin_typedefs"]
+__all__ = ["builtin_typedefs", "plain_typedefs"]

@@ -20,6 +20,17 @@ def builtin_typedefs() -> tuple[Json, ...]:
     return (*_entity_defs(), *map(_relation_def, _relations()))
 
 
+_PLAIN = frozenset(
+    {"Referenceable", "Asset", "DataSet", "Infrastructure", "ProcessExecution", "Process"}
+    | {"dataset_process_inputs", "process_dataset_outputs"}
+)
+
+
+def plain_typedefs() -> tuple[Json, ...]:
+    """Give those that an Apache Atlas without further models has."""
+    return tuple(typedef for typedef in builtin_typedefs() if typedef["name"] in _PLAIN)
+
+
 def attribute_def(text: str) -> Json:
     """Give the definition of an attribute written as `name[:type][!][*]`."""
     name, _, type_name = text.rstrip("!*").partition(":")

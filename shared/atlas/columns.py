@@ -1,0 +1,124 @@
+"""The columns of an asset as the catalog wants them: for each type of data set the type of its columns, what they must
+tell, how they are called, and what holds them.
+
+Tables of databases hold columns of a type of their own; all else (files, topics, plain data sets) has a
+`tabular_schema` that holds plain ones: as Microsoft's documentation of the built-in types and public dumps of scanned
+entities have it. Nothing of it was checked against a live account.
+"""
+
+from dataclasses import dataclass
+
+from shared.atlas.limits import name_within, text_within
+
+SCHEMA_TYPE = "tabular_schema"
+_UNKNOWN = "unknown"
+"""The type of a column of which no event tells it: the attribute is mandatory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRule:
+    """How columns are written. `type_in`: the attribute that holds a column's type; `holder`: the relationship
+    attribute by which a column names what holds it; `name`: the column's qualified name; `through_schema`: whether a
+    `tabular_schema` holds them, not the asset itself.
+    """
+
+    type: str
+    type_in: str = "data_type"
+    holder: str = "table"
+    name: str = "{asset}#{column}"
+    through_schema: bool = False
+
+
+_TABULAR = ColumnRule(
+    type="column",
+    type_in="type",
+    holder="composeSchema",
+    name="{asset}#__tabular_schema//{column}",
+    through_schema=True,
+)
+
+_TYPED = {
+    "azure_sql_table": "azure_sql_column",
+    "azure_sql_view": "azure_sql_view_column",
+    "azure_sql_mi_table": "azure_sql_mi_column",
+    "mssql_table": "mssql_column",
+    "azure_synapse_dedicated_sql_table": "azure_synapse_dedicated_sql_column",
+    "azure_synapse_serverless_sql_table": "azure_synapse_serverless_sql_column",
+    "databricks_table": "databricks_table_column",
+    "fabric_lakehouse_table": "fabric_lakehouse_table_column",
+    "azure_data_explorer_table": "azure_data_explorer_table_column",
+    "azure_postgresql_table": "azure_postgresql_table_column",
+    "postgresql_table": "postgresql_table_column",
+    "azure_mysql_table": "azure_mysql_table_column",
+    "snowflake_table": "snowflake_table_column",
+    "oracle_table": "oracle_table_column",
+    "bigquery_table": "bigquery_table_column",
+}
+_NAMED_OTHERWISE = {
+    "databricks_table": "{asset}/columns/{column}",
+    "snowflake_table": "{asset}/columns/{column}",
+    "postgresql_table": "{asset}/columns/{column}",
+}
+
+COLUMN_RULES: dict[str, ColumnRule] = {
+    **{
+        table: ColumnRule(type=column, name=_NAMED_OTHERWISE.get(table, "{asset}#{column}"))
+        for table, column in _TYPED.items()
+    },
+    "hive_table": ColumnRule(type="hive_column", type_in="type", name="{asset}"),
+}
+"""By type of the asset; all others have a tabular schema. What names a Hive column is in `column_name`."""
+
+
+PART_TYPES = frozenset({SCHEMA_TYPE, _TABULAR.type, *(rule.type for rule in COLUMN_RULES.values())})
+"""Types of what belongs to an asset and is no data set of its own."""
+
+
+def column_rule(asset_type: str) -> ColumnRule:
+    """How the columns of an asset of this type are written."""
+    return COLUMN_RULES.get(asset_type, _TABULAR)
+
+
+def schema_name(qualified_name: str) -> str:
+    """The qualified name of an asset's tabular schema."""
+    return name_within(f"{qualified_name}#__tabular_schema")
+
+
+def column_name(asset_type: str, qualified_name: str, column: str) -> str:
+    """The qualified name of a column of an asset."""
+    if asset_type == "hive_table":  # database.table@host -> database.table.column@host
+        table, _, host = qualified_name.rpartition("@")
+        return name_within(f"{table}.{column}@{host}")
+    return name_within(column_rule(asset_type).name.format(asset=qualified_name, column=column))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnEntity:
+    """A column as the catalog wants it."""
+
+    type: str
+    qualified_name: str
+    attributes: tuple[tuple[str, str], ...]
+
+
+def column_entities(
+    asset_type: str, qualified_name: str, columns: tuple[tuple[str, str], ...]
+) -> tuple[ColumnEntity, ...]:
+    """The columns of an asset, from pairs of name and type. Each name once: a catalog holds no two of one name."""
+    rule = column_rule(asset_type)
+    once = {name: kind for name, kind in reversed(columns) if name}
+    return tuple(
+        ColumnEntity(
+            type=rule.type,
+            qualified_name=column_name(asset_type, qualified_name, name),
+            attributes=(("name", name_within(name)), (rule.type_in, text_within(kind or _UNKNOWN))),
+        )
+        for name, kind in ((name, once[name]) for name in dict.fromkeys(each for each, _ in columns) if name)
+    )
+
+
+def weight(asset_type: str, columns: tuple[tuple[str, str], ...]) -> int:
+    """Of how many entities an asset with these columns consists."""
+    if not columns:
+        return 1
+    return 1 + len(columns) + column_rule(asset_type).through_schema

@@ -1,0 +1,203 @@
+"""The types that what we write needs, as definitions in Atlas' form, and what a catalog lacks of them. Pure.
+
+Purview has all of them built in; a plain Apache Atlas has few. These are reduced ones: the names, super types,
+attributes and relationships that we write, and no more. Names and relationships as in Microsoft's documentation of the
+built-in types and public dumps of them; what Atlas allows to change of a type as seen on servers of 2.1 and 2.5:
+optional attributes may be added, nothing may be removed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from shared.atlas.columns import COLUMN_RULES, SCHEMA_TYPE
+from shared.atlas.entities import PROCESS_TYPE
+
+Json = dict[str, Any]
+
+SERVICE = "throughline"
+"""The service type of the definitions that we made: only those are ever changed."""
+
+_ASSETS: dict[str, str] = {
+    "azure_datalake_gen1_path": "",
+    "azure_datalake_gen2_path": "",
+    "azure_datalake_gen2_filesystem": "",
+    "azure_blob_path": "",
+    "azure_blob_container": "",
+    "aws_s3_v2_directory": "",
+    "fs_path": "path!",
+    "hdfs_path": "path!",
+    "azure_cosmosdb_sqlapi_collection": "resourceLink!",
+    "kafka_topic": "topic! uri!",
+}
+"""Attributes beside those of every data set, by type; `!` marks those that it demands."""
+
+
+class Action(StrEnum):
+    """What is to happen to a type: `differs` is somebody else's that cannot hold what we write; it is left alone."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DIFFERS = "differs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChange:
+    """What is to happen to one type, and `what` of it; `definition` is what is sent, none for what is left alone."""
+
+    name: str
+    category: str
+    action: Action
+    what: tuple[str, ...] = ()
+    definition: Json | None = None
+
+
+def wanted_types() -> tuple[Json, ...]:
+    """All definitions that we need, entity types first."""
+    entities = [
+        _entity(PROCESS_TYPE, "columnMapping", supers="Process"),
+        _entity(SCHEMA_TYPE),
+        _entity("column", "type!"),
+    ]
+    relationships = [
+        _relationship("tabular_schema_datasets", "ASSOCIATION", "DataSet.tabular_schema", "associatedDataSets[]"),
+        _relationship("tabular_schema_columns", "COMPOSITION", "tabular_schema.columns[]", "composeSchema", "column"),
+    ]
+    entities += [_entity(name, attributes) for name, attributes in _ASSETS.items()]
+    for table, rule in COLUMN_RULES.items():
+        entities += [_entity(table), _entity(rule.type, f"{rule.type_in}!")]
+        relationships.append(
+            _relationship(f"{table}_columns", "COMPOSITION", f"{table}.columns[]", rule.holder, rule.type)
+        )
+    return (*entities, *relationships)
+
+
+def _entity(name: str, attributes: str = "", *, supers: str = "DataSet") -> Json:
+    return {
+        "category": "ENTITY",
+        "name": name,
+        "description": name,
+        "typeVersion": "1.0",
+        "serviceType": SERVICE,
+        "superTypes": [supers],
+        "attributeDefs": [_attribute(text) for text in attributes.split()],
+    }
+
+
+def _attribute(text: str) -> Json:
+    mandatory = text.endswith("!")
+    return {
+        "name": text.rstrip("!"),
+        "typeName": "string",
+        "isOptional": not mandatory,
+        "cardinality": "SINGLE",
+        "valuesMinCount": int(mandatory),
+        "valuesMaxCount": 1,
+        "isUnique": False,
+        "isIndexable": False,
+    }
+
+
+def _relationship(name: str, category: str, end1: str, end2: str, type2: str = SCHEMA_TYPE) -> Json:
+    """`end1` is `type.attribute`, `end2` an attribute of `type2`; `[]` marks an end that holds many."""
+    type1, _, attribute1 = end1.partition(".")
+
+    def end(type_name: str, attribute: str, *, contains: bool) -> Json:
+        return {
+            "type": type_name,
+            "name": attribute.removesuffix("[]"),
+            "isContainer": contains,
+            "cardinality": "SET" if attribute.endswith("[]") else "SINGLE",
+            "isLegacyAttribute": False,
+        }
+
+    return {
+        "category": "RELATIONSHIP",
+        "name": name,
+        "description": name,
+        "typeVersion": "1.0",
+        "serviceType": SERVICE,
+        "attributeDefs": [],
+        "relationshipCategory": category,
+        "propagateTags": "NONE",
+        "endDef1": end(type1, attribute1, contains=category == "COMPOSITION"),
+        "endDef2": end(type2, end2, contains=False),
+    }
+
+
+def type_changes(held: Iterable[Mapping[str, Any]]) -> tuple[TypeChange, ...]:
+    """What a catalog with these definitions lacks, entity types first; nothing where it has all that we write."""
+    known = {str(each["name"]): each for each in held}
+    return tuple(change for wanted in wanted_types() if (change := _change(wanted, known)))
+
+
+def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange | None:
+    name, category = wanted["name"], wanted["category"]
+    there = known.get(name)
+    if there is None:
+        return TypeChange(name=name, category=category, action=Action.CREATE, definition=wanted)
+    problems = _problems(wanted, there, known)
+    missing = [each for each in wanted["attributeDefs"] if each["name"] not in _attributes(name, known)]
+    ours = there.get("serviceType") == SERVICE
+    if missing and ours and not problems:
+        optional = [each | {"isOptional": True, "valuesMinCount": 0} for each in missing]
+        return TypeChange(
+            name=name,
+            category=category,
+            action=Action.UPDATE,
+            what=tuple(f"gets {each['name']}" for each in missing),
+            definition={**there, "attributeDefs": [*(there.get("attributeDefs") or ()), *optional]},
+        )
+    problems += [f"has no {each['name']}" for each in missing]
+    if not problems:
+        return None
+    return TypeChange(name=name, category=category, action=Action.DIFFERS, what=tuple(problems))
+
+
+def _problems(wanted: Json, there: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why what we write would not fit into a type as it is there, but for attributes that it lacks."""
+    if there.get("category", wanted["category"]) != wanted["category"]:
+        return [f"is a {str(there['category']).lower()}"]
+    if wanted["category"] == "RELATIONSHIP":
+        return [
+            f"leads to {_end(there, end)}, not {_end(wanted, end)}"
+            for end in ("endDef1", "endDef2")
+            if _end(there, end) != _end(wanted, end)
+        ]
+    ancestors = _ancestors(wanted["name"], known)
+    filled = {each["name"] for each in wanted["attributeDefs"]} | {"qualifiedName", "name"}
+    demands = [
+        each["name"]
+        for each in _attributes(wanted["name"], known).values()
+        if not each.get("isOptional", True) and each["name"] not in filled
+    ]
+    return [
+        *(f"is no {each}" for each in wanted["superTypes"] if each not in ancestors),
+        *(f"demands {each}, which we do not know" for each in demands),
+    ]
+
+
+def _end(definition: Mapping[str, Any], end: str) -> str:
+    found = definition.get(end) or {}
+    return f"{found.get('type')}.{found.get('name')}"
+
+
+def _ancestors(name: str, known: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += (known.get(each) or {}).get("superTypes") or ()
+    return found
+
+
+def _attributes(name: str, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Of a type and all that it inherits from."""
+    return {
+        str(each["name"]): each
+        for ancestor in sorted(_ancestors(name, known))
+        for each in (known.get(ancestor) or {}).get("attributeDefs") or ()
+    }

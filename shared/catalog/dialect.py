@@ -1,0 +1,68 @@
+"""What differs between the servers that speak Atlas v2, told by the end point alone.
+
+Purview has two generations of end points (`/datamap/api/atlas/v2` and the older `/catalog/api/atlas/v2`), each with its
+api version and its own way to name a collection, and a search of its own beside Atlas'; as in Microsoft's REST
+reference. Plain Atlas knows neither versions nor collections.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ATLAS_PATH = "/atlas/v2"
+ACCOUNT_VERSION = "2019-11-01-preview"
+POLICY_VERSION = "2021-07-01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one kind of server is spoken to. `host` is the address before the paths; `discovery` the address of Purview's
+    search, empty on plain Atlas; `parameters` go with every call.
+    """
+
+    endpoint: str
+    host: str = ""
+    discovery: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    collections_in_path: bool = False
+
+    @property
+    def is_purview(self) -> bool:
+        """Whether there are collections and roles."""
+        return bool(self.discovery)
+
+    def bulk(self, collection: str) -> tuple[str, dict[str, str]]:
+        """Where entities are written, and with what parameters: into a collection, or (without one) where they are."""
+        if not collection or not self.is_purview:
+            return f"{self.endpoint}/entity/bulk", {}
+        if self.collections_in_path:
+            return f"{self.host}/catalog/api/collections/{collection}/entity/bulk", {}
+        return f"{self.endpoint}/entity/bulk", {"collectionId": collection}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Generation:
+    root: str
+    version: str
+    collections_in_path: bool = False
+
+
+_GENERATIONS = (
+    _Generation(root="/datamap/api", version="2023-09-01"),
+    _Generation(root="/catalog/api", version="2022-03-01-preview", collections_in_path=True),
+)
+
+
+def dialect_of(endpoint: str) -> Dialect:
+    """How the server at this end point is spoken to."""
+    plain = endpoint.rstrip("/")
+    for each in _GENERATIONS:
+        host, found, _ = plain.partition(f"{each.root}{ATLAS_PATH}")
+        if found:
+            return Dialect(
+                endpoint=plain,
+                host=host,
+                discovery=f"{host}{each.root}/search/query",
+                parameters={"api-version": each.version},
+                collections_in_path=each.collections_in_path,
+            )
+    return Dialect(endpoint=plain)

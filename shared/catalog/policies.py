@@ -1,0 +1,105 @@
+"""Who may do what in a Purview collection, as its metadata policy says it. Pure.
+
+A role is an attribute rule of the policy: whoever's object id is in its first condition has it. A collection in which
+nobody was given a role yet has no rule for it, and its permission rule does not name it: both are added then, with what
+is inherited from the parent. The form is that of Microsoft's tutorial on metadata policies (2021-07-01).
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+Policy = dict[str, Any]
+
+ROLES = {
+    "data-curator": "Data curators",
+    "purview-reader": "Data readers",
+    "data-source-administrator": "Data source admins",
+    "collection-administrator": "Collection admins",
+}
+"""The roles that Purview has built in, each with what its portal calls those who have it."""
+
+_ROLE = "purviewmetadatarole_builtin_"
+_PRINCIPAL = "principal.microsoft.id"
+
+
+def has_role(policy: Mapping[str, Any], role: str, principal: str) -> bool:
+    """Whether the collection's own policy gives somebody a role; what is inherited stands in the parent's."""
+    return any(principal in _members(each) for each in _conditions(policy, role))
+
+
+def with_role(policy: Mapping[str, Any], role: str, principal: str) -> Policy:
+    """The policy, giving somebody a role besides; all else as it was."""
+    if has_role(policy, role, principal):
+        return dict(policy)
+    changed = copy.deepcopy(dict(policy))
+    own = next((each for each in _conditions(changed, role) if _is_of_ids(each)), None)
+    if own is not None:
+        for each in own:
+            if each.get("attributeName") == _PRINCIPAL:
+                each["attributeValueIncludedIn"] = [*(each.get("attributeValueIncludedIn") or ()), principal]
+        return changed
+    rules, name = changed["properties"]["attributeRules"], _collection(changed)
+    rule = f"{_ROLE}{role}:{name}"
+    there = next((each for each in rules if each["id"] == rule), None)
+    if there is not None:
+        there["dnfCondition"].insert(0, _own_condition(role, principal))
+        return changed
+    parent = changed["properties"].get("parentCollectionName")
+    inherited = [[_derived(f"{_ROLE}{role}:{parent}")]] if parent else []
+    rules.insert(
+        0,
+        {
+            "kind": "attributerule",
+            "id": rule,
+            "name": rule,
+            "dnfCondition": [_own_condition(role, principal), *inherited],
+        },
+    )
+    for each in rules:
+        if each["id"] == f"permission:{name}":
+            each["dnfCondition"].insert(0, [_derived(rule)])
+    return changed
+
+
+def _collection(policy: Mapping[str, Any]) -> str:
+    return str(policy["properties"]["collection"]["referenceName"])
+
+
+def _conditions(policy: Mapping[str, Any], role: str) -> list[list[dict[str, Any]]]:
+    """What gives a role in the policy's own collection."""
+    rule = f"{_ROLE}{role}:{_collection(policy)}"
+    return [
+        condition
+        for each in policy["properties"]["attributeRules"]
+        if each["id"] == rule
+        for condition in each["dnfCondition"]
+    ]
+
+
+def _is_of_ids(condition: list[dict[str, Any]]) -> bool:
+    return any(each.get("attributeName") == _PRINCIPAL for each in condition)
+
+
+def _members(condition: list[dict[str, Any]]) -> set[str]:
+    return {
+        str(principal)
+        for each in condition
+        if each.get("attributeName") == _PRINCIPAL
+        for principal in each.get("attributeValueIncludedIn") or ()
+    }
+
+
+def _own_condition(role: str, principal: str) -> list[dict[str, Any]]:
+    return [
+        {"attributeName": _PRINCIPAL, "attributeValueIncludedIn": [principal]},
+        {
+            "fromRule": f"{_ROLE}{role}",
+            "attributeName": "derived.purview.role",
+            "attributeValueIncludes": f"{_ROLE}{role}",
+        },
+    ]
+
+
+def _derived(rule: str) -> dict[str, str]:
+    return {"fromRule": rule, "attributeName": "derived.purview.permission", "attributeValueIncludes": rule}

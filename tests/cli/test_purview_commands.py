@@ -1,0 +1,283 @@
+"""`throughline doctor --catalog` and `purview grant`, against a catalog that plays each of what may be wrong."""
+
+import base64
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import requests
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
+from typer.testing import CliRunner, Result
+
+from cli.catalog_check import KNOWN, check_catalog
+from cli.main import app
+from cli.trial import Step
+from local.catalog import CatalogServer
+from shared.bootstrap import Worker, account_at
+from shared.catalog import dialect_of, has_role, with_role
+from shared.catalog.account import PurviewAccount
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.errors import CatalogRefused
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping, publish
+from shared.storage import MemoryStorage
+from tests.shared.test_schemas import TABLE, X, copy, how, settle
+
+runner = CliRunner()
+ANN = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.fixture
+def server(fresh_catalog: CatalogServer) -> CatalogServer:
+    """With collections `sales` and, inside it, `lineage`."""
+    for name, shown, parent in (("sales", "Sales", "local"), ("lineage", "Spark lineage", "sales")):
+        body = {"friendlyName": shown, "parentCollection": {"referenceName": parent}}
+        headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
+        url = f"{fresh_catalog.url}/account/collections/{name}"
+        requests.put(url, json=body, headers=headers, timeout=10).raise_for_status()
+    return fresh_catalog
+
+
+def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
+    parameters = dialect_of(endpoint).parameters
+    authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token)
+    effort = Effort(tries=1, connect=0.5)
+    client = SteadyAtlasClient(endpoint, authentication, effort=effort, parameters=parameters)
+    return Worker(
+        storage=MemoryStorage(),
+        catalog=AtlasCatalog(client, collection=collection),
+        account=PurviewAccount(client) if dialect_of(endpoint).is_purview else None,
+        collection=collection,
+        publishing=Publishing(),
+        sweeping=Sweeping(),
+        names=BUILT_IN,
+    )
+
+
+def run(parts: Worker, *words: str) -> Result:
+    return runner.invoke(app, words, obj=parts)
+
+
+def checked(parts: Worker, *known: str) -> list[Step]:
+    """What the doctor says, on a network that knows these names (all, without any)."""
+    return list(check_catalog(parts, resolve=lambda host: host in known if known else True))
+
+
+def last(parts: Worker, *known: str) -> Step:
+    return checked(parts, *known)[-1]
+
+
+def grant(server: CatalogServer, *more: str, collection: str = "lineage") -> Result:
+    owner = worker(server.endpoint, server.token)
+    return run(owner, "purview", "grant", "--collection", collection, "--principal", ANN, *more)
+
+
+def test_whoever_may_do_all_is_told_that_all_is_well(server: CatalogServer) -> None:
+    steps = checked(worker(server.endpoint, server.token))
+    assert [(step.name, step.good) for step in steps] == [
+        ("network", True),
+        ("identity", True),
+        ("collection", True),
+        ("role", True),
+    ]
+    entities = server.calls()["entities"]
+    assert entities == 0, "the trial is gone"
+
+
+def test_no_role_is_told_with_the_role_to_whom_and_where(server: CatalogServer) -> None:
+    step = last(worker(server.endpoint, server.token_of(ANN)))
+    assert (step.name, step.good) == ("role", False)
+    assert "no role" in step.found
+    assert f"Data Curator to {ANN} in the collection lineage" in step.advice
+    assert f"throughline purview grant --collection lineage --principal {ANN}" in step.advice
+
+
+def test_who_only_reads_is_refused_and_told_the_same(server: CatalogServer) -> None:
+    assert grant(server, "--role", "purview-reader").exit_code == 0
+    step = last(worker(server.endpoint, server.token_of(ANN)))
+    assert (step.name, step.good) == ("role", False)
+    assert "403" in step.found
+    assert "--collection lineage" in step.advice
+
+
+def test_a_role_elsewhere_is_a_wrong_collection(server: CatalogServer) -> None:
+    assert grant(server).exit_code == 0
+    step = last(worker(server.endpoint, server.token_of(ANN), "sales"))
+    assert (step.name, step.good) == ("collection", False)
+    assert "wrong collection" in step.found
+    assert "lineage (Spark lineage)" in step.found
+
+
+def test_the_name_that_is_shown_is_told_from_the_one_in_calls(server: CatalogServer) -> None:
+    step = last(worker(server.endpoint, server.token, "Spark lineage"))
+    assert "THROUGHLINE_COLLECTION=lineage" in step.advice
+
+
+def test_a_wrong_account_is_told_from_no_network(server: CatalogServer) -> None:
+    parts = worker("https://nobody.purview.azure.com/datamap/api/atlas/v2", server.token)
+    wrong, away = last(parts, KNOWN), last(parts, "nowhere")
+    assert ("wrong account" in wrong.found, "private DNS" in wrong.advice) == (True, True)
+    assert ("no network" in away.found, wrong.name, away.name) == (True, "network", "network")
+
+
+def test_a_token_of_another_tenant_is_a_wrong_account(server: CatalogServer) -> None:
+    step = last(worker(server.endpoint, "of-another-tenant"))
+    assert (step.name, step.good) == ("account", False)
+    assert "another tenant" in step.advice
+
+
+def test_an_account_behind_a_closed_door_is_told(server: CatalogServer) -> None:
+    step = last(worker("http://127.0.0.1:9/datamap/api/atlas/v2", server.token))
+    assert (step.name, step.good) == ("account", False)
+    assert "firewall" in step.advice
+
+
+class Credential:
+    """Gives one token, and says for what it was asked."""
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        assert scopes == ("https://purview.azure.net/.default",)
+        if not self.token:
+            raise ClientAuthenticationError("no credential works")
+        return AccessToken(self.token, 0)
+
+
+def signed(**claims: str) -> str:
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    return f"head.{body}.signature"
+
+
+def test_who_we_are_is_read_from_the_token(server: CatalogServer) -> None:
+    parts = worker(server.endpoint, Credential(signed(oid=ANN, appid="app-1", tid="tenant-1", aud="x")))
+    identity = next(step for step in checked(parts) if step.name == "identity")
+    assert identity.found == f"application app-1, object id {ANN}, tenant tenant-1"
+
+
+def test_no_token_is_told_with_the_ways_to_one(server: CatalogServer) -> None:
+    step = last(worker(server.endpoint, Credential()))
+    assert (step.name, step.good) == ("identity", False)
+    assert all(word in step.advice for word in ("az login", "AZURE_CLIENT_SECRET", "managed identity"))
+
+
+def test_a_plain_atlas_is_only_written_to(fresh_catalog: CatalogServer) -> None:
+    assert [step.name for step in checked(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""))] == ["role"]
+    assert "credentials" in last(worker(fresh_catalog.atlas_endpoint, "wrong", "")).found
+
+
+def test_the_command_ends_badly_when_a_step_does(server: CatalogServer) -> None:
+    said = run(worker(server.endpoint, server.token_of(ANN)), "doctor", "--catalog")
+    assert said.exit_code == 1
+    assert "purview grant" in said.output
+    assert run(worker(server.endpoint, server.token), "doctor", "--catalog").exit_code == 0
+
+
+def test_a_plan_changes_nothing_and_the_grant_is_heeded(server: CatalogServer) -> None:
+    theirs = worker(server.endpoint, server.token_of(ANN))
+    settle(theirs.storage, [copy("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
+    assert publish(theirs.storage, theirs.catalog, how()).error != ""
+    planned = grant(server, "--plan", collection="spark LINEAGE")
+    assert planned.exit_code == 3
+    assert f"+ {ANN} to the data curators of Spark lineage (lineage)" in planned.output
+    assert not last(theirs).good
+    assert grant(server).exit_code == 0
+    assert last(theirs).good
+    assert "nothing to do" in grant(server).output
+    assert grant(server, "--plan").exit_code == 0
+    later = how(now=lambda: datetime.now(UTC) + timedelta(hours=2))
+    assert publish(theirs.storage, theirs.catalog, later).written == 1, "what was refused goes through now"
+    assert server.calls()["by_verb"]["PUT policystore/metadataPolicies/{policy}"] == 1
+
+
+def test_who_may_not_grant_is_given_the_clicks(server: CatalogServer) -> None:
+    assert grant(server).exit_code == 0
+    parts = worker(server.endpoint, server.token_of(ANN))
+    said = run(parts, "purview", "grant", "--collection", "lineage", "--principal", "other")
+    assert said.exit_code == 1
+    assert "no administrator of Spark lineage" in said.output
+    assert "Data curators" in said.output
+
+
+def test_the_clicks_need_no_account(server: CatalogServer) -> None:
+    before = server.calls()["reads"]
+    said = grant(server, "--clicks")
+    assert (said.exit_code, "Role assignments" in said.output) == (0, True)
+    assert server.calls()["reads"] == before
+
+
+def test_an_unknown_collection_and_role_are_told(server: CatalogServer) -> None:
+    assert "we see local (The local account), sales (Sales)" in grant(server, collection="nowhere").output
+    assert grant(server, "--role", "king").exit_code == 2
+    parts = replace(worker(server.endpoint, server.token), account=None)
+    assert run(parts, "purview", "grant", "--collection", "x", "--principal", ANN).exit_code == 2
+
+
+def policy(*rules: Any) -> dict[str, Any]:
+    return {
+        "id": "1",
+        "version": 3,
+        "properties": {
+            "attributeRules": list(rules),
+            "collection": {"type": "CollectionReference", "referenceName": "c"},
+            "parentCollectionName": "p",
+        },
+    }
+
+
+GROUPS = [{"attributeName": "principal.microsoft.groups", "attributeValueIncludedIn": ["g"]}]
+RULE = "purviewmetadatarole_builtin_data-curator:c"
+
+
+def test_a_grant_leaves_all_else_as_it_was() -> None:
+    ids = [{"attributeName": "principal.microsoft.id", "attributeValueIncludedIn": ["somebody"]}]
+    before = policy({"id": RULE, "dnfCondition": [GROUPS, ids]}, {"id": "permission:c", "dnfCondition": []})
+    after = with_role(before, "data-curator", ANN)
+    assert after["properties"]["attributeRules"][0]["dnfCondition"] == [
+        GROUPS,
+        [{"attributeName": "principal.microsoft.id", "attributeValueIncludedIn": ["somebody", ANN]}],
+    ]
+    assert after["properties"]["attributeRules"][1] == before["properties"]["attributeRules"][1]
+    assert not has_role(before, "data-curator", ANN), "the policy that was read is not changed"
+    assert with_role(after, "data-curator", ANN) == after
+
+
+def test_a_role_that_only_groups_have_is_given_to_one_as_well() -> None:
+    after = with_role(policy({"id": RULE, "dnfCondition": [GROUPS]}), "data-curator", ANN)
+    assert has_role(after, "data-curator", ANN)
+    assert GROUPS in after["properties"]["attributeRules"][0]["dnfCondition"]
+
+
+def test_a_role_that_nobody_has_yet_comes_with_what_is_inherited() -> None:
+    after = with_role(policy({"id": "permission:c", "dnfCondition": []}), "data-curator", ANN)
+    assert has_role(after, "data-curator", ANN)
+    rule, permission = after["properties"]["attributeRules"]
+    assert rule["dnfCondition"][1][0]["fromRule"] == "purviewmetadatarole_builtin_data-curator:p"
+    assert permission["dnfCondition"][0][0]["fromRule"] == RULE
+
+
+def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:
+    account = account_at(server.endpoint, server.token)
+    assert account
+    assert [each.name for each in account.collections()] == ["local", "sales", "lineage"]
+    assert account_at(server.atlas_endpoint, server.token) is None
+
+
+def test_a_token_that_has_ended_is_renewed_before_the_next_call(server: CatalogServer) -> None:
+    credential = Credential(server.token)
+    parts = worker(server.endpoint, credential)
+    assert parts.catalog.find([TABLE]) == {}
+    server.have_troubles("expire:every=1")
+    try:
+        with pytest.raises(CatalogRefused):
+            parts.catalog.find([TABLE])
+        server.have_troubles()
+        credential.token = server.good_token()
+        assert parts.catalog.find([TABLE]) == {}, "a credential is asked at each call, and itself keeps its token"
+    finally:
+        server.have_troubles()

@@ -1,0 +1,163 @@
+"""`throughline types`: on a catalog that has them, on one that is plain, and on one whose types are another's."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import requests
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from local.catalog import CatalogServer
+from shared.atlas import Action, type_changes, wanted_types
+from shared.bootstrap import Worker
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.typedefs import AtlasTypes
+from shared.naming import BUILT_IN
+from shared.naming.stores import STORES
+from shared.pipeline import Publishing, Sweeping, publish
+from shared.storage import MemoryStorage
+from tests.shared.scanned import scanned
+from tests.shared.test_scanned import jobs, settle_all
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def plain_server() -> Iterator[CatalogServer]:
+    """A catalog that has only the types of an Atlas without further models."""
+    with CatalogServer(types="plain") as server:
+        yield server
+
+
+@pytest.fixture
+def plain(plain_server: CatalogServer) -> CatalogServer:
+    plain_server.reset(types=True)
+    return plain_server
+
+
+def worker(server: CatalogServer) -> Worker:
+    client = SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1))
+    return Worker(
+        storage=MemoryStorage(),
+        catalog=AtlasCatalog(client),
+        types=AtlasTypes(client),
+        publishing=Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1)),
+        sweeping=Sweeping(),
+        names=BUILT_IN,
+    )
+
+
+def run(parts: Worker, *words: str) -> Result:
+    return runner.invoke(app, ("types", *words), obj=parts)
+
+
+def put(server: CatalogServer, method: str, definition: Any) -> None:
+    answer = requests.request(
+        method,
+        f"{server.endpoint}/types/typedefs",
+        json={"entityDefs": [definition]},
+        headers={"Authorization": f"Bearer {server.token}"},
+        timeout=10,
+    )
+    answer.raise_for_status()
+
+
+def test_purviews_own_types_lack_nothing(fresh_catalog: CatalogServer) -> None:
+    said = run(worker(fresh_catalog), "plan")
+    assert (said.exit_code, "nothing to do" in said.output) == (0, True)
+    assert run(worker(fresh_catalog), "apply").exit_code == 0
+    assert fresh_catalog.calls()["writes"] == 0
+
+
+def test_a_plain_catalog_is_given_what_it_lacks_once(plain: CatalogServer) -> None:
+    parts = worker(plain)
+    planned = run(parts, "plan", "--json")
+    assert planned.exit_code == 3
+    changes = json.loads(planned.output)["changes"]
+    assert {each["action"] for each in changes} == {"create"}
+    assert {each["name"] for each in changes} == {each["name"] for each in wanted_types()}
+    assert run(parts, "apply").exit_code == 0
+    assert run(parts, "plan").exit_code == 0
+    plain.reset_calls()
+    assert run(parts, "apply").exit_code == 0
+    assert plain.calls()["writes"] == 0, "applied again it changes nothing"
+
+
+def test_lineage_of_all_forms_goes_into_a_plain_catalog_after_that(plain: CatalogServer) -> None:
+    parts = worker(plain)
+    assert run(parts, "apply").exit_code == 0
+    settle_all(parts.storage, [event for _, _, event in jobs(list(scanned(40)))])  # type: ignore[arg-type]  # is memory
+    done = publish(parts.storage, parts.catalog, parts.publishing)
+    assert (done.written, done.refused, done.error) == (40, 0, "")
+
+
+def ours(name: str = "column", **more: Any) -> Any:
+    return next(each for each in wanted_types() if each["name"] == name) | more
+
+
+def test_a_type_that_we_made_gets_what_it_lacks(plain: CatalogServer) -> None:
+    put(plain, "POST", ours(attributeDefs=[]))
+    parts = worker(plain)
+    said = run(parts, "plan")
+    assert said.exit_code == 3
+    assert "~ entity column: gets type" in said.output
+    assert run(parts, "apply").exit_code == 0
+    assert run(parts, "plan").exit_code == 0
+
+
+def test_a_type_of_somebody_else_is_left_alone_and_told(plain: CatalogServer) -> None:
+    put(plain, "POST", ours(attributeDefs=[], serviceType="theirs"))
+    parts = worker(plain)
+    said = run(parts, "plan")
+    assert said.exit_code == 1
+    assert "! entity column: has no type" in said.output
+    applied = run(parts, "apply")
+    assert applied.exit_code == 1
+    assert [each.name for each in type_changes(AtlasTypes(parts.catalog._client).held())] == ["column"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"superTypes": ["Asset"]}, "is no DataSet"),
+        ({"attributeDefs": [{"name": "cluster", "typeName": "string", "isOptional": False}]}, "demands cluster"),
+        ({"category": "STRUCT"}, "is a struct"),
+    ],
+)
+def test_what_does_not_fit_is_found(change: Any, words: str) -> None:
+    held: list[Any] = [
+        *({"name": "DataSet", "category": "ENTITY", "superTypes": ["Asset"]}, {"name": "Asset"}),
+        *wanted_types(),
+    ]
+    theirs = [each | change if each["name"] == "hive_table" else each for each in held]
+    (found,) = type_changes(theirs)
+    assert (found.name, found.action) == ("hive_table", Action.DIFFERS)
+    assert words in found.what[0]
+
+
+def test_a_relationship_between_others_is_found() -> None:
+    held: list[Any] = [
+        {"name": "DataSet", "category": "ENTITY"},
+        {"name": "Process", "category": "ENTITY"},
+        *wanted_types(),
+    ]
+    theirs = [
+        each | {"endDef2": {"type": "column", "name": "schema"}} if each["name"] == "tabular_schema_columns" else each
+        for each in held
+    ]
+    (found,) = type_changes(theirs)
+    assert found.what == ("leads to column.schema, not column.composeSchema",)
+
+
+def test_a_catalog_without_types_says_so(fresh_catalog: CatalogServer) -> None:
+    assert run(replace(worker(fresh_catalog), types=None), "plan").exit_code == 2
+
+
+def test_whatever_a_data_set_is_called_its_type_is_among_them() -> None:
+    wanted = {each["name"] for each in wanted_types()} | {"DataSet"}
+    assert {rule.type for store in STORES for rule in store.rules} <= wanted
