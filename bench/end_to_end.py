@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ _GOAL = ">= 0.6"
 _BESIDE = "a fixed chain of SDK calls"
 _HOST_THREADS = 8
 """What the functions host runs at once unless it is told otherwise; the chain gets as many."""
-_LOOK_EVERY = 0.1
+_LOOK_EVERY = 0.25
+"""Seconds: the host answers with the CPU that is measured."""
 _WARM_UP_SEED = 1_000_000
 
 Applications = Sequence[Sequence[Item]]
@@ -44,7 +45,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
             ours.append(events / seconds)
             steps.done()
             steps.doing(f"end to end, {events} events through the chain")
-            chained, delivered, filled = _chain(process, applications, seen["azurite"])
+            chained, delivered, filled = _chain(process, applications, seen)
             others.append(events / chained)
             with_host.append(events / (chained + delivered))
             steps.done()
@@ -63,12 +64,11 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         Rounds(ours=ours, others=others).figure(
             name=f"{sizes.senders} senders, until all is settled",
             compared_with=_BESIDE,
-            goal=_GOAL,
             details={"rounds": details},
             **facts,
         ),
         Rounds(ours=ours, others=with_host).figure(
-            name="the same", compared_with=f"{_BESIDE} and the host's own after it", **facts
+            name="the same", compared_with=f"{_BESIDE} and the host's own after it", goal=_GOAL, **facts
         ),
     ]
 
@@ -123,22 +123,25 @@ def _settled(
     raise BenchError(f"not all was settled after {patience:.0f} s: {status(storage)}")
 
 
-def _chain(process: Child, applications: Applications, full: dict[str, int]) -> tuple[float, float, dict[str, int]]:
+def _chain(process: Child, applications: Applications, seen: Mapping[str, Any]) -> tuple[float, float, dict[str, int]]:
     """Seconds of the chain, seconds of the calls by which the host would deliver the events, and how full Azurite is
     in the end: as full as the world's was.
     """
     warm_up = _warm_up()
     written = sum(map(len, [*applications, *warm_up]))
     runs = len(_runs([*applications, *warm_up]))
+    full, calls = seen["azurite"], seen["host_storage_calls"]
     # The chain leaves a blob and a row for each event, two rows for each run; delivering, a receipt for each event.
     more = (max(0, full["blobs"] - 2 * written), max(0, full["rows"] - written - 2 * runs))
+    # The host listed a container that was half full on the average; here all events are in it by then.
+    takes, looks = calls["get messages"], calls["list blobs"] // 2
     with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite:
         connection = azurite.connection_string
         process.run(fill, connection, *more, _HOST_THREADS)
-        chained = delivered = 0.0
-        for part in (warm_up, applications):
-            chained = process.run(chain, connection, part, _HOST_THREADS)
-            delivered = process.run(host_calls, connection, part, _HOST_THREADS)
+        process.run(chain, connection, warm_up, _HOST_THREADS)
+        process.run(host_calls, connection, warm_up, _HOST_THREADS, takes=1, looks=1)
+        chained = process.run(chain, connection, applications, _HOST_THREADS)
+        delivered = process.run(host_calls, connection, applications, _HOST_THREADS, takes=takes, looks=looks)
         return chained, delivered, fullness(connection)
 
 

@@ -33,9 +33,6 @@ OTHERS = ("contributions", "dirty")
 
 FILL = "fill"
 QUEUE = "bench"
-_TAKEN = 4
-"""Messages in one call: about as many as the host gets."""
-
 _HELD_SECONDS = 60
 PATH = "/api/v1/lineage"
 _TIMEOUT = 60.0
@@ -199,27 +196,42 @@ class _Bare:
         self._blobs.get_blob_client(container, name).upload_blob(data, length=len(data))
 
 
-def host_calls(connection: str, applications: Sequence[Sequence[Item]], threads: int) -> float:
+def host_calls(
+    connection: str, applications: Sequence[Sequence[Item]], threads: int, *, takes: int, looks: int
+) -> float:
     """What the functions host itself asks of storage to deliver these events' blobs, by its own client; seconds.
 
-    A message put, taken and deleted, a receipt put, and the blob read.
+    For each event a message put and deleted, a receipt put, and the blob read; messages are taken in so many calls, and
+    the blobs are listed so many times.
     """
     storage = Storage(connection, Counter())
     storage.create_queue(QUEUE)
     storage.create_container(FILL)
 
-    def deliver(items: Sequence[Item]) -> None:
+    def deliver(part: tuple[Sequence[Item], int]) -> None:
+        items, looks = part
+        for _ in range(looks):
+            list(storage.list_blobs(EVENTS, ""))
         for item in items:
             storage.put_message(QUEUE, {"BlobName": item.blob})
             storage.put_blob(FILL, f"receipt/{item.blob}")
         # Whoever put n messages always finds n, its own or others'.
-        for message in storage.get_messages(QUEUE, len(items), _HELD_SECONDS):
+        for message in storage.get_messages(QUEUE, max(len(items), 1), _HELD_SECONDS):
             storage.get_blob(EVENTS, message.json()["BlobName"])
             storage.delete_message(QUEUE, message)
 
     items = [item for application in applications for item in application]
-    batches = [items[start : start + _TAKEN] for start in range(0, len(items), _TAKEN)]
-    return _timed(deliver, batches, threads).total
+    return _timed(deliver, list(zip(_parts(items, takes), _shares(looks, takes), strict=True)), threads).total
+
+
+def _parts(items: Sequence[Item], number: int) -> list[Sequence[Item]]:
+    """So many parts of nearly the same size."""
+    return [items[len(items) * each // number : len(items) * (each + 1) // number] for each in range(number)]
+
+
+def _shares(total: int, number: int) -> list[int]:
+    """A total, spread evenly over so many."""
+    return [total * (each + 1) // number - total * each // number for each in range(number)]
 
 
 def fill(connection: str, blobs: int, rows: int, threads: int) -> None:
