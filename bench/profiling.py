@@ -107,7 +107,14 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         receive(worker.storage, raw, most_bytes=_MOST_BYTES)
         if parse:
-            settle_event(worker.storage, stored_from_blob(blob), packed, names=worker.names)
+            settle_event(
+                worker.storage,
+                stored_from_blob(blob),
+                packed,
+                names=worker.names,
+                recent=worker.recent,
+                lately=worker.lately,
+            )
 
     sent = 0
     for application in replay.applications(events):

@@ -28,6 +28,7 @@ def main(event: func.InputStream) -> None:
         event.read(),
         names=parts.names,
         recent=parts.recent,
+        lately=parts.lately,
         turns=parts.settling,
         rest=time.sleep,
         telemetry=parts.telemetry,

@@ -18,7 +18,17 @@ from shared.catalog import Catalog
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import Choice, Selection
-from shared.pipeline import Archiving, Finding, OneByOne, OneForAll, Publishing, Recent, Sweeping, check_versions
+from shared.pipeline import (
+    Archiving,
+    Finding,
+    Lately,
+    OneByOne,
+    OneForAll,
+    Publishing,
+    Recent,
+    Sweeping,
+    check_versions,
+)
 from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
 from shared.storage import Storage
 from shared.storage.azure import AzureStorage
@@ -71,6 +81,7 @@ class Worker:
     sweeping: Sweeping
     names: Names
     recent: Recent = field(default_factory=Recent)
+    lately: Lately = field(default_factory=Lately)
     settling: OneByOne = field(default_factory=OneByOne)
     publisher: OneForAll = field(default_factory=OneForAll)
     telemetry: Telemetry = SILENT

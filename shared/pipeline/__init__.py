@@ -9,6 +9,7 @@ from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, di
 from shared.pipeline.finding import Finding, ask
 from shared.pipeline.found import FoundAsset
 from shared.pipeline.gathering import bury
+from shared.pipeline.lately import Lately
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
 from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
@@ -64,6 +65,7 @@ __all__ = [
     "Group",
     "Held",
     "Kind",
+    "Lately",
     "Move",
     "OneByOne",
     "OneForAll",

@@ -29,6 +29,7 @@ from shared.pipeline.archive_index import ArchiveMissing, Kept
 from shared.pipeline.deciding import Decided, dead, decide
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.gathering import Gathered, bury, gather, heard_digest, readable
+from shared.pipeline.lately import Lately
 from shared.pipeline.links import note_link
 from shared.pipeline.places import (
     CONTRIBUTIONS,
@@ -46,7 +47,7 @@ from shared.pipeline.records import (
     WordKey,
     contribution_key,
 )
-from shared.pipeline.siblings import around, listen
+from shared.pipeline.siblings import application, around, listen
 from shared.pipeline.spreading import tell_siblings
 from shared.pipeline.states import State
 from shared.pipeline.taking_turns import OneByOne
@@ -74,13 +75,14 @@ def settle_event(
     *,
     names: Names = BUILT_IN,
     recent: Recent | None = None,
+    lately: Lately | None = None,
     turns: OneByOne | None = None,
     rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
     """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
-    events that were at hand lately: this one is added; `turns`: threads of this process settle one run one by one;
-    `rest` is how to wait while others settle the same runs.
+    events that were at hand lately: this one is added; `lately` is what was known of applications; `turns`: threads of
+    this process settle one run one by one; `rest` is how to wait while others settle the same runs.
 
     An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
     may have something to do. Raises Retry when storage is away or others keep changing the same rows.
@@ -97,7 +99,14 @@ def settle_event(
     known = AtHand(digest=event.digest, packed=packed, recent=recent)
     with turns.at(event.run_id) if turns else nullcontext():
         return settle_run(
-            storage, event.run_id, trigger=event, known=known, names=names, rest=rest, telemetry=telemetry
+            storage,
+            event.run_id,
+            trigger=event,
+            known=known,
+            lately=lately,
+            names=names,
+            rest=rest,
+            telemetry=telemetry,
         )
 
 
@@ -120,6 +129,7 @@ def settle_run(
     trigger: StoredEvent | None = None,
     timed_out: bool = False,
     known: Known | None = None,
+    lately: Lately | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
     rest: Rest = lambda _: None,
@@ -128,15 +138,18 @@ def settle_run(
     """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
     is not waited for any more.
 
-    `known` holds blobs that need not be read again, by digest; `names` are the rules by which data sets are named;
-    `nested`: it is settled because of a sibling; `rest` waits before another try; `telemetry`: who is told. Nothing
-    that triggers it changes a run that is closed; one whose events are gone stays as it is.
+    `known` holds blobs that need not be read again, by digest; `lately` is what was known of applications; `names` are
+    the rules by which data sets are named; `nested`: it is settled because of a sibling; `rest` waits before another
+    try; `telemetry`: who is told. Nothing that triggers it changes a run that is closed; one whose events are gone
+    stays as it is.
     """
     began = time.time_ns()
     for tried in range(_TRIES):
         if tried and not nested:  # whoever got in between is still at it
             rest(random.uniform(0, _LONGEST_REST * tried / _TRIES))
-        state = _with_end(storage, run_id, trigger.end if trigger else None, timed_out=timed_out)
+        end = trigger.end if trigger else None
+        known_of = nested or tried > 0 or (trigger is not None and end is None)
+        state = _with_end(storage, run_id, end, timed_out=timed_out, known_of=known_of)
         if state is None:
             continue
         if state.gone or (trigger and state.closed):
@@ -144,19 +157,23 @@ def settle_run(
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
             return True  # whoever settled it may have died before it was published
-        marked = _settle_once(storage, run_id, known or {}, names, telemetry, nested=nested, began=began)
+        marked = _settle_once(storage, run_id, known or {}, names, telemetry, lately=lately, nested=nested, began=began)
         if marked is not None:
             return marked or tried > 0
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
 
 
-def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool) -> RunState | None:
-    """The run's state with this end on record; None when somebody else changed it meanwhile."""
-    fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
-    etag = storage.insert(RUNS, fresh.row(storage))
-    if etag:
-        return replace(fresh, etag=etag)
-    found = storage.read(RUNS, run_id, STATE)
+def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState | None:
+    """The run's state with this end on record; None when somebody else changed it meanwhile. `known_of`: there is one
+    already, most likely.
+    """
+    found = storage.read(RUNS, run_id, STATE) if known_of else None
+    if found is None:
+        fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
+        etag = storage.insert(RUNS, fresh.row(storage))
+        if etag:
+            return replace(fresh, etag=etag)
+        found = storage.read(RUNS, run_id, STATE)
     if found is None:
         return None
     state = RunState.of(found, storage)
@@ -176,6 +193,7 @@ def _settle_once(
     names: Names,
     telemetry: Telemetry,
     *,
+    lately: Lately | None,
     nested: bool,
     began: int,
 ) -> bool | None:
@@ -188,7 +206,8 @@ def _settle_once(
     heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
-        heard = listen(storage, run, names) if run else heard
+        ask = lately.ask if lately and not nested else application  # nested, since more was told
+        heard = listen(storage, run, names, ask) if run else heard
         if nested and gathered.is_settled_with(heard):
             return False
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
@@ -199,7 +218,7 @@ def _settle_once(
         for place in gathered.places:
             bury(storage, place.blob, place.digest, error, telemetry)
         decided = dead(heard, why)
-    marked = _apply(storage, gathered, decided, telemetry, nested=nested)
+    marked = _apply(storage, gathered, decided, lately, telemetry, nested=nested)
     if marked is not None:
         telemetry.tell(
             RUN,
@@ -215,7 +234,13 @@ def _settle_once(
 
 
 def _apply(
-    storage: Storage, gathered: Gathered, decided: Decided, telemetry: Telemetry, *, nested: bool
+    storage: Storage,
+    gathered: Gathered,
+    decided: Decided,
+    lately: Lately | None,
+    telemetry: Telemetry,
+    *,
+    nested: bool,
 ) -> bool | None:
     """As `_settle_once`."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
@@ -245,6 +270,8 @@ def _apply(
         if outcome.verdict is not State.WAITING or state.left or state.changed:
             settle = partial(settle_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
             spread = tell_siblings(storage, run, decided, state, settle, nested=nested)
+            if lately:
+                lately.note(spread.known)
             if around(storage, run, spread.known, decided.heard.names) != decided.heard:
                 return None
             marks, marked = marks | spread.marks, spread.marked

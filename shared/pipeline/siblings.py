@@ -8,7 +8,7 @@ the settling that left it: it may be taken back, and a settling that was overtak
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -84,6 +84,10 @@ def application(storage: Storage, run: str) -> Application:
         streams=bool(found.values["streams"]),
         etag=found.etag,
     )
+
+
+Ask = Callable[[Storage, str], Application]
+"""Gives what is known of an application."""
 
 
 def has_fates(row: Row) -> bool:
@@ -273,11 +277,11 @@ def placed_by(storage: Storage, application_run: str) -> set[str]:
     return {run for row in rows for run in _words(storage, row)}
 
 
-def listen(storage: Storage, run: MergedRun, names: Names) -> Around:
+def listen(storage: Storage, run: MergedRun, names: Names, ask: Ask = application) -> Around:
     """What the other runs of its application, and this one, have told so far of what concerns this run."""
     if names_no_source(run):
         note_alone(storage, run)
-    return around(storage, run, application(storage, run.application_run), names)
+    return around(storage, run, ask(storage, run.application_run), names)
 
 
 def around(storage: Storage, run: MergedRun, known: Application, names: Names) -> Around:

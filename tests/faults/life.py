@@ -8,6 +8,7 @@ a crashed delivery is visible again some time later; the sweeper comes every min
 import heapq
 import itertools
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from shared.errors import Retry
 from shared.pipeline import (
     EVENTS,
     Archiving,
+    Lately,
     Publishing,
     Status,
     Sweeping,
@@ -147,6 +149,7 @@ class Life:
         self._trace = trace
         self._reached: Any = Faulty(self.storage, "storage", self.faults)
         self._written: Any = Faulty(self.catalog, "catalog", self.faults)
+        self._lately = defaultdict[int, Lately](Lately)
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
@@ -268,7 +271,10 @@ class Life:
         """The parser's function."""
         packed = self.storage.get(EVENTS, name)
         assert packed is not None
-        if settle_event(self._reached, stored_from_blob(name), packed):
+        current = self.turns.current
+        # Also that of a process that has died since: what it holds may be as old as it likes.
+        lately = self._lately[current.process if current else 0]
+        if settle_event(self._reached, stored_from_blob(name), packed, lately=lately):
             publish(self._reached, self._written, self.publishing)
 
     def _tick(self) -> None:
