@@ -84,8 +84,8 @@ class Storage(Protocol):
         """Write a row whatever was there: its new etag."""
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """Write rows of one partition, whatever was there: a hundred in a call, in their order, each hundred whole or
-        not at all.
+        """Write rows of one partition, whatever was there, in their order: many a hundred in a call, a few one by one.
+        Cut off, it may have written only the first of them.
         """
 
     def replace(self, table: str, row: Row) -> str | None:

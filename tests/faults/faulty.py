@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
+from shared.storage import Row
 from tests.faults.turns import Turns
 
 LISTS = frozenset({"partition", "scan", "blobs"})
@@ -111,6 +112,11 @@ class Faulty:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._real, name)
         return partial(self._call, name, method)
+
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        """A call for each row: the port promises no more of it than their order."""
+        for row in rows:
+            self._call("upsert_all", self._real.upsert_all, table, [row])
 
     def _call(self, name: str, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         faults, turns = self._faults, self._faults.turns
