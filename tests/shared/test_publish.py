@@ -346,3 +346,20 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
     looking.step_in = another_mark
     assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
     assert looking.calls["partition"] < 40
+
+
+def test_what_an_application_wrote_is_published_at_once_when_its_fates_are_spread() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    mark_dirty(storage, [f"{APPLICATION}{run_id('app1')}"])
+    looking = Watched(storage)
+    looks: list[str] = []
+
+    def order(name: str, arguments: tuple[Any, ...]) -> None:
+        if name in {"partition", "delete"} and arguments[0] == "dirty":
+            looks.append(name)
+
+    looking.step_in = order
+    assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
+    # two equal looks, the application's mark, one look, the process's mark, a last look in the shift and one after it
+    assert looks == ["partition", "partition", "delete", "partition", "delete", "partition", "partition"]
