@@ -230,11 +230,19 @@ def _plans(
     `verify --fix` has mended that, longer each time, and holds up no other.
     """
     reading = Reading()
-    for dirty in _processes(storage, catalog, how, batch, done):
+
+    def planned(dirty: Dirty) -> Plan | ContentLost:
         try:
-            yield plan_for(storage, how, dirty, reading)
+            return plan_for(storage, how, dirty, reading)
         except ContentLost as error:
-            _put_off(storage, how, dirty, error, done)
+            return error
+
+    processes = [*_processes(storage, catalog, how, batch, done)]
+    for dirty, plan in zip(processes, how.side_by_side.each(planned, processes), strict=True):
+        if isinstance(plan, ContentLost):
+            _put_off(storage, how, dirty, plan, done)
+        else:
+            yield plan
 
 
 def _publish_batch(
