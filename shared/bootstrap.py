@@ -26,6 +26,7 @@ from shared.pipeline import (
     OneForAll,
     Publishing,
     Recent,
+    SideBySide,
     Sweeping,
     check_versions,
 )
@@ -172,6 +173,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
             paths=_paths(settings),
             shadow=settings.shadow,
             linger=_LINGER,
+            side_by_side=SideBySide(at_once=_SIDE_BY_SIDE),
             finding=Finding(search=settings.lookup.search, hits=settings.lookup.hits, misses=settings.lookup.misses),
             patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
             telemetry=telemetry,

@@ -37,6 +37,7 @@ from shared.pipeline.replay import (
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
 from shared.pipeline.settle import settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
+from shared.pipeline.side_by_side import SideBySide
 from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
@@ -83,6 +84,7 @@ __all__ = [
     "ReplayedLetter",
     "ReplayedRun",
     "Shadow",
+    "SideBySide",
     "Stage",
     "Status",
     "Stop",

@@ -34,6 +34,7 @@ from shared.pipeline.places import (
 )
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_and_links
+from shared.pipeline.side_by_side import SideBySide
 from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 from shared.telemetry import SILENT, Telemetry
@@ -53,9 +54,10 @@ class Publishing:
     `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `with_statement`: whether the last run's SQL is; `paths`: which data sets are;
     `shadow`: whether all is done but writing to the catalog; `pause`: how long a catalog that is away is left alone;
-    `linger`: for how long at most marks are let come together; `finding`: how assets are found; `beat`: called now and
-    then on long work; `stopped`: whether to go no further; `note`: is given the counts after each batch; `now`: the
-    clock; `seconds`: one that is never set back; `telemetry`: who is told.
+    `linger`: for how long at most marks are let come together; `finding`: how assets are found; `side_by_side`: calls
+    to storage at a time, each for a process of its own; `beat`: called now and then on long work; `stopped`: whether
+    to go no further; `note`: is given the counts after each batch; `now`: the clock; `seconds`: one that is never set
+    back; `telemetry`: who is told.
     """
 
     batch: int = 50
@@ -68,6 +70,7 @@ class Publishing:
     pause: timedelta = timedelta(seconds=15)
     linger: timedelta = timedelta(0)
     finding: Finding = field(default_factory=Finding)
+    side_by_side: SideBySide = field(default_factory=SideBySide)
     beat: Callable[[], object] = lambda: None
     stopped: Callable[[], bool] = lambda: False
     note: Callable[[Any], None] = lambda _: None

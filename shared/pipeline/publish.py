@@ -54,13 +54,14 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
             tired = not _drain(storage, catalog, how, shift, done)
         finally:
             shift.lease.release()
-        if tired or not _due(storage, how.now())[0]:
+        if tired or not _due(storage, how)[0]:
             break
     return done
 
 
-def _due(storage: Storage, now: datetime) -> tuple[list[Dirty], bool]:
+def _due(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
     """The processes that are due, and whether the catalog was being left alone."""
+    now = how.now()
     found, until, _ = dirty_processes(storage)
     if until and now < until:
         return [], False
@@ -71,7 +72,7 @@ def _due_together(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]
     """As `_due`, once no more marks are made, or after a while: many runs of an application mark the same process
     within moments, and it is read and written once for all of them.
     """
-    found = _due(storage, how.now())
+    found = _due(storage, how)
     if not how.linger:
         return found
     for _ in range(_LOOKS):
@@ -79,7 +80,7 @@ def _due_together(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]
         if not before:
             break
         time.sleep(how.linger.total_seconds() / _LOOKS)
-        found = _due(storage, how.now())
+        found = _due(storage, how)
         if found[0] == before:
             break
     return found
@@ -143,13 +144,16 @@ def _steps(due: Sequence[Dirty], stride: _Stride, leaving: Sequence[Dirty]) -> I
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     how = replace(how, beat=shift.goes_on)
+    look = _due_together
     while True:
-        due, was_paused = _due_together(storage, how)
+        due, was_paused = look(storage, how)
         if not due:
             return True
+        look = _due_together
         if spread := [each for each in due if each.process.startswith(APPLICATION)]:
             if not _spread(storage, how, shift, spread, done):
                 return False
+            look = _due  # what was waited for is here
             continue
         leaving: list[Dirty] = []
         ready: list[Plan] = []
@@ -253,11 +257,19 @@ def _plans(
     `verify --fix` has mended that, longer each time, and holds up no other.
     """
     reading = Reading()
-    for dirty in _processes(storage, catalog, how, batch, done):
+
+    def planned(dirty: Dirty) -> Plan | ContentLost:
         try:
-            yield plan_for(storage, how, dirty, reading)
+            return plan_for(storage, how, dirty, reading)
         except ContentLost as error:
-            _put_off(storage, how, dirty, error, done)
+            return error
+
+    processes = [*_processes(storage, catalog, how, batch, done)]
+    for dirty, plan in zip(processes, how.side_by_side.each(planned, processes), strict=True):
+        if isinstance(plan, ContentLost):
+            _put_off(storage, how, dirty, plan, done)
+        else:
+            yield plan
 
 
 def _publish_batch(

@@ -30,10 +30,17 @@ class SideBySide:
                 yield act(item)
                 self.beat()
             return
+        chunk = list(islice(rest, _CHUNK))
+        if len(chunk) == 1:  # not worth a thread
+            yield act(chunk.pop())
+            self.beat()
+        if not chunk:
+            return
         with ThreadPoolExecutor(self.at_once) as pool:
-            while chunk := list(islice(rest, _CHUNK)):
+            while chunk:
                 yield from list(pool.map(act, chunk))
                 self.beat()
+                chunk = list(islice(rest, _CHUNK))
 
     def all(self, act: Callable[[From], object], items: Iterable[From]) -> None:
         """`act` for each item, for what it does."""

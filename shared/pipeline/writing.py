@@ -120,14 +120,17 @@ def _send(
         return []  # too late to be over by then: what was begun is done again after that
     ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
     written = catalog.write_processes([each.entity for each in ready], guids) if ready else {}
-    note_schemas(storage, [each.plan for each in ready if each.entity.qualified_name in written], found)
-    for each in ready:
-        if guid := written.get(each.entity.qualified_name):
-            schemas = schema_digest(each.plan.process)
-            if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas)):
-                clean(storage, each.plan.dirty, each.plan.revisit)
-            tell_process(how, each.plan, "written")
-            done.written += 1
+    taken = [each for each in ready if written.get(each.entity.qualified_name)]
+    note_schemas(storage, [each.plan for each in taken], found)
+
+    def finish(each: _Begun) -> None:
+        schemas, guid = schema_digest(each.plan.process), written[each.entity.qualified_name]
+        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas)):
+            clean(storage, each.plan.dirty, each.plan.revisit)
+
+    for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
+        tell_process(how, each.plan, "written")
+        done.written += 1
     left = [each for each in begun if each.entity.qualified_name not in written]
     return _back(storage, how, left, CatalogRefused(status=_TAKEN, code="", detail="given no guid"), sent=len(begun))
 
@@ -159,11 +162,16 @@ def _back(
 
 def _begun(storage: Storage, how: Publishing, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
     """Those of these plans that are ours to write, with the ledger saying so."""
-    begun = [
-        _Begun(plan=plan, entity=entity, entry=entry)
-        for plan, entity in ((_claim(storage, plan, until), plan.entity) for plan in plans if plan.entity)
-        if plan and entity and (entry := note(storage, _writing(plan, entity, until)))
-    ]
+
+    def begin(plan: Plan) -> _Begun | None:
+        claimed = _claim(storage, plan, until)
+        if not claimed or not claimed.entity:
+            return None
+        entry = note(storage, _writing(claimed, claimed.entity, until))
+        return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
+
+    wanted = [plan for plan in plans if plan.entity]
+    begun = [each for each in how.side_by_side.each(begin, wanted) if each]
     ours = {each.plan.dirty.process for each in begun}
     for plan in plans:
         if plan.entity and plan.dirty.process not in ours:

@@ -13,13 +13,53 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 import requests
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
-from requests.cookies import RequestsCookieJar
 from requests.structures import CaseInsensitiveDict
-from requests.utils import requote_uri, super_len
+from requests.utils import get_encoding_from_headers, requote_uri, super_len
 from urllib3.util import Retry
 
 _CONNECTIONS = 32
 """More than the threads of a functions host's worker."""
+
+_AFTER_SCHEME = len("https://")
+"""From here on the first slash of an address is the end of its host; `http://` has a host of more than a character."""
+
+
+class _Adapter(HTTPAdapter):
+    """Asks for the pool of connections to a host once, and takes answers as they are: storage sets no cookies."""
+
+    def __init__(self) -> None:
+        never_again = Retry(total=False, redirect=False, raise_on_status=False)
+        super().__init__(pool_maxsize=_CONNECTIONS, max_retries=never_again)
+        self._pools: dict[tuple[str, bool | str | None, Any, bool], Any] = {}
+
+    def get_connection_with_tls_context(
+        self,
+        request: requests.PreparedRequest,
+        verify: bool | str | None,
+        proxies: Mapping[str, str] | None = None,
+        cert: Any = None,
+    ) -> Any:
+        """The pool for a request's host: whether a proxy is between depends on the host alone."""
+        url = request.url or ""
+        key = (url[: url.find("/", _AFTER_SCHEME)], verify, cert, bool(proxies))
+        found = self._pools.get(key)
+        if found is None:
+            found = super().get_connection_with_tls_context(request, verify, proxies=dict(proxies or {}), cert=cert)
+            self._pools[key] = found
+        return found
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        """An answer, not read yet."""
+        response = requests.Response()
+        response.status_code = resp.status
+        response.headers = CaseInsensitiveDict(resp.headers)
+        response.encoding = get_encoding_from_headers(response.headers)
+        response.raw = resp
+        response.reason = resp.reason
+        response.url = req.url or ""
+        response.request = req
+        response.connection = self
+        return response
 
 
 class _Session(requests.Session):
@@ -45,7 +85,6 @@ class _Session(requests.Session):
         prepared.headers = CaseInsensitiveDict(headers)
         prepared.body = data
         prepared.hooks = {"response": []}
-        prepared._cookies = RequestsCookieJar()  # type: ignore[attr-defined]  # noqa: SLF001 - answers' cookies go there
         if data is not None and "Content-Length" not in prepared.headers:
             prepared.headers["Content-Length"] = str(super_len(data))  # type: ignore[no-untyped-call]  # of requests
         answer = self.get_adapter(prepared.url).send(
@@ -74,9 +113,8 @@ def transport(
     session.trust_env = False
     session.proxies = dict(proxies)
     session.verify = authorities or True
-    never_again = Retry(total=False, redirect=False, raise_on_status=False)
     for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS, max_retries=never_again))
+        session.mount(scheme, _Adapter())
     return RequestsTransport(
         session=session,
         session_owner=False,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Publishing, publish, settle_event, status, stored_from_blob
+from shared.pipeline import Published, Publishing, SideBySide, publish, settle_event, status, stored_from_blob
 from shared.pipeline.dirty import dirty_processes, mark_dirty
 from shared.pipeline.links import APPLICATION
 from shared.storage import Lease, MemoryStorage, Row
@@ -346,3 +347,56 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
     looking.step_in = another_mark
     assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
     assert looking.calls["partition"] < 40
+
+
+def test_what_an_application_wrote_is_published_at_once_when_its_fates_are_spread() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    mark_dirty(storage, [f"{APPLICATION}{run_id('app1')}"])
+    looking = Watched(storage)
+    looks: list[str] = []
+
+    def order(name: str, arguments: tuple[Any, ...]) -> None:
+        if name in {"partition", "delete"} and arguments[0] == "dirty":
+            looks.append(name)
+
+    looking.step_in = order
+    assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
+    # two equal looks, the application's mark, one look, the process's mark, a last look in the shift and one after it
+    assert looks == ["partition", "partition", "delete", "partition", "delete", "partition", "partition"]
+
+
+def test_processes_are_read_and_noted_side_by_side_and_written_in_one_call() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    for number in range(20):
+        kinds = (("START", "10:00:00"), ("COMPLETE", "10:00:30"))
+        facts: Any = {"inputs": ["/in"], "outputs": [f"/out{number}"], "application": "app"}
+        settled(storage, *(event(f"run{number}", kind, at, **facts) for kind, at in kinds))
+    watched, threads = Watched(storage), set[int]()
+
+    def who(_name: str, arguments: tuple[Any, ...]) -> None:
+        if arguments[0] == "ledger":
+            threads.add(get_ident())
+
+    watched.step_in = who
+    together = replace(how(clock), side_by_side=SideBySide(at_once=4))
+    assert publish(watched, catalog, together).written == 20
+    assert (len(catalog.processes), catalog.writes) == (20, 2)  # data sets, then processes
+    assert threads
+    assert get_ident() not in threads
+    assert status(storage).published == 40
+    calls = watched.calls.copy()
+    assert publish(watched, catalog, together) == Published()
+    assert (watched.calls - calls).keys() <= {"partition", "lease"}
+
+
+def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    other: Any = {"inputs": ["/in"], "outputs": ["/other"], "application": "app2"}
+    settled(storage, event("b", "COMPLETE", "10:00:30", **other))
+    (lost, *_) = storage.scan("contributions")
+    cells = {"supporters": lost.values["supporters"], "content_blob": "gone.json.gz"}
+    storage.upsert("contributions", replace(lost, values=cells))
+    done = publish(storage, catalog, replace(how(clock), side_by_side=SideBySide(at_once=4)))
+    assert (done.written, done.refused) == (1, 1)
