@@ -20,6 +20,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
 
 PROOFS: dict[str, str] = {
+    "throughline backfill": "tests/cli/test_backfill_command.py",
     "throughline config": "tests/e2e/test_platforms.py",
     "throughline deadletter": "tests/cli/test_deadletter.py",
     "throughline demo": "tests/e2e/test_demo.py",
@@ -28,6 +29,7 @@ PROOFS: dict[str, str] = {
     "throughline explain": "tests/cli/test_explain.py",
     "throughline lake": "tests/spark_pipeline/test_lake.py",
     "throughline purge": "tests/cli/test_control.py",
+    "throughline purview grant": "tests/cli/test_purview_commands.py",
     "throughline rebuild": "tests/cli/test_rebuild_command.py",
     "throughline reconcile": "tests/cli/test_reconcile_command.py",
     "throughline replay": "tests/cli/test_deadletter.py",
@@ -37,6 +39,7 @@ PROOFS: dict[str, str] = {
     "throughline status": "tests/e2e/test_world.py",
     "throughline synth": "tests/cli/test_synth_command.py",
     "throughline translate": "tests/cli/test_translate_command.py",
+    "throughline types": "tests/cli/test_types_command.py",
     "throughline up": "tests/e2e/test_demo.py",
     "throughline upgrade": "tests/cli/test_control.py",
     "throughline verify": "tests/cli/test_verify_command.py",
@@ -53,6 +56,7 @@ PROOFS: dict[str, str] = {
     "python -m local.azurite": "tests/local/test_azurite.py",
     "python -m local.catalog": "tests/local/test_catalog_server.py",
     "python -m tests.faults": "tests/faults/test_hunt.py",
+    "python -m tests.hostile": "tests/hostile/test_hostile_catalog.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "infra/deploy.sh": "tests/infra/test_deploy.py",
     "curl -H 'Authorization: Bearer local'": "tests/local/test_catalog_troubles.py",
@@ -75,6 +79,7 @@ SHOWN: dict[str, str] = {
     "POST /api/v1/lineage": "a drawing",
     "events/2026/": "names of blobs",
     "event run=": "lines of a log",
+    "Operations: merge": "a description",
 }
 """How blocks begin that are not for typing."""
 
