@@ -20,6 +20,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
 
 PROOFS: dict[str, str] = {
+    "throughline backfill": "tests/cli/test_backfill_command.py",
     "throughline config": "tests/e2e/test_platforms.py",
     "throughline deadletter": "tests/cli/test_deadletter.py",
     "throughline demo": "tests/e2e/test_demo.py",
@@ -47,13 +48,16 @@ PROOFS: dict[str, str] = {
     "make test": ".github/workflows/test.yml",
     "make up": "tests/e2e/test_demo.py",
     "python -m bench": "tests/test_bench.py",
+    "python -m bench.backfill": "tests/test_bench.py",
     "python -m bench.costs": "tests/test_bench.py",
     "python -m bench.profiling": "bench/profiling.py",
     "python -m local.azurite": "tests/local/test_azurite.py",
     "python -m local.catalog": "tests/local/test_catalog_server.py",
+    "python -m tests.hostile": "tests/hostile/test_hostile_catalog.py",
     "python -m tests.faults": "tests/faults/test_hunt.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "infra/deploy.sh": "tests/infra/test_deploy.py",
+    "curl -H": "tests/local/test_catalog_troubles.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
