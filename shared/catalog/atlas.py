@@ -33,6 +33,7 @@ from shared.catalog.columns import (
     held_columns,
     related_ends,
     schema_change,
+    schema_of,
     with_columns,
 )
 from shared.catalog.dialect import dialect_of
@@ -189,7 +190,7 @@ class AtlasCatalog:
         """As the port says."""
         entities = self._by_names(keys, related=True)
         return {
-            key: Placeholder(guid=str(each["guid"]), links=_links(each))
+            key: Placeholder(guid=str(each["guid"]), links=_links(each), parts=schema_of(each))
             for key, each in entities.items()
             if _is_placed(each)
         }

@@ -97,11 +97,18 @@ def _by_guid(entity: AtlasEntity) -> dict[str, str]:
 def related_ends(entity: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """What an entity is related to by one attribute, without what is only marked as removed."""
     ends = (entity.get("relationshipAttributes") or {}).get(name) or ()
-    return [
-        end
-        for end in ends
-        if end.get("relationshipStatus", _ACTIVE) == _ACTIVE and end.get("entityStatus", _ACTIVE) == _ACTIVE
-    ]
+    return [end for end in ends if _is_active(end)]
+
+
+def _is_active(end: Mapping[str, Any]) -> bool:
+    return bool(end.get("relationshipStatus", _ACTIVE) == _ACTIVE and end.get("entityStatus", _ACTIVE) == _ACTIVE)
+
+
+def schema_of(entity: Mapping[str, Any]) -> tuple[str, ...]:
+    """The guid of an asset's tabular schema, which lives on without it; typed columns go with their table."""
+    schema = (entity.get("relationshipAttributes") or {}).get("tabular_schema")
+    found = schema if isinstance(schema, list) else [schema] if schema else []
+    return tuple(str(each["guid"]) for each in found if _is_active(each))
 
 
 def held_columns(asset: AssetEntity, entities: Iterable[Mapping[str, Any]]) -> dict[str, HeldColumn]:

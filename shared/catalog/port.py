@@ -41,11 +41,12 @@ class HeldAsset:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
     """An asset that we placed, and the guids of all that it is linked to but its own columns: processes that use it,
-    terms.
+    terms. `parts` are those of what is to go with it, and would not by itself: its schema.
     """
 
     guid: str
     links: frozenset[str]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,8 +112,8 @@ def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, 
 
 def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> Removed:
     held = catalog.placeholders(keys)
-    doomed = {key: each.guid for key, each in sorted(held.items()) if not each.links}
+    doomed = {key: each for key, each in sorted(held.items()) if not each.links}
     if doomed:
         forget(storage, [each for each in remembered(storage, doomed).values() if not each.scanned])
-        catalog.remove(list(doomed.values()))
+        catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
     return Removed(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))

@@ -16,11 +16,10 @@ from shared.pipeline.assets import placeholder, sentences
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
 from shared.pipeline.finding import resolve
-from shared.pipeline.found import FoundAsset, found_key, remember
+from shared.pipeline.found import FoundAsset, remember
 from shared.pipeline.last_run import last_run
-from shared.pipeline.places import ASSET
 from shared.pipeline.planning import Plan, Publishing
-from shared.pipeline.schemas import Columns, columns_told, tellers_of
+from shared.pipeline.schemas import Columns, columns_told, mark_of, tellers_of
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.placing")
@@ -69,12 +68,17 @@ def place(
         said = sentences(storage, batch)
         entities = [placeholder(asset, said, columns[asset]) for asset in batch]
         created, whole = _created(catalog, entities, how.batch)
+        marks: set[str] = set()
         for key, guid in created.items():
+            now_told, tellers = tellers_of(plans, key), found[key].tellers
             held = columns[wanted[key]] if key in whole else ()
-            found[key] = structs.replace(found[key], guid=guid, tellers=tellers_of(plans, key), columns=held)
+            if held != columns[wanted[key]] or not now_told >= set(tellers):
+                marks.add(mark_of(key))
+            tellers = tuple(sorted(now_told.union(tellers)))
+            found[key] = structs.replace(found[key], guid=guid, tellers=tellers, columns=held)
         remember(storage, [found[key] for key in created])
         now = sentences(storage, batch)
-        mark_dirty(storage, [mark for mark in now if now[mark] != said[mark]])
+        mark_dirty(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
         guids |= created
     return guids
 
@@ -114,4 +118,4 @@ def describe_again(storage: Storage, plans: Sequence[Plan], found: Mapping[Asset
     cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
     said = sentences(storage, cut_off)
     told = [key for asset in cut_off if found[key := (asset.type, asset.qualified_name)].tellers]
-    mark_dirty(storage, {*(mark for mark in said if said[mark]), *(f"{ASSET}{found_key(key)}" for key in told)})
+    mark_dirty(storage, {*(mark for mark in said if said[mark]), *map(mark_of, told)})

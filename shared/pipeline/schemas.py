@@ -8,7 +8,7 @@ placeholder should have is added up from what all of them say now, so it does no
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 from msgspec import structs
@@ -71,34 +71,54 @@ def columns_now(storage: Storage, how: Publishing, key: str) -> tuple[FoundAsset
 
 def note_schemas(storage: Storage, plans: Sequence[Plan], found: Mapping[AssetKey, FoundAsset] | None = None) -> None:
     """Have those of our placeholders described anew of which these plans tell other columns than they have, as far as
-    we know: `found`, or what is remembered. Where a plan tells what it told before nothing is read.
+    we know: `found`, or what is remembered.
     """
-    changed = {plan.dirty.process: plan for plan in plans if schema_digest(plan.process) != plan.entry.schemas}
-    told = {key: told_by(plan.process) if plan.process else set() for key, plan in changed.items()}
-    concerned = {
-        each: told[each] | (_ever_named(storage, each) if plan.entry.schemas else set())
-        for each, plan in changed.items()
-    }
-    keys = set().union(*concerned.values())
+    words = {plan.dirty.process: _Word.of(storage, plan) for plan in plans}
+    keys = {key for word in words.values() for key in word.named}
     known = {key: each for key, each in (found or {}).items() if key in keys}
     known |= remembered(storage, sorted(keys - known.keys()))
     fresh: list[FoundAsset] = []
     marks: set[str] = set()
     for key, each in sorted(known.items()):
-        if not each.guid or each.scanned:
+        spoken = {process: word for process, word in words.items() if key in word.named}
+        news = any(word.is_new or process not in each.tellers for process, word in spoken.items())
+        if not each.guid or each.scanned or (each.columns and not news):
             continue
-        tellers = set(each.tellers)
-        for process in (process for process, named in concerned.items() if key in named):
-            (tellers.add if key in told[process] else tellers.discard)(process)
+        silent = {process for process, word in spoken.items() if key not in word.told}
+        tellers = (set(each.tellers) | spoken.keys()) - silent
         after = structs.replace(each, tellers=tuple(sorted(tellers)))
         if after != each:
             fresh.append(after)
-        said = [changed[each].process for each in tellers if each in changed]
-        columns = columns_told(key, [process for process in said if process])
-        if not tellers <= changed.keys() or columns != each.columns:
-            marks.add(f"{ASSET}{found_key(key)}")
+        processes = [word.process for teller in tellers if (word := words.get(teller)) and word.process]
+        if not tellers <= words.keys() or columns_told(key, processes) != each.columns:
+            marks.add(mark_of(key))
     remember(storage, fresh)
     mark_dirty(storage, marks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Word:
+    """What a plan tells of columns: of which assets it does, which it may have told of before, and whether that is
+    new.
+    """
+
+    process: Process | None
+    told: set[AssetKey]
+    named: set[AssetKey]
+    is_new: bool
+
+    @classmethod
+    def of(cls, storage: Storage, plan: Plan) -> "_Word":
+        """Where it tells what it told before nothing is read."""
+        is_new = schema_digest(plan.process) != plan.entry.schemas
+        told = told_by(plan.process) if plan.process else set()
+        before = _ever_named(storage, plan.dirty.process) if is_new and plan.entry.schemas else set()
+        return cls(process=plan.process, told=told, named=told | before, is_new=is_new)
+
+
+def mark_of(key: AssetKey) -> str:
+    """The dirty mark of a data set."""
+    return f"{ASSET}{found_key(key)}"
 
 
 def _ever_named(storage: Storage, process: str) -> set[AssetKey]:
@@ -125,8 +145,6 @@ def tell_schemas(storage: Storage, plan: Plan) -> None:
         note(storage, replace(plan.entry, schemas=digest))
 
 
-def tellers_of(plans: Iterable[Plan], key: AssetKey) -> tuple[str, ...]:
+def tellers_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:
     """The processes (by key) among these plans that tell the columns of an asset."""
-    return tuple(
-        sorted(process_key(p.process.qualified_name) for p in plans if p.process and key in told_by(p.process))
-    )
+    return {process_key(p.process.qualified_name) for p in plans if p.process and key in told_by(p.process)}

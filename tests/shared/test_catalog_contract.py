@@ -91,6 +91,27 @@ def test_search_wants_all_words_whatever_their_capitals(catalog: Catalog) -> Non
     assert soon(lambda: [node.name for node in catalog.search("order ITEMS")], ["Order-Items"]) == ["Order-Items"]
 
 
+def test_a_placeholder_has_the_columns_that_were_told_last(catalog: Catalog) -> None:
+    first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
+    theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
+    guids = catalog.create_assets([first, theirs])
+    assert sorted(guids) == [(each.type, each.qualified_name) for each in (first, theirs)]
+    assert catalog.describe_placeholder(first) is False, "it has them"
+    for columns in ((("a", "bigint"), ("c", "date")), first.columns):
+        changed = replace(first, columns=columns)
+        assert catalog.describe_placeholder(changed) is True
+        assert catalog.describe_placeholder(changed) is False, "no others, and no more than these"
+    assert catalog.describe_placeholder(replace(first, columns=())) is False, "none are given: they stay"
+    assert catalog.describe_placeholder(first) is False
+    assert catalog.describe_placeholder(replace(theirs, columns=())) is False
+    (held,) = catalog.placeholders(guids).values()
+    assert held.links == frozenset(), "its columns are its own"
+    catalog.remove([held.guid, *held.parts])
+    assert catalog.placeholders(guids) == {}
+    assert catalog.create_assets([first]), "and all of it may come again"
+    assert catalog.describe_placeholder(first) is False
+
+
 def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
     catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan.")])
     assert catalog.describe_placeholder(placed("ours", "Dropped.")) is True

@@ -14,7 +14,7 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
-from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, stored_from_blob
+from shared.pipeline import EVENTS, Publishing, publish, purge, receive, settle_event, stored_from_blob
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
 
@@ -266,3 +266,18 @@ def test_the_schema_that_was_seen_last_counts_whatever_comes_last(minute: float)
     run(storage, catalog, copy("one", (X,), (X,)))
     run(storage, catalog, copy("two", (X, Y), (X,), minute=minute))
     assert catalog.assets[TABLE].columns == ((X, Y) if minute > 0 else (X,))
+
+
+def test_a_placeholder_goes_with_its_schema_and_columns_and_comes_again_with_them(
+    fresh_catalog: CatalogServer,
+) -> None:
+    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    wide = tuple((f"c{number:03}", "int") for number in range(60))
+    run(storage, catalog, copy("one", (X, *wide), (X, Y)))
+    list(purge(storage, catalog, how()))
+    found = get(fresh_catalog, "search/basic", typeName="Referenceable", excludeDeletedEntities="true")
+    assert found.get("entities", []) == [], "nothing of ours is left"
+    run(storage, catalog, copy("two", (X, *wide), (X, Y), minute=5))
+    assert len(active(by_name(fresh_catalog, TABLE), "columns")) == 61
+    tabular = by_name(fresh_catalog, ("tabular_schema", f"{FOLDER[1]}#__tabular_schema"))
+    assert active(tabular, "columns") == ["x", "y"]
