@@ -1,8 +1,8 @@
 """`python -m bench.backfill`: how fast, and in how much memory, `throughline backfill` fills a catalog.
 
-So many processes are put on record on a fresh Azurite as if their events had come, each of which reads one table of a
-lake and writes another; then the command runs, as a process of its own, against the local catalog. With `--stop` it is
-stopped by SIGINT every so many seconds, and resumed.
+So many processes are put on record on a fresh Azurite (in memory) as if their events had come, each of which reads one
+table of a lake and writes another; then the command runs, as a process of its own, against the local catalog. With
+`--stop` it is stopped by SIGINT every so many seconds, and resumed.
 """
 
 import argparse
@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,8 @@ from shared.bootstrap import Worker, assemble
 from shared.settings import load
 from shared.storage import MemoryStorage, Row
 
-_TABLES = ("runs", "contributions", "dirty", "assets")
+_TABLES = ("contributions", "dirty")
+"""What publishing looks at of such processes."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.1
 _INTERRUPTED = 130
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite, CatalogServer() as catalog:
+    with Azurite() as azurite, CatalogServer() as catalog:
         environment = {
             "AzureWebJobsStorage": azurite.connection_string,
             "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
@@ -93,7 +93,7 @@ def _filled(
     began, peak, stops = time.monotonic(), 0, 0
     while True:
         resume = ["--resume"] if stops else []
-        code, most = _run(["backfill", *resume], environment, options.stop)
+        code, most = _run(["backfill", *resume], environment, catalog, options.stop)
         peak = max(peak, most)
         if code != _INTERRUPTED:
             break
@@ -102,7 +102,7 @@ def _filled(
     counted = catalog.calls()
     if code or counted["entities"] < processes:
         raise BenchError(f"the backfill ended by {code}, with {counted['entities']} entities in the catalog")
-    calls = sum(counted["by_verb"].values())
+    calls = _calls(catalog)
     return {
         "what": name,
         "processes": processes,
@@ -117,8 +117,15 @@ def _filled(
     }
 
 
-def _run(words: Sequence[str], environment: dict[str, str], stop_after: float) -> tuple[int, int]:
-    """The command's exit code, and the most memory it held."""
+def _calls(catalog: CatalogServer) -> int:
+    return sum(catalog.calls()["by_verb"].values())
+
+
+def _run(
+    words: Sequence[str], environment: dict[str, str], catalog: CatalogServer, stop_after: float
+) -> tuple[int, int]:
+    """The command's exit code, and the most memory it held. It is stopped so long after its first call."""
+    before = _calls(catalog)
     child = subprocess.Popen(  # noqa: S603 - our own program, with words of ours
         [sys.executable, "-m", "cli", *words],
         cwd=ROOT,
@@ -127,13 +134,15 @@ def _run(words: Sequence[str], environment: dict[str, str], stop_after: float) -
         stderr=subprocess.PIPE,
     )
     watched = psutil.Process(child.pid)
-    began, peak, asked = time.monotonic(), 0, False
+    began, peak, asked = float("inf"), 0, False
     while child.poll() is None:
         try:
             peak = max(peak, watched.memory_info().rss)
         except psutil.NoSuchProcess:
             break
-        if stop_after and not asked and time.monotonic() - began > stop_after:
+        if stop_after and began == float("inf") and _calls(catalog) > before:
+            began = time.monotonic()
+        if not asked and time.monotonic() - began > stop_after:
             child.send_signal(signal.SIGINT)
             asked = True
         time.sleep(_LOOK_EVERY)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from bench import backfill
 from bench.__main__ import BENCHMARKS, main, run
 from bench.costs import measure as measure_costs
 from bench.figures import Figure, Rounds
@@ -118,3 +119,16 @@ def test_requests_are_counted_by_what_azure_bills() -> None:
     assert "catalog" not in found["the same job again: publisher"]
     assert found["archive"]["blob delete"] > 0
     assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}
+
+
+def test_a_backfill_is_measured_also_one_that_is_stopped_again_and_again(tmp_path: Path) -> None:
+    """`python -m bench.backfill`: new, on a catalog that was lost, and unchanged, with real Azurite and catalog."""
+    out = tmp_path / "backfill.json"
+    assert backfill.main(["--processes", "200", "--rate", "0", "--lost", "--stop", "0.2", "--out", str(out)]) == 0
+    new, lost, unchanged = json.loads(out.read_text())["figures"]
+    assert (new["what"], lost["what"], unchanged["what"]) == ("new", "lost", "unchanged")
+    assert new["calls"] > 200
+    assert lost["calls"] > 200
+    assert unchanged["calls"] <= 20
+    assert new["stops"] + lost["stops"] > 0
+    assert new["peak_mb"] > 0

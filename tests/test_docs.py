@@ -51,6 +51,7 @@ PROOFS: dict[str, str] = {
     "make test": ".github/workflows/test.yml",
     "make up": "tests/e2e/test_demo.py",
     "python -m bench": "tests/test_bench.py",
+    "python -m bench.backfill": "tests/test_bench.py",
     "python -m bench.costs": "tests/test_bench.py",
     "python -m bench.profiling": "bench/profiling.py",
     "python -m local.azurite": "tests/local/test_azurite.py",

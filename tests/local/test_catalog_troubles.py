@@ -118,6 +118,14 @@ def test_a_wrong_trouble_is_told_and_changes_nothing(troubled: CatalogServer) ->
     assert post(troubled, table("a")).status_code == 200
 
 
+def test_a_body_without_a_type_will_do(troubled: CatalogServer) -> None:
+    """As `curl -H 'Authorization: Bearer local' URL -d BODY` sends it: as a form."""
+    headers = {"Authorization": f"Bearer {troubled.token}", "Content-Type": "application/x-www-form-urlencoded"}
+    body = '{"troubles": ["lost:every=4,on=writes,seconds=60"]}'
+    answer = requests.post(f"{troubled.url}/admin/troubles", data=body, headers=headers, timeout=20)
+    assert answer.json()["troubles"][0]["trouble"] == "lost:every=4,on=writes,seconds=60.0"
+
+
 def test_arguments_have_troubles_too() -> None:
     done = run("--trouble", "storm")
     assert done.returncode == 2
