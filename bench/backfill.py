@@ -12,14 +12,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
 from bench.calls import arrives, events
+from bench.far_storage import STORED, Manager
 from bench.figures import ROOT, machine
 from bench.worker import BenchError
 from local.azurite import Azurite
@@ -39,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print a line for each size, write build/bench-backfill.json."""
     parser = argparse.ArgumentParser(prog="python -m bench.backfill", description=__doc__)
     parser.add_argument("--processes", type=int, nargs="+", default=[1_000, 10_000], metavar="N")
+    parser.add_argument(
+        "--storage", choices=("azurite", "memory"), default="azurite", help="memory: of another process"
+    )
+    parser.add_argument("--no-search", action="store_true", help="search for no data set: a tenth of the calls")
     parser.add_argument("--rate", type=float, default=20.0, help="calls a second; 0: as many as go (20)")
     parser.add_argument("--lost", action="store_true", help="then lose the catalog, and fill another")
     parser.add_argument("--stop", type=float, default=0.0, metavar="SECONDS", help="stop it so often, and resume it")
@@ -55,6 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """The catalog, the settings of the command, and how it is begun."""
+
+    catalog: CatalogServer
+    environment: Mapping[str, str]
+    command: Sequence[str] = ("-m", "cli")
+
+
 def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     with Azurite() as azurite, CatalogServer() as catalog:
         environment = {
@@ -62,20 +77,38 @@ def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, 
             "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
             "THROUGHLINE_CATALOG_TOKEN": catalog.token,
             "THROUGHLINE_CATALOG_RATE": f"{options.rate:g}",
+            "THROUGHLINE_FIND_BY_SEARCH": "false" if options.no_search else "true",
         }
-        _put_on_record(assemble(load(catalog=True, environment=environment)), processes)
-        yield _filled("new", processes, catalog, environment, options)
-        if options.lost:
-            catalog.reset()
-            yield _filled("lost", processes, catalog, environment, options)
-        yield _filled("unchanged", processes, catalog, environment, options)
+        place = _Place(catalog=catalog, environment=environment)
+        if options.storage == "azurite":
+            _put_on_record(assemble(load(catalog=True, environment=environment)), processes)
+            yield from _fillings(processes, place, options)
+            return
+        _settled(STORED, processes)
+        key = os.urandom(16)
+        with Manager(address=("127.0.0.1", 0), authkey=key) as manager:
+            _, port = cast("tuple[str, int]", manager.address)
+            command = ("-m", "bench.far_storage", str(port), key.hex())
+            yield from _fillings(processes, replace(place, command=command), options)
+
+
+def _fillings(processes: int, place: _Place, options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    yield _filled("new", processes, place, options)
+    if options.lost:
+        place.catalog.reset()
+        yield _filled("lost", processes, place, options)
+    yield _filled("unchanged", processes, place, options)
+
+
+def _settled(storage: MemoryStorage, processes: int) -> None:
+    for event in events(processes, 0):
+        arrives(storage, event)
 
 
 def _put_on_record(parts: Worker, processes: int) -> None:
     """As settling does it, but in memory first: what is measured begins after that."""
     storage = MemoryStorage()
-    for event in events(processes, 0):
-        arrives(storage, event)
+    _settled(storage, processes)
     rows = [(table, row) for table in _TABLES for row in storage.scan(table)]
 
     def put(each: tuple[str, Row]) -> None:
@@ -86,14 +119,13 @@ def _put_on_record(parts: Worker, processes: int) -> None:
             pass
 
 
-def _filled(
-    name: str, processes: int, catalog: CatalogServer, environment: dict[str, str], options: argparse.Namespace
-) -> dict[str, Any]:
+def _filled(name: str, processes: int, place: _Place, options: argparse.Namespace) -> dict[str, Any]:
+    catalog = place.catalog
     catalog.reset_calls()
     began, peak, stops = time.monotonic(), 0, 0
     while True:
         resume = ["--resume"] if stops else []
-        code, most = _run(["backfill", *resume], environment, catalog, options.stop)
+        code, most = _run(["backfill", *resume], place, options.stop)
         peak = max(peak, most)
         if code != _INTERRUPTED:
             break
@@ -106,6 +138,8 @@ def _filled(
     return {
         "what": name,
         "processes": processes,
+        "storage": options.storage,
+        "searched": not options.no_search,
         "rate": options.rate,
         "seconds": round(spent, 1),
         "processes_a_second": round(processes / spent, 1),
@@ -121,15 +155,13 @@ def _calls(catalog: CatalogServer) -> int:
     return sum(catalog.calls()["by_verb"].values())
 
 
-def _run(
-    words: Sequence[str], environment: dict[str, str], catalog: CatalogServer, stop_after: float
-) -> tuple[int, int]:
+def _run(words: Sequence[str], place: _Place, stop_after: float) -> tuple[int, int]:
     """The command's exit code, and the most memory it held. It is stopped so long after its first call."""
-    before = _calls(catalog)
+    before = _calls(place.catalog)
     child = subprocess.Popen(  # noqa: S603 - our own program, with words of ours
-        [sys.executable, "-m", "cli", *words],
+        [sys.executable, *place.command, *words],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, **place.environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -140,16 +172,17 @@ def _run(
             peak = max(peak, watched.memory_info().rss)
         except psutil.NoSuchProcess:
             break
-        if stop_after and began == float("inf") and _calls(catalog) > before:
+        if stop_after and began == float("inf") and _calls(place.catalog) > before:
             began = time.monotonic()
         if not asked and time.monotonic() - began > stop_after:
             child.send_signal(signal.SIGINT)
             asked = True
         time.sleep(_LOOK_EVERY)
     said = child.communicate()[1].decode(errors="replace")
-    if child.returncode not in {0, _INTERRUPTED, -signal.SIGINT}:  # the last: it was at its end already
+    code = _INTERRUPTED if child.returncode == -signal.SIGINT else child.returncode  # asked at its very end
+    if code not in {0, _INTERRUPTED}:
         raise BenchError(said[-2000:])
-    return child.returncode, peak
+    return code, peak
 
 
 if __name__ == "__main__":

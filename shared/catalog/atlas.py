@@ -160,6 +160,10 @@ class AtlasCatalog:
             if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
         )
 
+    def may_still_land(self) -> bool:
+        """As the port says."""
+        return self._client.may_still_land
+
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
         return next(

@@ -71,6 +71,10 @@ class MemoryCatalog:
                 self.processes[process.qualified_name] = process
             return {p.qualified_name: self._guid((p.type, p.qualified_name)) for p in processes}
 
+    def may_still_land(self) -> bool:
+        """As the port says."""
+        return False
+
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """As the port says."""
         with self._lock:

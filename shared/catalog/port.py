@@ -103,6 +103,11 @@ class Catalog(Protocol):
         output may get a new guid.
         """
 
+    def may_still_land(self) -> bool:
+        """Whether a try of this thread's last call, which went well in the end, may still take effect: the answer to it
+        was lost. Asks nothing.
+        """
+
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
         """A process as the catalog holds it now, None when it is not there."""
 

@@ -112,6 +112,11 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         self._telemetry = telemetry
         self._local = threading.local()
 
+    @property
+    def may_still_land(self) -> bool:
+        """Whether a try of this thread's last call may still take effect though that went well, with another."""
+        return bool(getattr(self._local, "may_still_land", False))
+
     def close(self) -> None:
         """End the calling thread's connections; others end with their threads."""
         session = getattr(self._local, "session", None)
@@ -173,6 +178,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                     raise
                 missing = refusal  # an answer like others: nothing went wrong with the call
             finally:
+                self._local.may_still_land = not tries.over
                 act.note(retries=retrying.statistics.get("attempt_number", 1) - 1)
         raise missing
 

@@ -14,7 +14,7 @@ from shared.catalog import Catalog
 from shared.errors import CatalogRefused
 from shared.model import Process
 from shared.pipeline.dirty import Dirty
-from shared.pipeline.ledger import Entry, ledger_entry, note
+from shared.pipeline.ledger import OVER, Entry, ledger_entry, note
 from shared.pipeline.ours import batches, turn
 from shared.pipeline.places import process_key
 from shared.pipeline.placing import found_for, place
@@ -82,9 +82,9 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[_Begun] | None = None
     written: dict[str, str] = {}
+    until = how.now() + 2 * how.call_bound
     try:
         found, plans = found_for(storage, catalog, how, wanted)
-        until = how.now() + 2 * how.call_bound
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
         guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
@@ -100,10 +100,8 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence
         if guid is None and each.plan.process:
             left.append(each.plan.process)
         # what was refused in a call with others may be there all the same: the ledger says that it is not known
-        note(
-            storage,
-            replace(each.entry, state=Held.WRITTEN, guid=guid) if guid else replace(each.entry, until=how.now()),
-        )
+        noted = replace(each.entry, state=Held.WRITTEN, guid=guid) if guid else each.entry
+        note(storage, replace(noted, until=until if catalog.may_still_land() else OVER))
     done.written += len(written)
     if len(wanted) == 1 and left:
         done.refused += 1

@@ -13,12 +13,14 @@ PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
 _TRIES = 8
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+OVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""Until then something may land of which nothing is on its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """`state`: nothing (never written, or removed), writing (until then it may still land), or written.
+    """`state`: nothing (never written, or removed), writing, or written. Up to `until` a call that was begun may still
+    land: of one that went well, a try whose answer was lost.
 
     `fingerprint` and `qualified_name` are those of the last write that was begun, `said` is the fingerprint of the same
     before its assets were found: what is said again needs no looking up. `schemas` stands for the columns that it told
@@ -33,7 +35,7 @@ class Entry:
     said: str = ""
     schemas: str = ""
     guid: str = ""
-    until: datetime = _NEVER
+    until: datetime = OVER
     retired: datetime | None = None
     because: str = ""
     etag: str = ""
@@ -44,8 +46,8 @@ class Entry:
         return self.because or (RETIRED if self.retired else "")
 
     def may_still_land(self, now: datetime) -> bool:
-        """Whether a write that somebody began may not be over yet."""
-        return self.state is Held.WRITING and now < self.until
+        """Whether a call that somebody began may not be over yet."""
+        return now < self.until
 
     def row(self) -> Row:
         """As a row of `ledger`."""

@@ -286,15 +286,15 @@ def _publish_batch(
     step says so; what is to be removed is put off: added to `leaving`.
     """
     for plan in _plans(storage, catalog, how, step.batch, done):
-        if plan.entry.may_still_land(how.now()):
-            done.postponed += 1
-            tell_process(how, plan, "postponed")
-            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
-        elif plan.unchanged:
+        if plan.unchanged:
             done.unchanged += 1
             tell_process(how, plan, "unchanged")
             tell_schemas(storage, plan)
             clean(storage, plan.dirty, plan.revisit)
+        elif plan.entry.may_still_land(how.now()):
+            done.postponed += 1
+            tell_process(how, plan, "postponed")
+            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.entity:
             ready.append(plan)
         elif step.last:

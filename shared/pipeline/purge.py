@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from shared.atlas import PROCESS_TYPE
 from shared.catalog import AssetKey, Catalog
 from shared.pipeline.dirty import Dirty, clean
-from shared.pipeline.ledger import PURGED, Entry, ledger_entry, note
+from shared.pipeline.ledger import OVER, PURGED, Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, batches, placeholders, remove_placeholders, turn
 from shared.pipeline.places import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.pipeline.planning import Publishing
@@ -81,8 +81,9 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: Publishing, entrie
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
+        lands = until if found and catalog.may_still_land() else OVER
         for entry, dirty in begun:
-            gone = replace(entry, state=Held.NOTHING, fingerprint="", guid="", because=PURGED)
+            gone = replace(entry, state=Held.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if note(storage, gone):
                 done += 1
                 _forget(storage, entry.process, dirty)

@@ -12,7 +12,7 @@ from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.dirty import clean
 from shared.pipeline.found import FoundAsset
-from shared.pipeline.ledger import Entry, note
+from shared.pipeline.ledger import OVER, Entry, note
 from shared.pipeline.places import DIRTY
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
@@ -120,12 +120,13 @@ def _send(
         return []  # too late to be over by then: what was begun is done again after that
     ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
     written = catalog.write_processes([each.entity for each in ready], guids) if ready else {}
+    lands = until if catalog.may_still_land() else OVER
     taken = [each for each in ready if written.get(each.entity.qualified_name)]
     note_schemas(storage, [each.plan for each in taken], found)
 
     def finish(each: _Begun) -> None:
         schemas, guid = schema_digest(each.plan.process), written[each.entity.qualified_name]
-        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas)):
+        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas, until=lands)):
             clean(storage, each.plan.dirty, each.plan.revisit)
 
     for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
@@ -225,8 +226,9 @@ def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> i
         tell_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
+    lands = until if catalog.may_still_land() else OVER
     note_schemas(storage, [replace(plan, process=None)])
-    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", schemas="", guid="")):
+    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", schemas="", guid="", until=lands)):
         clean(storage, claimed.dirty, claimed.revisit)
     tell_process(how, plan, "removed")
     return 1

@@ -184,3 +184,14 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
         with pytest.raises(CatalogRefused):
             AtlasCatalog(client).find([("t", "q")])
         assert server.calls == 1
+
+
+def test_a_call_that_went_well_tells_whether_an_earlier_try_may_still_land() -> None:
+    answers = (Said(late=0.8), Said(body=ENTITY), Said(status=429), Said(body=ENTITY))
+    with scripted(*answers) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        assert catalog.may_still_land() is False
+        catalog.find([("t", "q")])
+        assert catalog.may_still_land() is True
+        catalog.find([("t", "q")])
+        assert catalog.may_still_land() is False, "a 429 has done nothing"

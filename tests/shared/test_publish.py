@@ -400,3 +400,36 @@ def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> Non
     storage.upsert("contributions", replace(lost, values=cells))
     done = publish(storage, catalog, replace(how(clock), side_by_side=SideBySide(at_once=4)))
     assert (done.written, done.refused) == (1, 1)
+
+
+def test_a_try_that_may_still_land_is_waited_for_before_anything_newer_is_sent() -> None:
+    class Late(Moody):
+        """Takes what it did not answer minutes later, whatever it has taken since."""
+
+        lost: Sequence[ProcessEntity] = ()
+
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            self.lost = self.lost or processes
+            return super().write_processes(processes, guids)
+
+        def may_still_land(self) -> bool:
+            return self.writes <= 2  # the first that is written; placing is the first call
+
+        def land(self) -> None:
+            self.processes |= {each.qualified_name: each for each in self.lost}
+
+    storage, catalog, clock = MemoryStorage(), Late(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    assert publish(storage, catalog, how(clock)).written == 1
+    settled(storage, *write("b", "app2", "10:01", "/a"))
+    assert publish(storage, catalog, how(clock)).unchanged == 1, "what is the same need not wait"
+    settled(storage, *write("c", "app2", "10:02", "/b"))
+    done = publish(storage, catalog, how(clock))
+    assert (done.written, done.postponed) == (0, 1)
+    catalog.land()
+    clock.at += timedelta(minutes=10)
+    assert publish(storage, catalog, how(clock)).written == 1
+    (process,) = catalog.processes.values()
+    assert [name for _, name in process.inputs] == ["file:///a", "file:///b"]
+    settled(storage, *write("d", "app2", "10:03", "/c"))
+    assert publish(storage, catalog, how(clock)).written == 1, "that call went well at once"
