@@ -278,7 +278,8 @@ def _apply(
     mark_dirty(storage, marks, since=gathered.arrived)
     final = replace(
         state,
-        settled=True,
+        # Whoever left it unsettled has told something of which not all have heard: that is still to be done.
+        settled=gathered.state.settled or not nested,
         verdict=outcome.verdict,
         reason=outcome.reason,
         heard=heard_digest(decided.heard),

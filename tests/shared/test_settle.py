@@ -160,6 +160,27 @@ def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: 
     assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
 
 
+def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:
+    """Else two runs that were cut off while all were to hear them would each be declared done by the other."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def cut_off(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":
+            raise Killed
+
+    watched.step_in = cut_off
+    with pytest.raises(Killed):
+        settle(watched, end)
+    assert settle_run(storage, run_id("a"), nested=True)
+    assert not state_of(storage, "a").settled
+    assert settle(storage, end)
+    assert state_of(storage, "a").settled
+    assert settle_run(storage, run_id("a"), nested=True) is False
+    assert state_of(storage, "a").settled
+
+
 def test_a_stored_event_that_cannot_be_read_is_a_dead_letter_and_stops_nothing() -> None:
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
