@@ -125,7 +125,7 @@ def _filled(name: str, processes: int, place: _Place, options: argparse.Namespac
     began, peak, stops = time.monotonic(), 0, 0
     while True:
         resume = ["--resume"] if stops else []
-        code, most = _run(["backfill", *resume], place, options.stop)
+        code, most = _run(["backfill", *resume], place, 0.0 if name == "unchanged" else options.stop)
         peak = max(peak, most)
         if code != _INTERRUPTED:
             break
@@ -179,10 +179,11 @@ def _run(words: Sequence[str], place: _Place, stop_after: float) -> tuple[int, i
             asked = True
         time.sleep(_LOOK_EVERY)
     said = child.communicate()[1].decode(errors="replace")
-    code = _INTERRUPTED if child.returncode == -signal.SIGINT else child.returncode  # asked at its very end
-    if code not in {0, _INTERRUPTED}:
-        raise BenchError(said[-2000:])
-    return code, peak
+    if asked and child.returncode == -signal.SIGINT:  # it had ended already, but for the interpreter
+        return 0, peak
+    if child.returncode not in {0, _INTERRUPTED}:
+        raise BenchError(f"exit code {child.returncode}: {said[-2000:]}")
+    return child.returncode, peak
 
 
 if __name__ == "__main__":

@@ -125,6 +125,7 @@ class AtlasCatalog:
         def references(keys: tuple[AssetKey, ...]) -> list[dict[str, str]]:
             return [{"typeName": key[0], "guid": guids[key]} for key in keys]
 
+        self._client.forget_tries()
         entities = [
             AtlasProcess(
                 name=process.shown["name"],
@@ -184,6 +185,7 @@ class AtlasCatalog:
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
         """As the port says."""
+        self._client.forget_tries()
         try:
             self._client.delete_entity(typeName=type, qualifiedName=qualified_name)
         except CatalogRefused as error:

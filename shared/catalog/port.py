@@ -104,8 +104,8 @@ class Catalog(Protocol):
         """
 
     def may_still_land(self) -> bool:
-        """Whether a try of this thread's last call, which went well in the end, may still take effect: the answer to it
-        was lost. Asks nothing.
+        """Whether a try of what this thread has just written or deleted may still take effect though that went well in
+        the end: the answer to it was lost. Asks nothing.
         """
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word

@@ -114,8 +114,12 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
 
     @property
     def may_still_land(self) -> bool:
-        """Whether a try of this thread's last call may still take effect though that went well, with another."""
+        """Whether a try of this thread's calls since `forget_tries` may still take effect, though all went well."""
         return bool(getattr(self._local, "may_still_land", False))
+
+    def forget_tries(self) -> None:
+        """What comes now is another matter than what was before."""
+        self._local.may_still_land = False
 
     def close(self) -> None:
         """End the calling thread's connections; others end with their threads."""
@@ -178,7 +182,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                     raise
                 missing = refusal  # an answer like others: nothing went wrong with the call
             finally:
-                self._local.may_still_land = not tries.over
+                self._local.may_still_land = self.may_still_land or not tries.over
                 act.note(retries=retrying.statistics.get("attempt_number", 1) - 1)
         raise missing
 

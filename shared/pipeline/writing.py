@@ -144,13 +144,14 @@ def _back(
     *,
     sent: int,
 ) -> list[Refusal]:
-    """What was not written in a call that held so many, to be tried again at once. One process that was refused by
-    itself has not been written, nor has anything without access. Of all others nobody knows: the ledger goes on to say
-    so, but not that it may still land.
+    """What was not written in a call that held so many, to be tried again at once. A new process that was refused by
+    itself is not there, nor is any without access. Of all others nobody knows (one that was there may have been deleted
+    to be made anew): the ledger goes on to say so, but not that it may still land.
     """
-    nothing = isinstance(error, CatalogRefused) and error.status != _TAKEN and (sent == 1 or error.no_access)
+    refused = isinstance(error, CatalogRefused) and error.status != _TAKEN and (sent == 1 or error.no_access)
     back = []
     for each in begun:
+        nothing = refused and each.plan.entry.state is Held.NOTHING
         entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=how.now())
         noted = note(storage, entry)
         dirty = replace(each.plan.dirty, due=how.now())
