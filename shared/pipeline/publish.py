@@ -256,20 +256,12 @@ def _plans(
     """The plans for the processes of a batch. One of which something that was said can't be read waits until
     `verify --fix` has mended that, longer each time, and holds up no other.
     """
-    reading = Reading()
-
-    def planned(dirty: Dirty) -> Plan | ContentLost:
+    reading = Reading()  # what one plan has read serves the next: they are made one after the other
+    for dirty in _processes(storage, catalog, how, batch, done):
         try:
-            return plan_for(storage, how, dirty, reading)
+            yield plan_for(storage, how, dirty, reading)
         except ContentLost as error:
-            return error
-
-    processes = [*_processes(storage, catalog, how, batch, done)]
-    for dirty, plan in zip(processes, how.side_by_side.each(planned, processes), strict=True):
-        if isinstance(plan, ContentLost):
-            _put_off(storage, how, dirty, plan, done)
-        else:
-            yield plan
+            _put_off(storage, how, dirty, error, done)
 
 
 def _publish_batch(
