@@ -39,7 +39,7 @@ from shared.catalog.dialect import dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
-from shared.errors import CatalogRefused
+from shared.errors import CatalogRefused, CatalogUnavailable
 
 _NOT_FOUND = 404
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
@@ -142,11 +142,23 @@ class AtlasCatalog:
         updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
         stale = self._stale(updated, guids)
         if stale:
-            self.remove([written.pop(name) for name in stale])
             again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
-            taken, _ = self._upload(list(again.values()))
-            written |= {name: taken[each.guid] for name, each in again.items() if each.guid in taken}
+            written |= self._made_again(again, written)
         return written
+
+    def _made_again(self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str]) -> dict[str, str]:
+        """Delete processes and create them under their names: the new guids. When that fails half-way, nobody may take
+        what was there before for what is there, so it counts as a write whose end is not known.
+        """
+        self.remove([written[name] for name in entities])
+        try:
+            taken, _ = self._upload(list(entities.values()))
+        except (CatalogRefused, CatalogUnavailable) as error:
+            after = error.after if isinstance(error, CatalogUnavailable) else 0
+            raise CatalogUnavailable(f"Processes were deleted to be made again: {error}", after=after) from error
+        if len(taken) < len(entities):
+            raise CatalogUnavailable("Processes were deleted to be made again, and not all were taken", after=0)
+        return {name: taken[each.guid] for name, each in entities.items()}
 
     def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
         """The names of those of which a reader sees other inputs or outputs than these."""

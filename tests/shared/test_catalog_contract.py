@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from pyapacheatlas.auth import BasicAuthentication
@@ -168,6 +168,31 @@ def test_what_leaves_a_process_leaves_its_lineage_and_returns_to_it(catalog: Cat
         assert [name for name in "abd" if reached(name, "OUTPUT") == ["c"]] == list(inputs)
         edges = catalog.lineage(guids["fs_path", "file:///data/c"], direction="INPUT", depth=1).edges
         assert len(edges) == len(inputs) + 1, "no edge is there twice"
+
+
+class Failing(SteadyAtlasClient):
+    """Refuses every upload from the third on."""
+
+    uploads = 0
+
+    def upload_entities(self, *arguments: Any, **named: Any) -> Any:
+        self.uploads += 1
+        if self.uploads > 2:
+            raise CatalogRefused(status=400, code="", detail="enough")
+        return super().upload_entities(*arguments, **named)
+
+
+@pytest.mark.catalogs("soft")
+def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) -> None:
+    """Whoever called must not go on with what was there before: it is gone."""
+    guids = over(v2).create_assets([asset(name) for name in "abc"])
+    catalog = AtlasCatalog(Failing(v2.endpoint, BasicAuthentication(v2.user, v2.password)))
+    catalog.write_processes([process("ab", "c")], guids)
+    with pytest.raises(CatalogUnavailable, match="deleted to be made again") as caught:
+        catalog.write_processes([process("a", "c")], guids)
+    assert not caught.value.over
+    assert over(v2).write_processes([process("a", "c")], guids)
+    assert over(v2).read_process(PROCESS_TYPE, "throughline:test/c") == process("a", "c")
 
 
 def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
