@@ -24,6 +24,7 @@ from local.truth import Truth
 from local.versions import SPARK_3, SPARK_4, Platform, capture_name
 from local.world import World, running_world
 from shared import pipeline
+from shared.atlas import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog import Node
 from shared.settings import load
@@ -31,6 +32,8 @@ from shared.settings import load
 EXAMPLES = Path(__file__).parents[1] / "examples"
 JOBS = ("customer_master", "customer_merge")
 PLATFORMS: dict[str, Platform] = {"3": SPARK_3, "4": SPARK_4}
+_COLUMN = "full_name"
+"""A column that is made of two others, in both examples."""
 _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.5
 
@@ -212,6 +215,9 @@ def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:
     out.print(f"\nApache Atlas shows it on its own page (user {USER}, password {PASSWORD}):")
     for node in _ends(parts, data):
         out.print(f"  {plain(node.name)}  {atlas.page(node.guid)}")
+        column = own_column((node.type, node.qualified_name), _COLUMN)
+        for guid in parts.catalog.find([(COLUMN_TYPE, column.qualified_name)]).values():
+            out.print(f"  {plain(column.name)}  {atlas.page(guid)}")
     if stay:
         out.print("\nCtrl-C ends Atlas and the demo.")
         with contextlib.suppress(KeyboardInterrupt):

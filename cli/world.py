@@ -36,12 +36,12 @@ FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, 
 def started_world(
     *, home: Path, usual_ports: bool, names: Path | None = None, func: bool = False, atlas: AtlasServer | None = None
 ) -> Iterator[World]:
-    """A world, with this Atlas as its catalog if there is one, or one clear sentence."""
+    """A world, with this Atlas as its catalog if there is one (and columns as it shows them), or one clear sentence."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
-    settings = (
-        {"THROUGHLINE_NAMES": str(names.absolute())} if names else {}
-    )  # the functions run in a folder of their own
+    settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
+    if names:
+        settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
     try:
         world = World(
             home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas

@@ -270,7 +270,9 @@ def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
 
     if settings.collection and not dialect_of(settings.endpoint).is_purview:
         raise Misconfigured("THROUGHLINE_COLLECTION is for Purview: this catalog has no collections")
-    return AtlasCatalog(client, collection=settings.collection)
+    if settings.own_columns and dialect_of(settings.endpoint).is_purview:
+        raise Misconfigured("THROUGHLINE_ATLAS_COLUMNS is for a plain Apache Atlas: Purview shows columns without it")
+    return AtlasCatalog(client, collection=settings.collection, own_columns=settings.own_columns)
 
 
 def _types(client: Any) -> Types:

@@ -195,6 +195,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse=yes_or_no,
     ),
     Setting(
+        name="THROUGHLINE_ATLAS_COLUMNS",
+        default="false",
+        meaning="For a plain Apache Atlas: whether columns are entities too, so that its own page shows their lineage",
+        parse=yes_or_no,
+    ),
+    Setting(
         name="THROUGHLINE_FIND_BY_SEARCH",
         default="true",
         meaning="Whether assets that have none of the likely names are searched for in the catalog",
@@ -265,8 +271,8 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSettings:
-    """Where the catalog is, how to get in (the token, or password, is kept out of any print), and how many calls a
-    second it gets (0: no bound).
+    """Where the catalog is, how to get in (the token, or password, is kept out of any print), how many calls a second
+    it gets (0: no bound), and whether columns are entities there (a plain Atlas' own form).
     """
 
     endpoint: str
@@ -275,6 +281,7 @@ class CatalogSettings:
     client_id: str
     rate: float
     collection: str = ""
+    own_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,6 +385,7 @@ def load(
             client_id=client_id,
             rate=values["THROUGHLINE_CATALOG_RATE"],
             collection=values["THROUGHLINE_COLLECTION"],
+            own_columns=values["THROUGHLINE_ATLAS_COLUMNS"],
         )
         if catalog
         else None,

@@ -10,8 +10,8 @@ from enum import Enum
 class Fault(Enum):
     """What can be wrong with a call: status, code and a message with places for the details."""
 
-    UNKNOWN_ATTRIBUTE_TYPE = (400, "ATLAS-400-00-001", "{0}.{1} has the type {2}, which nobody has defined")
-    UNKNOWN_SEARCH_TYPE = (400, "ATLAS-400-00-00A", "{0} is no type to search for")
+    CIRCULAR_TYPE = (400, "ATLAS-400-00-002", "{0}: its super type {1} leads back to itself")
+    UNKNOWN_SEARCH_TYPE = (400, "ATLAS-400-00-00A", "{0}: no type to search for")
     MANDATORY_ADDED = (400, "ATLAS-400-00-00C", "{0}.{1}: a mandatory attribute can't be added to an existing type")
     ATTRIBUTE_REMOVED = (400, "ATLAS-400-00-00D", "{0}.{1}: an attribute can't be removed from an existing type")
     SUPER_TYPE_REMOVED = (400, "ATLAS-400-00-00E", "{0}: a super type can't be removed from an existing type")

@@ -100,7 +100,7 @@ class Request:
         guid = raw.get("guid")
         key = next(made_up) if guid is None else str(guid)
         if not _is_placeholder(key) and not _is_guid(key):
-            raise CatalogError(Fault.BAD_REFERENCE, f"guid {key!r}")
+            raise CatalogError(Fault.DANGLING_REFERENCE, key)
         entity = Incoming(key=key, type=self._registry.entity_type(raw.get("typeName")), raw=raw)
         for classification in raw.get("classifications") or ():
             self._registry.check_classification(classification)

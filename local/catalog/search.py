@@ -81,7 +81,7 @@ def _types(registry: Registry, parameters: Json) -> Condition:
     name = parameters.get("typeName")
     if not name or name == _ALL_TYPES:
         if parameters.get("entityFilters") and not name:
-            raise CatalogError(Fault.BAD_REQUEST, "entityFilters need a typeName")
+            raise CatalogError(Fault.UNKNOWN_SEARCH_TYPE, "entityFilters without a typeName")
         return Condition("TRUE")
     names = [part.strip() for part in str(name).split(",")]
     wanted: list[str] = []

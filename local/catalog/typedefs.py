@@ -132,12 +132,12 @@ class Typedefs:
                 if known.get(super_type, {}).get("category") != typedef["category"]:
                     raise CatalogError(Fault.BAD_REQUEST, f"{name}: the super type {super_type} does not exist")
                 if name in _ancestors(known, super_type):
-                    raise CatalogError(Fault.BAD_REQUEST, f"{name}: its super type {super_type} leads back to itself")
+                    raise CatalogError(Fault.CIRCULAR_TYPE, name, super_type)
             for attribute in typedef.get("attributeDefs") or ():
                 if not isinstance(attribute.get("name"), str) or not _ATTRIBUTE_NAME.fullmatch(attribute["name"]):
                     raise CatalogError(Fault.BAD_TYPE_DEFINITION, name, "an attribute has no usable name")
                 if unknown := _unknown_part(known, attribute.get("typeName") or "string"):
-                    raise CatalogError(Fault.UNKNOWN_ATTRIBUTE_TYPE, name, attribute["name"], unknown)
+                    raise CatalogError(Fault.BAD_REQUEST, f"{name}.{attribute['name']} has the unknown type {unknown}")
             if typedef["category"] == "RELATIONSHIP":
                 _check_ends(known, typedef)
 
@@ -218,7 +218,9 @@ def _check_ends(known: dict[str, Json], typedef: Json) -> None:
         if not isinstance(definition, dict) or not isinstance(definition.get("name"), str):
             raise CatalogError(Fault.BAD_TYPE_DEFINITION, typedef["name"], f"it has no {end}")
         if known.get(str(definition.get("type")), {}).get("category") != "ENTITY":
-            raise CatalogError(Fault.UNKNOWN_ATTRIBUTE_TYPE, typedef["name"], end, definition.get("type"))
+            raise CatalogError(
+                Fault.BAD_REQUEST, f"{typedef['name']}.{end} has no known type: {definition.get('type')}"
+            )
 
 
 def _ancestors(known: dict[str, Json], name: str) -> set[str]:

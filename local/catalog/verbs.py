@@ -79,9 +79,9 @@ def _get_typedef(catalog: Catalog, call: Call) -> Json:
 
 def _post_entity(catalog: Catalog, call: Call) -> Json:
     body = _object(call.body)
-    return catalog.writer_into(call.collection).upsert(
-        [body.get("entity")], _object(body.get("referredEntities") or {})
-    )
+    if body.get("entity") is None:
+        raise CatalogError(Fault.BAD_PARAMETERS, "no entity")
+    return catalog.writer_into(call.collection).upsert([body["entity"]], _object(body.get("referredEntities") or {}))
 
 
 def _post_bulk(catalog: Catalog, call: Call) -> Json:
@@ -93,7 +93,7 @@ def _post_bulk(catalog: Catalog, call: Call) -> Json:
 def _get_bulk(catalog: Catalog, call: Call) -> Json:
     guids = call.all("guid")
     if not guids:
-        raise CatalogError(Fault.BAD_PARAMETERS, "no guid")
+        raise CatalogError(Fault.UNKNOWN_GUID, "(none given)")
     return _many(catalog, call, [catalog.by_guid(guid) for guid in guids])
 
 
@@ -139,7 +139,8 @@ def _put_unique(catalog: Catalog, call: Call) -> Json:
 
 
 def _delete_unique(catalog: Catalog, call: Call) -> Json:
-    return catalog.writer.delete([_by_name(catalog, call).guid])
+    found = catalog.find(call.path["type"], _names(call)[0])
+    return catalog.writer.delete([found.guid] if found else [])
 
 
 def _get_unique_bulk(catalog: Catalog, call: Call) -> Json:

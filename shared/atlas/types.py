@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET, STEP_TYPE, STEPS_OF_PROCESS
 from shared.atlas.columns import COLUMN_RULES, SCHEMA_TYPE
 from shared.atlas.entities import PROCESS_TYPE
 
@@ -59,8 +60,16 @@ def wanted_types() -> tuple[Json, ...]:
         _entity(PROCESS_TYPE, "columnMapping", supers="Process"),
         _entity(SCHEMA_TYPE),
         _entity("column", "type!"),
+        _entity(COLUMN_TYPE),
+        _entity(STEP_TYPE, supers="Process"),
     ]
     relationships = [
+        _relationship(
+            "throughline_asset_columns", "COMPOSITION", f"DataSet.{COLUMNS_OF_ASSET}[]", "asset", COLUMN_TYPE
+        ),
+        _relationship(
+            "throughline_process_columns", "COMPOSITION", f"{PROCESS_TYPE}.{STEPS_OF_PROCESS}[]", "process", STEP_TYPE
+        ),
         _relationship("tabular_schema_datasets", "ASSOCIATION", "DataSet.tabular_schema", "associatedDataSets[]"),
         _relationship("tabular_schema_columns", "COMPOSITION", "tabular_schema.columns[]", "composeSchema", "column"),
     ]

@@ -13,6 +13,8 @@ from urllib.parse import quote
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas import (
+    COLUMN_TYPE,
+    COLUMNS_OF_ASSET,
     LAST_RUN,
     OURS,
     PART_TYPES,
@@ -38,15 +40,20 @@ from shared.catalog.columns import (
 )
 from shared.catalog.dialect import dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
+from shared.catalog.own_columns import Writes, write_columns
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
-from shared.errors import CatalogRefused
+from shared.errors import CatalogRefused, CatalogUnavailable
 
 _NOT_FOUND = 404
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
+_NO_PARTS = [
+    {"attributeName": "__typeName", "operator": "neq", "attributeValue": name}
+    for name in sorted({*PART_TYPES, COLUMN_TYPE})
+]
 _PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
-_OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema"})
+_OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
 """Relationships to what belongs to a data set, and goes with it."""
 _MOST_COLUMNS = 50
 """Columns in one call."""
@@ -59,10 +66,12 @@ class AtlasCatalog:
     the server has collections; nothing else is ever moved, since assets of scans are only referred to.
     """
 
-    def __init__(self, client: SteadyAtlasClient, *, collection: str = "") -> None:
+    def __init__(self, client: SteadyAtlasClient, *, collection: str = "", own_columns: bool = False) -> None:
+        """`own_columns`: column lineage is written in a plain Atlas' own form too."""
         self._client = client
         self._dialect = dialect_of(client.endpoint_url)
         self._collection = collection
+        self._own_columns = own_columns
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -144,11 +153,26 @@ class AtlasCatalog:
         updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
         stale = self._stale(updated, guids)
         if stale:
-            self.remove([written.pop(name) for name in stale])
             again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
-            taken, _ = self._upload(list(again.values()))
-            written |= {name: taken[each.guid] for name, each in again.items() if each.guid in taken}
+            written |= self._made_again(again, written)
+        if self._own_columns:
+            own = Writes(upload=self._upload, by_names=self._by_names, remove=self.remove)
+            write_columns(own, [each for each in processes if each.qualified_name in written], guids, written)
         return written
+
+    def _made_again(self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str]) -> dict[str, str]:
+        """Delete processes and create them under their names: the new guids. When that fails half-way, nobody may take
+        what was there before for what is there, so it counts as a write whose end is not known.
+        """
+        self.remove([written[name] for name in entities])
+        try:
+            taken, _ = self._upload(list(entities.values()))
+        except (CatalogRefused, CatalogUnavailable) as error:
+            after = error.after if isinstance(error, CatalogUnavailable) else 0
+            raise CatalogUnavailable(f"Processes were deleted to be made again: {error}", after=after) from error
+        if len(taken) < len(entities):
+            raise CatalogUnavailable("Processes were deleted to be made again, and not all were taken", after=0)
+        return {name: taken[each.guid] for name, each in entities.items()}
 
     def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
         """The names of those of which a reader sees other inputs or outputs than these."""
@@ -215,10 +239,13 @@ class AtlasCatalog:
         if self._dialect.is_purview:
             return tuple(islice(self._discovered(text), limit))
         words = text.lower().split()
-        query = " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text)))
+        wanted = {
+            "query": " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text))),
+            "entityFilters": {"condition": "AND", "criterion": _NO_PARTS},
+        }
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",
-            json={"typeName": "DataSet", "query": query, "limit": limit, "excludeDeletedEntities": True},
+            json={"typeName": "DataSet", "limit": limit, "excludeDeletedEntities": True, **wanted},
         )
         nodes = [_node(entity) for entity in answer.body.get("entities") or ()]
         return tuple(

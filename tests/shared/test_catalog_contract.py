@@ -1,16 +1,18 @@
 """One contract for the catalog port, held by memory, by the local catalog and by a real Atlas (`--atlas`) alike."""
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from local.catalog import CatalogServer
-from shared.atlas import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas import COLUMN_TYPE, PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog import Catalog, MemoryCatalog, Placeholder
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
@@ -30,10 +32,10 @@ def catalog(served: V2 | None) -> Catalog:
     return over(served)
 
 
-def over(server: V2) -> AtlasCatalog:
+def over(server: V2, *, own_columns: bool = False) -> AtlasCatalog:
     who = BasicAuthentication(server.user, server.password)
     effort = Effort(tries=10 if server.real else 1, longest_pause=2)
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, who, effort=effort))
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, who, effort=effort), own_columns=own_columns)
 
 
 def soon(ask: Callable[[], T], wanted: T) -> T:
@@ -189,6 +191,31 @@ def test_what_leaves_a_process_leaves_its_lineage_and_returns_to_it(catalog: Cat
         assert [name for name in "abd" if reached(name, "OUTPUT") == ["c"]] == list(inputs)
         edges = catalog.lineage(guids["fs_path", "file:///data/c"], direction="INPUT", depth=1).edges
         assert len(edges) == len(inputs) + 1, "no edge is there twice"
+
+
+class Failing(SteadyAtlasClient):
+    """Refuses every upload from the third on."""
+
+    uploads = 0
+
+    def _post_http(self, url: str, *arguments: Any, **named: Any) -> Any:
+        self.uploads += url.endswith("/entity/bulk")
+        if self.uploads > 2:
+            raise CatalogRefused(status=400, code="", detail="enough")
+        return super()._post_http(url, *arguments, **named)
+
+
+@pytest.mark.catalogs("soft")
+def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) -> None:
+    """Whoever called must not go on with what was there before: it is gone."""
+    guids = over(v2).create_assets([asset(name) for name in "abc"])
+    catalog = AtlasCatalog(Failing(v2.endpoint, BasicAuthentication(v2.user, v2.password)))
+    catalog.write_processes([process("ab", "c")], guids)
+    with pytest.raises(CatalogUnavailable, match="deleted to be made again") as caught:
+        catalog.write_processes([process("a", "c")], guids)
+    assert not caught.value.over
+    assert over(v2).write_processes([process("a", "c")], guids)
+    assert over(v2).read_process(PROCESS_TYPE, "throughline:test/c") == process("a", "c")
 
 
 def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
@@ -354,3 +381,57 @@ def test_a_catalog_that_is_away_says_so() -> None:
     client = SteadyAtlasClient("http://127.0.0.1:9/api/atlas/v2", StaticToken("t"), effort=effort)
     with pytest.raises(CatalogUnavailable):
         AtlasCatalog(client).find([("fs_path", "x")])
+
+
+def pairs(source: str, *columns: str) -> dict[str, Any]:
+    """A mapping into `c`, of pairs like `a>b`."""
+    return {
+        "DatasetMapping": {"Source": f"file:///data/{source}", "Sink": "file:///data/c"},
+        "ColumnMapping": [dict(zip(("Source", "Sink"), each.split(">"), strict=True)) for each in columns],
+    }
+
+
+def seen(server: V2, asset_name: str, column: str, direction: str) -> list[str]:
+    """What Atlas' page draws around a column, but for what was deleted."""
+    name = quote(f"{column}@fs_path:file:///data/{asset_name}", safe="")
+    path = f"lineage/uniqueAttribute/type/{COLUMN_TYPE}?attr:qualifiedName={name}&direction={direction}&depth=3"
+    answer = server.call(f"GET {path}")
+    answer.raise_for_status()
+    nodes = {
+        key: each["displayText"] for key, each in answer.json()["guidEntityMap"].items() if each["status"] == "ACTIVE"
+    }
+    edges = [(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.json()["relations"]]
+    return sorted(f"{nodes[one]}>{nodes[other]}" for one, other in edges if one in nodes and other in nodes)
+
+
+def test_columns_are_there_in_atlas_own_form(v2: V2) -> None:
+    catalog = over(v2, own_columns=True)
+    guids = catalog.create_assets([asset(name) for name in "abc"])
+
+    def write(*mappings: dict[str, Any]) -> None:
+        catalog.write_processes([process("ab", "c", json.dumps(mappings))], guids)
+
+    write(pairs("a", "first>full", "id>id"), pairs("b", "last>full"))
+    assert seen(v2, "c", "full", "INPUT") == ["a.first>c.full", "b.last>c.full", "c.full>c.full"]
+    assert seen(v2, "a", "id", "OUTPUT") == ["a.id>c.id", "c.id>c.id"]
+    write(pairs("a", "first>full", "id>id"), pairs("b", "last>full"))
+    assert seen(v2, "a", "id", "OUTPUT") == ["a.id>c.id", "c.id>c.id"], "again is nothing new"
+    write(pairs("b", "last>full"))
+    assert seen(v2, "c", "full", "INPUT") == ["b.last>c.full", "c.full>c.full"]
+    assert seen(v2, "a", "id", "OUTPUT") == [], "what is not said any more goes"
+    catalog.write_processes([process("b", "c", json.dumps([pairs("b", "last>full")]))], guids)
+    assert seen(v2, "c", "full", "INPUT") == ["b.last>c.full", "c.full>c.full"], "the process may be made again"
+    assert soon(lambda: [node.name for node in catalog.search("data c")], ["c"]) == ["c"], "a column is no asset"
+    catalog.delete_process(PROCESS_TYPE, "throughline:test/c")
+    assert seen(v2, "c", "full", "INPUT") == [], "steps go with their process"
+    catalog.remove([guids["fs_path", "file:///data/b"]])
+    column = (COLUMN_TYPE, "last@fs_path:file:///data/b")
+    assert catalog.find([column]) == {}, "and columns with their asset"
+
+
+def test_a_placeholder_with_columns_of_ours_is_linked_to_nothing(v2: V2) -> None:
+    catalog = over(v2, own_columns=True)
+    guids = catalog.create_assets([placed("a"), placed("c")])
+    catalog.write_processes([process("a", "c", json.dumps([pairs("a", "x>y")]))], guids)
+    catalog.delete_process(PROCESS_TYPE, "throughline:test/c")
+    assert {each.links for each in catalog.placeholders(guids).values()} == {frozenset()}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.bootstrap import assemble
 from shared.errors import Misconfigured
 from shared.settings import SETTINGS, load, named
 
@@ -90,6 +91,26 @@ def test_an_identity_does_instead_of_a_connection_string() -> None:
 def test_a_wrong_value_is_named(name: str, value: str) -> None:
     with pytest.raises(Misconfigured, match=name):
         load(catalog=True, environment={**LOCAL, name: value})
+
+
+def test_a_user_needs_a_password() -> None:
+    user = {"THROUGHLINE_CATALOG_USER": "admin", "THROUGHLINE_CATALOG_TOKEN": ""}
+    with pytest.raises(Misconfigured, match="needs a password"):
+        load(catalog=True, environment={**LOCAL, **user})
+
+
+def test_columns_of_a_plain_atlas_are_not_for_purview() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            **LOCAL,
+            "THROUGHLINE_ATLAS_COLUMNS": "true",
+            "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/datamap/api/atlas/v2",
+            "THROUGHLINE_CATALOG_TOKEN": "t",
+        },
+    )
+    with pytest.raises(Misconfigured, match="for a plain Apache Atlas"):
+        assemble(settings)
 
 
 def test_operations_are_listed_with_commas() -> None:

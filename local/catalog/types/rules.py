@@ -47,6 +47,9 @@ BASE = (
     TypeRule(name="tabular_schema"),
     TypeRule(name="column", attributes="type! length:int isNullable:boolean"),
     TypeRule(name="azure_synapse_operation", supers=("Process",), attributes="columnMapping", service="Azure Synapse"),
+    # Ours: column lineage as a plain Atlas shows it. Purview has neither.
+    TypeRule(name="throughline_column", service="throughline"),
+    TypeRule(name="throughline_column_lineage", supers=("Process",), service="throughline"),
 )
 
 _FILE = "path isFile:boolean size:long createTime:date modifiedTime:date"
@@ -145,6 +148,18 @@ RELATIONS = (
         category="COMPOSITION",
         end1="tabular_schema.columns[]",
         end2="column.composeSchema",
+    ),
+    RelationRule(
+        name="throughline_asset_columns",
+        category="COMPOSITION",
+        end1="DataSet.throughlineColumns[]",
+        end2="throughline_column.asset",
+    ),
+    RelationRule(
+        name="throughline_process_columns",
+        category="COMPOSITION",
+        end1="azure_synapse_operation.throughlineColumnLineages[]",
+        end2="throughline_column_lineage.process",
     ),
     RelationRule(name="hive_table_db", category="AGGREGATION", end1="hive_db.tables[]", end2="hive_table.db"),
     RelationRule(

@@ -1,0 +1,104 @@
+"""Column lineage in Atlas' own form: an entity for each column, and a process for each column that is made.
+
+Atlas' web page knows no `columnMapping`; it draws whatever processes lead between data sets. So a column is a data set
+that belongs to its asset, and a step a process that belongs to the one that makes the column, as Hive's hook does it
+with `hive_column` and `hive_column_lineage`. Both go with what they belong to.
+
+Pure, and made of a process as it is sent: it shows just the pairs that its `columnMapping` holds, and so is bounded by
+the same 32 KB.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from shared.atlas.entities import ProcessEntity
+
+COLUMN_TYPE = "throughline_column"
+STEP_TYPE = "throughline_column_lineage"
+COLUMNS_OF_ASSET = "throughlineColumns"
+"""A data set's attribute that holds its columns; theirs is `asset`."""
+STEPS_OF_PROCESS = "throughlineColumnLineages"
+"""A process's attribute that holds its steps; theirs is `process`."""
+
+LONGEST_NAME = 4096
+"""Bytes of a name: what Purview documents. Atlas takes longer ones, and minutes for each."""
+
+AssetName = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OwnColumn:
+    """A column, and the type and qualified name of the asset whose it is."""
+
+    qualified_name: str
+    name: str
+    asset: AssetName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OwnStep:
+    """What makes one column: qualified names of the columns that it is made of, and its own.
+
+    The name holds what it says: a step never changes, another one takes its place.
+    """
+
+    qualified_name: str
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnLineage:
+    """The columns that a process reads and makes, and the steps between them, each sorted and once."""
+
+    columns: tuple[OwnColumn, ...] = ()
+    steps: tuple[OwnStep, ...] = ()
+
+
+def column_lineage(process: ProcessEntity) -> OwnLineage:
+    """A process's column mapping in Atlas' own form. Raises ValueError when the mapping is no JSON: we made it."""
+    sources = {name: (type_name, name) for type_name, name in reversed(process.inputs)}
+    sinks = {name: (type_name, name) for type_name, name in reversed(process.outputs)}
+    made_of: dict[OwnColumn, set[OwnColumn]] = {}
+    for each in msgspec.json.decode(dict(process.attributes).get("columnMapping") or "[]"):
+        source, sink = sources.get(each["DatasetMapping"]["Source"]), sinks.get(each["DatasetMapping"]["Sink"])
+        if source is None or sink is None:
+            continue  # a mapping names what the process reads and writes, and nothing else
+        for pair in each["ColumnMapping"]:
+            made_of.setdefault(own_column(sink, pair["Sink"]), set()).add(own_column(source, pair["Source"]))
+    return OwnLineage(
+        columns=tuple(sorted({*made_of, *(column for inputs in made_of.values() for column in inputs)})),
+        steps=tuple(sorted(_step(process, output, inputs) for output, inputs in made_of.items())),
+    )
+
+
+def own_column(asset: AssetName, column: str) -> OwnColumn:
+    """A column of an asset, as its entity is called."""
+    shown = asset[1].rstrip("/").rpartition("/")[2]
+    return OwnColumn(
+        qualified_name=bounded(f"{column}@{asset[0]}:{asset[1]}"), name=bounded(f"{shown}.{column}"), asset=asset
+    )
+
+
+def _step(process: ProcessEntity, output: OwnColumn, inputs: Iterable[OwnColumn]) -> OwnStep:
+    names = tuple(sorted(column.qualified_name for column in inputs))
+    digest = hashlib.sha256(msgspec.json.encode((names, output.qualified_name))).hexdigest()[:32]
+    return OwnStep(
+        qualified_name=bounded(f"{process.qualified_name}#{digest}"),
+        name=output.name,
+        inputs=names,
+        output=output.qualified_name,
+    )
+
+
+def bounded(name: str) -> str:
+    """A name of 4 KB at most: the rest of a longer one becomes a digest, so that different ones stay different."""
+    content = name.encode()
+    if len(content) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(content).hexdigest()[:32]
+    return f"{content[: LONGEST_NAME - len(digest) - 4].decode(errors='ignore')}…{digest}"
