@@ -2,9 +2,9 @@
 
 import azure.functions as func
 
-from shared.bootstrap import receiver
+from shared.bootstrap_receiver import receiver
 from shared.errors import Refused
-from shared.pipeline import Answer, batch_kept, note_refusal, receive_batch, refused
+from shared.receiving import Answer, batch_kept, note_refusal, receive_batch, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

@@ -17,7 +17,9 @@ from bench.worker import BenchError
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.openlineage import decode
-from shared.pipeline import EVENTS, StoredEvent, digest_of, publish, receive, settle_event
+from shared.pipeline import publish, settle_event
+from shared.places import EVENTS, StoredEvent, digest_of
+from shared.receiving import receive
 from shared.settings import load
 from shared.storage import MemoryStorage
 

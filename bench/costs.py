@@ -24,18 +24,9 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import (
-    Archiving,
-    archive,
-    backlog,
-    publish,
-    receive,
-    settle_event,
-    step_out,
-    stored_from_blob,
-    sweep,
-    tidy,
-)
+from shared.pipeline import Archiving, archive, backlog, publish, settle_event, step_out, sweep, tidy
+from shared.places import stored_from_blob
+from shared.receiving import receive
 from shared.settings import load
 
 _MOST_BYTES = 1 << 26

@@ -23,7 +23,7 @@ _BESIDE = "import azure.functions"
 _STATEMENTS = {
     "alone": "import azure.functions",
     "module": "import receiver_function",
-    "first call": "import receiver_function; from shared.bootstrap import receiver; receiver()",
+    "first call": "import receiver_function; from shared.bootstrap_receiver import receiver; receiver()",
 }
 _MEASURED = """\
 import time

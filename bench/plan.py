@@ -18,7 +18,7 @@ from bench.figures import Figure, Rounds
 from bench.replay import families
 from bench.sizes import Sizes, Steps
 from shared.openlineage import decode
-from shared.pipeline import receive
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 
 NAME = "plan"

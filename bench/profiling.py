@@ -23,7 +23,9 @@ from bench.replay import Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import publish, receive, settle_event, stored_from_blob
+from shared.pipeline import publish, settle_event
+from shared.places import stored_from_blob
+from shared.receiving import receive
 from shared.settings import load
 
 _MOST_BYTES = 1 << 26

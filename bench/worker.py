@@ -24,8 +24,9 @@ from azure.storage.blob import BlobServiceClient
 
 from bench.replay import Item
 from local.host.storage import Storage
-from shared.bootstrap import receiver
-from shared.pipeline import EVENTS, receive
+from shared.bootstrap_receiver import receiver
+from shared.places import EVENTS
+from shared.receiving import receive
 
 RUNS = "runs"
 OTHERS = ("contributions", "dirty")

@@ -18,6 +18,7 @@ from local.world import running_world
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
+from shared.places import EVENTS
 from shared.settings import named
 
 _TOO_LONG = timedelta(minutes=15)
@@ -125,7 +126,7 @@ def _machine() -> Iterator[Step]:
 
 def _storage(parts: Worker) -> Iterator[Step]:
     parts.storage.read("control", "doctor", "nothing")
-    any_event = next(iter(parts.storage.blobs(pipeline.EVENTS)), None)
+    any_event = next(iter(parts.storage.blobs(EVENTS)), None)
     yield Step(name="storage", good=True, found="answers, " + ("holds events" if any_event else "has no event yet"))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from shared.pipeline import EVENTS, DeadLetter
+from shared.pipeline import DeadLetter
+from shared.places import EVENTS
 
 SHORT = 12
 """Digits of an id that people are shown: enough to be unique."""

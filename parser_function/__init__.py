@@ -10,7 +10,8 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
-from shared.pipeline import EVENTS, bury, digest_of, publish, settle_event, stored_from_blob
+from shared.pipeline import bury, publish, settle_event
+from shared.places import EVENTS, digest_of, stored_from_blob
 
 
 def main(event: func.InputStream) -> None:

@@ -2,9 +2,9 @@
 
 import azure.functions as func
 
-from shared.bootstrap import receiver
+from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.pipeline import Answer, come_again, kept, note_refusal, receive, refused
+from shared.receiving import Answer, come_again, kept, note_refusal, receive, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

@@ -1,7 +1,5 @@
-"""The composition root: the only place that names adapters. Each shell asks here for what it needs, once a process.
-
-Imports are made where they are needed: the receiver must be warm before Spark's five seconds are over, and neither
-the catalog's client nor azure-identity has anything to do with it.
+"""The composition root of parser, sweeper and command line: which adapters they work with, made once a process. The
+receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `shared/parts.py`.
 """
 
 import gc
@@ -11,13 +9,10 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
-
 from shared.catalog import Account, Catalog, Types, dialect_of
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
-from shared.openlineage import Choice, Selection
+from shared.parts import Effort, credential_of, paths_of, storage_at, telemetry_to
 from shared.pipeline import (
     Archiving,
     Finding,
@@ -30,46 +25,21 @@ from shared.pipeline import (
     Sweeping,
     check_versions,
 )
-from shared.settings import CatalogSettings, Patterns, Settings, StorageSettings, TelemetrySettings, load
+from shared.settings import CatalogSettings, Settings, load
 from shared.storage import Storage
-from shared.storage.azure import AzureStorage
-from shared.storage.transport import transport
-from shared.telemetry import SILENT, Acts, Sink, Telemetry, write_line
+from shared.telemetry import SILENT, Telemetry
 from shared.translation import Patience
 
 _LOG = logging.getLogger("throughline.start")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Effort:
-    """How often a call to storage is tried again, and the seconds to connect and to wait for an answer."""
-
-    tries: int
-    connect: float
-    read: float
-
-
-_QUICK = _Effort(tries=0, connect=1, read=1.5)
-"""For the receiver: Spark waits for it, five seconds at most, and itself tries again after a 503."""
-
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
 
-_PATIENT = _Effort(tries=4, connect=5, read=30)
+_PATIENT = Effort(tries=4, connect=5, read=30)
 
 _SIDE_BY_SIDE = 8
 """Calls to storage at a time where many small ones are to be made: a connection pool of the SDK holds ten."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receiver:
-    """What the receiver works with."""
-
-    storage: Storage
-    max_body_bytes: int
-    selection: Selection
-    redact: bool
-    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,50 +62,12 @@ class Worker:
 
 
 @cache
-def receiver() -> Receiver:
-    """The receiver's parts. Raises Misconfigured."""
-    settings = load(catalog=False)
-    try:
-        telemetry = _telemetry(settings.telemetry)
-    except Misconfigured:  # the parser tells of it; what is only looked at must not keep events from being taken
-        telemetry = Acts(write_line)
-    return Receiver(
-        storage=receiver_storage(settings),
-        max_body_bytes=settings.max_body_bytes,
-        selection=Selection(
-            ignore=settings.operations_ignored,
-            keep=settings.operations_kept,
-            jobs=_choice(settings.jobs),
-            namespaces=_choice(settings.namespaces),
-            paths=_paths(settings),
-        ),
-        redact=settings.redact,
-        telemetry=telemetry,
-    )
-
-
-def _choice(patterns: Patterns) -> Choice:
-    return Choice(include=patterns.include, exclude=patterns.exclude)
-
-
-def _paths(settings: Settings) -> Choice:
-    """One table is often written in several ways, so capitals do not count."""
-    paths = settings.paths
-    return Choice(include=paths.include, exclude=paths.exclude, folded=bool(paths.include or paths.exclude))
-
-
-def receiver_storage(settings: Settings) -> Storage:
-    """Storage that answers or fails soon."""
-    return _storage(settings.storage, _QUICK)
-
-
-@cache
 def worker() -> Worker:
     """The parts of parser and sweeper. Raises Misconfigured, also where a newer Throughline has been at work, and
     StorageUnavailable.
     """
     settings = load(catalog=True)
-    parts = assemble(settings, _telemetry(settings.telemetry))
+    parts = assemble(settings, telemetry_to(settings.telemetry))
     problem = check_versions(parts.storage)
     if problem:
         _LOG.warning("versions differ: %s", problem)
@@ -160,7 +92,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
-        storage=_storage(settings.storage, _PATIENT),
+        storage=storage_at(settings.storage, _PATIENT),
         catalog=_catalog(client, settings.catalog),
         types=_types(client),
         account=_account(client, settings.catalog),
@@ -170,7 +102,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
             with_statement=settings.show_sql,
-            paths=_paths(settings),
+            paths=paths_of(settings.paths),
             shadow=settings.shadow,
             linger=_LINGER,
             side_by_side=SideBySide(at_once=_SIDE_BY_SIDE),
@@ -191,41 +123,6 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     )
 
 
-def _telemetry(settings: TelemetrySettings) -> Telemetry:
-    """Lines always; spans and metrics where they are asked for. Raises Misconfigured."""
-    return Acts(write_line) if settings.destination == "off" else Acts(write_line, _listener(settings))
-
-
-@cache
-def _listener(settings: TelemetrySettings) -> Sink:
-    """One for all functions of the process, which sends all that is left when that ends."""
-    from shared.telemetry import exporters  # noqa: PLC0415 - whoever does not want spans must not pay for them
-
-    return exporters.listener(settings.destination, settings.connection_string)
-
-
-def _storage(settings: StorageSettings, effort: _Effort) -> AzureStorage:
-    how: dict[str, Any] = {
-        "retry_total": effort.tries,
-        "transport": transport(
-            connection_timeout=effort.connect,
-            read_timeout=effort.read,
-            proxies=settings.network.proxies,
-            authorities=settings.network.authorities,
-        ),
-    }
-    if settings.connection_string:
-        return AzureStorage(
-            BlobServiceClient.from_connection_string(settings.connection_string, **how),
-            TableServiceClient.from_connection_string(settings.connection_string, **how),
-        )
-    credential = _credential(settings.client_id)
-    return AzureStorage(
-        BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
-        TableServiceClient(settings.table_endpoint, credential=credential, **how),
-    )
-
-
 def account_at(endpoint: str, token: str = "") -> Account | None:
     """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
     is none of Purview's.
@@ -236,7 +133,7 @@ def account_at(endpoint: str, token: str = "") -> Account | None:
 
 def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timedelta]:
     """The catalog's client, and after what time a call of it is certainly over."""
-    from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - the receiver must not pay for it
+    from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
@@ -251,7 +148,7 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     elif settings.token:
         who = StaticToken(settings.token)
     else:
-        who = CredentialToken(_credential(settings.client_id))
+        who = CredentialToken(credential_of(settings.client_id))
     effort = Effort()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
@@ -266,7 +163,7 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
 
 
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
-    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - the receiver must not pay for it
+    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     if settings.collection and not dialect_of(settings.endpoint).is_purview:
         raise Misconfigured("THROUGHLINE_COLLECTION is for Purview: this catalog has no collections")
@@ -276,19 +173,13 @@ def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
 
 
 def _types(client: Any) -> Types:
-    from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - the receiver must not pay for it
+    from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasTypes(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:
     """Purview's; other catalogs have none."""
-    from shared.catalog.account import PurviewAccount  # noqa: PLC0415 - the receiver must not pay for it
+    from shared.catalog.account import PurviewAccount  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return PurviewAccount(client) if dialect_of(settings.endpoint).is_purview else None
-
-
-def _credential(client_id: str) -> Any:
-    from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - slow to import, and not needed locally
-
-    return DefaultAzureCredential(managed_identity_client_id=client_id or None)

@@ -9,7 +9,6 @@ from shared.naming.names import BUILT_IN, RULES, Names, Naming, name_dataset
 from shared.naming.noise import is_noise
 from shared.naming.queries import without_query
 from shared.naming.rules import Named, Rule, bounded, rule
-from shared.naming.secrets import address_without_secrets, text_without_secrets, without_secrets
 from shared.naming.stores.kafka import split_names
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "Rank",
     "Rule",
     "Where",
-    "address_without_secrets",
     "bounded",
     "candidates",
     "canonical",
@@ -40,7 +38,5 @@ __all__ = [
     "rule",
     "search_words",
     "split_names",
-    "text_without_secrets",
     "without_query",
-    "without_secrets",
 ]

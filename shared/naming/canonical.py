@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from shared.naming.folding import authority_folded
 from shared.naming.identity import NOWHERE, Identity, Where
-from shared.naming.secrets import address_without_secrets, without_secrets
 from shared.naming.store import Store
 from shared.naming.stores import STORES
+from shared.secrets import address_without_secrets, without_secrets
 
 _REMEMBERED = 16_384
 _SHORT = 2_000

@@ -6,7 +6,7 @@ A query that names the data set stays (`snowflake://…?db=D`): without it, it w
 import re
 
 from shared.naming.canonical import canonical
-from shared.naming.secrets import without_secrets
+from shared.secrets import without_secrets
 
 _QUERY = re.compile(r"\?[^?/=]*=[^?/]*\Z")
 """At the end: a path may have a question mark in it."""

@@ -1,6 +1,5 @@
-"""Receive, settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
+"""Settle, publish, sweep: gather, decide, apply, over ports that are passed in."""
 
-from shared.pipeline.answers import Answer, batch_kept, come_again, kept, refused
 from shared.pipeline.archive_index import stored_packed
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
@@ -13,15 +12,12 @@ from shared.pipeline.gathering import bury
 from shared.pipeline.lately import Lately
 from shared.pipeline.mending import KINDS, Damage, Found, Kind, World, verify
 from shared.pipeline.ours import batches, remove_placeholders
-from shared.pipeline.places import EVENTS, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.planning import Publishing, on_found_assets, recorded
 from shared.pipeline.publish import publish
 from shared.pipeline.purge import Purged, our_placeholders, ours, purge
 from shared.pipeline.rebuild import Extent, Rebuild, Rebuilt, Stage, extent, last_rebuild, rebuild
-from shared.pipeline.receive import BatchReceipt, Receipt, note_refusal, receive, receive_batch
 from shared.pipeline.recent import Recent
 from shared.pipeline.reconcile import Reconciled, looked_again, move, placed_assets, remove_left, tidy
-from shared.pipeline.redacting import redacted
 from shared.pipeline.replay import (
     Fate,
     Outcome,
@@ -49,13 +45,10 @@ from shared.pipeline.written import Versions, check_versions, mismatch, note_ver
 
 __all__ = [
     "DISCARDED",
-    "EVENTS",
     "KINDS",
     "Action",
-    "Answer",
     "Archiving",
     "AssetState",
-    "BatchReceipt",
     "By",
     "Damage",
     "DeadLetter",
@@ -78,7 +71,6 @@ __all__ = [
     "Purged",
     "Rebuild",
     "Rebuilt",
-    "Receipt",
     "Recent",
     "Reconciled",
     "ReplayedLetter",
@@ -88,7 +80,6 @@ __all__ = [
     "Stage",
     "Status",
     "Stop",
-    "StoredEvent",
     "StoredRun",
     "Sweeping",
     "Swept",
@@ -102,19 +93,15 @@ __all__ = [
     "ask",
     "backfill",
     "backlog",
-    "batch_kept",
     "batches",
     "bury",
     "check_versions",
-    "come_again",
     "dead_letters",
-    "digest_of",
     "discard",
     "extent",
     "fill",
     "finds",
     "held_back",
-    "kept",
     "last_fill",
     "last_rebuild",
     "last_stop",
@@ -124,7 +111,6 @@ __all__ = [
     "missing",
     "move",
     "moves",
-    "note_refusal",
     "note_versions",
     "on_found_assets",
     "our_placeholders",
@@ -135,11 +121,7 @@ __all__ = [
     "publish_all",
     "purge",
     "rebuild",
-    "receive",
-    "receive_batch",
     "recorded",
-    "redacted",
-    "refused",
     "remove_left",
     "remove_placeholders",
     "replay",
@@ -150,7 +132,6 @@ __all__ = [
     "states",
     "status",
     "step_out",
-    "stored_from_blob",
     "stored_packed",
     "stored_runs",
     "sweep",

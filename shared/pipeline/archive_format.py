@@ -12,8 +12,8 @@ from datetime import datetime
 
 import msgspec
 
-from shared.naming import text_without_secrets
-from shared.pipeline.places import LONGEST_JOB_NAME, StoredEvent, stored_from_blob
+from shared.places import LONGEST_JOB_NAME, StoredEvent, stored_from_blob
+from shared.secrets import text_without_secrets
 
 _GZIP = 31
 """zlib's window for one whole gzip member, with its header and checksum."""

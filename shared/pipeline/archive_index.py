@@ -13,9 +13,9 @@ import msgspec
 
 from shared.errors import Quarantined, ThroughlineError
 from shared.pipeline.archive_format import Line, Member, lines_of
-from shared.pipeline.places import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
 from shared.pipeline.recent import Known
 from shared.pipeline.records import RunState, packed_cell, unpacked_cell
+from shared.places import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
 from shared.storage import BlobFact, Row, Storage, Value
 
 ARCHIVED = "archived|"

@@ -10,7 +10,9 @@ import msgspec
 
 from shared.pipeline.archive_format import Line, member_of, members_of, with_content
 from shared.pipeline.archive_index import Archived, archived_of, file_of, partition_of
-from shared.pipeline.places import (
+from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.pipeline.side_by_side import SideBySide
+from shared.places import (
     ARCHIVE,
     CONTENTS,
     CONTROL,
@@ -21,8 +23,6 @@ from shared.pipeline.places import (
     reason_of_ignored,
     stored_from_blob,
 )
-from shared.pipeline.records import packed_cell, unpacked_cell
-from shared.pipeline.side_by_side import SideBySide
 from shared.storage import Row, Storage
 
 _LOG = logging.getLogger("throughline.archive")

@@ -8,8 +8,8 @@ from datetime import datetime
 from shared.errors import Contended
 from shared.pipeline.archive_format import members_of
 from shared.pipeline.archive_index import Archived
-from shared.pipeline.places import ARCHIVE, CONTENTS, RUNS, STATE
 from shared.pipeline.records import RunState
+from shared.places import ARCHIVE, CONTENTS, RUNS, STATE
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.archive")

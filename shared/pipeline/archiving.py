@@ -25,9 +25,9 @@ from shared.pipeline.archive_packing import Item, begin, pending_batch, write_ba
 from shared.pipeline.archive_retention import delete_old
 from shared.pipeline.dead_letters import dead_letters
 from shared.pipeline.folded import is_long, let_go
-from shared.pipeline.places import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.side_by_side import SideBySide
+from shared.places import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 from shared.storage import BlobFact, Row, Storage
 
 _LOG = logging.getLogger("throughline.archive")

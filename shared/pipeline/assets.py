@@ -20,10 +20,10 @@ from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.found import FoundAsset, remember
-from shared.pipeline.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
 from shared.pipeline.planning import Publishing
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.pipeline.schemas import columns_now
+from shared.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
 from shared.storage import Row, Storage
 from shared.translation import Around, Change, changes_in
 

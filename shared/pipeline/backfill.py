@@ -16,11 +16,11 @@ from shared.model import Process
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import OVER, Entry, ledger_entry, note
 from shared.pipeline.ours import batches, turn
-from shared.pipeline.places import process_key
 from shared.pipeline.placing import found_for, place
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.states import Held
 from shared.pipeline.writing import Published
+from shared.places import process_key
 from shared.storage import Storage
 from shared.translation import shown
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import Contended, GivenUp, Quarantined, Refused
-from shared.naming import text_without_secrets
 from shared.pipeline.archive_index import job_in_archive
-from shared.pipeline.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
+from shared.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
+from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
 
 DISCARDED = "discarded"

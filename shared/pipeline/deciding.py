@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from shared.model import Lineage, Process
 from shared.openlineage import MergedRun
 from shared.pipeline.assets import Changes, changes_by_asset
-from shared.pipeline.places import process_key
 from shared.pipeline.records import ContentKey, content_digest
 from shared.pipeline.siblings import Words
 from shared.pipeline.states import State
+from shared.places import process_key
 from shared.translation import Around, Skip, Wait, translate
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.states import Mark
+from shared.places import DIRTY, DIRTY_PARTITION
 from shared.storage import Row, Storage
 
 _PAUSE = "!pause"

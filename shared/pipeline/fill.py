@@ -15,12 +15,12 @@ from shared.errors import CatalogUnavailable
 from shared.pipeline.dirty import dirty_processes, mark_dirty
 from shared.pipeline.ledger import Entry, write_anew
 from shared.pipeline.ours import batches
-from shared.pipeline.places import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.pipeline.planning import Publishing
 from shared.pipeline.publish import publish
 from shared.pipeline.shadow import step_out
 from shared.pipeline.states import Held
 from shared.pipeline.writing import Published
+from shared.places import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.storage import Row, Storage
 
 _KEY = ("fill", "stop")

@@ -11,8 +11,8 @@ from itertools import islice
 import msgspec
 
 from shared.openlineage import Event, fold
-from shared.pipeline.places import CONTENTS, FOLDED, RUNS, StoredEvent
 from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.places import CONTENTS, FOLDED, RUNS, StoredEvent
 from shared.storage import Row, Storage
 
 _MANY = 256

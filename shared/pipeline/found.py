@@ -7,8 +7,8 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog import AssetKey
-from shared.pipeline.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
 from shared.pipeline.records import packed_cell, unpacked_cell
+from shared.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
 from shared.storage import Row, Storage
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

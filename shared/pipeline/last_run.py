@@ -5,9 +5,9 @@ import logging
 from shared.openlineage import merge
 from shared.pipeline.archive_index import ArchiveMissing
 from shared.pipeline.gathering import gather
-from shared.pipeline.places import RUNS, STATE
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.records import RunState
+from shared.places import RUNS, STATE
 from shared.storage import Storage
 from shared.telemetry import SILENT
 from shared.translation import facts_told

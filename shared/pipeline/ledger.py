@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import Contended
-from shared.pipeline.places import CATALOG, LEDGER
 from shared.pipeline.states import Held
+from shared.places import CATALOG, LEDGER
 from shared.storage import Row, Storage
 
 RETIRED = "its process was retired"

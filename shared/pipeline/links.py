@@ -11,9 +11,9 @@ import msgspec
 
 from shared.errors import Contended
 from shared.model import Asset, Process
-from shared.pipeline.places import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_cell
 from shared.pipeline.siblings import Application, fates_and_links, placed_by
+from shared.places import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.storage import Row, Storage
 from shared.translation import present_name
 

@@ -14,9 +14,9 @@ from shared.catalog import AssetKey, Catalog, Placeholder
 from shared.errors import Contended
 from shared.pipeline.found import forget, remembered
 from shared.pipeline.links import FATED, link_of
-from shared.pipeline.places import CONTRIBUTIONS, links_of
 from shared.pipeline.records import ContributionRecord
 from shared.pipeline.shift import Shift, take_shift
+from shared.places import CONTRIBUTIONS, links_of
 from shared.storage import Storage
 
 PUBLISHER = "publisher"

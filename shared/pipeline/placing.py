@@ -11,7 +11,6 @@ from shared.atlas import AssetEntity, weight
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused
 from shared.model import Asset
-from shared.naming import text_without_secrets
 from shared.pipeline.assets import placeholder, sentences
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
@@ -20,6 +19,7 @@ from shared.pipeline.found import FoundAsset, remember
 from shared.pipeline.last_run import last_run
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.schemas import Columns, columns_told, mark_of, tellers_of
+from shared.secrets import text_without_secrets
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.placing")

@@ -19,7 +19,11 @@ from shared.pipeline.finding import Finding
 from shared.pipeline.found import remembered
 from shared.pipeline.ledger import Entry, ledger_entry
 from shared.pipeline.links import FATED, contributions_of
-from shared.pipeline.places import (
+from shared.pipeline.records import ContributionRecord, RunState
+from shared.pipeline.siblings import fates_and_links
+from shared.pipeline.side_by_side import SideBySide
+from shared.pipeline.states import Held
+from shared.places import (
     ASSET,
     CONTRIBUTIONS,
     DIRTY_PARTITION,
@@ -32,10 +36,6 @@ from shared.pipeline.places import (
     stored_from_row,
     written_by,
 )
-from shared.pipeline.records import ContributionRecord, RunState
-from shared.pipeline.siblings import fates_and_links
-from shared.pipeline.side_by_side import SideBySide
-from shared.pipeline.states import Held
 from shared.storage import Row, Storage
 from shared.telemetry import SILENT, Telemetry
 from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown

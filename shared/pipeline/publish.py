@@ -13,19 +13,19 @@ from zlib import crc32
 
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
-from shared.naming import text_without_secrets
 from shared.pipeline.assets import is_asset, publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
 from shared.pipeline.halving import write_all
 from shared.pipeline.links import APPLICATION, spread_fates
 from shared.pipeline.ours import PUBLISHER
-from shared.pipeline.places import DIRTY, DIRTY_PARTITION
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.schemas import tell_schemas
 from shared.pipeline.shadow import rehearse
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.telling import tell_process
 from shared.pipeline.writing import Published, remove
+from shared.places import DIRTY, DIRTY_PARTITION
+from shared.secrets import text_without_secrets
 from shared.storage import Storage
 from shared.telemetry import PUBLISHING
 

@@ -12,9 +12,9 @@ from shared.catalog import AssetKey, Catalog
 from shared.pipeline.dirty import Dirty, clean
 from shared.pipeline.ledger import OVER, PURGED, Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, batches, placeholders, remove_placeholders, turn
-from shared.pipeline.places import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.pipeline.planning import Publishing
 from shared.pipeline.states import Held
+from shared.places import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
 from shared.storage import Storage
 
 

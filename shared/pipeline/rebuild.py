@@ -24,7 +24,13 @@ from shared.naming import BUILT_IN, Names
 from shared.pipeline.archive_format import members_of
 from shared.pipeline.archive_index import CLOSED
 from shared.pipeline.dirty import dirty_processes, hold, resume
-from shared.pipeline.places import (
+from shared.pipeline.rebuild_notes import note_blob, note_member, unbuildable
+from shared.pipeline.records import RunState
+from shared.pipeline.replay import settle_stored
+from shared.pipeline.side_by_side import SideBySide
+from shared.pipeline.states import State
+from shared.pipeline.stored_runs import Wanted, noted, stored_runs
+from shared.places import (
     ARCHIVE,
     ASSETS,
     CONTRIBUTIONS,
@@ -36,12 +42,6 @@ from shared.pipeline.places import (
     STATE,
     stored_from_blob,
 )
-from shared.pipeline.rebuild_notes import note_blob, note_member, unbuildable
-from shared.pipeline.records import RunState
-from shared.pipeline.replay import settle_stored
-from shared.pipeline.side_by_side import SideBySide
-from shared.pipeline.states import State
-from shared.pipeline.stored_runs import Wanted, noted, stored_runs
 from shared.storage import BlobFact, Lease, Row, Storage
 
 _NOTE_EVERY = 100

@@ -10,9 +10,9 @@ from shared.openlineage import stronger_end
 from shared.pipeline.archive_format import Member, job_in
 from shared.pipeline.archive_index import Archived
 from shared.pipeline.links import FATED
-from shared.pipeline.places import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import APPLICATION_ROWS, words_of
+from shared.places import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
 from shared.storage import Row, Storage, Value
 
 _TRIES = 8

@@ -20,8 +20,8 @@ from shared.pipeline.finding import ask, continued
 from shared.pipeline.found import FoundAsset, all_remembered, drop, next_look, note_next_look, remember
 from shared.pipeline.ledger import write_anew
 from shared.pipeline.ours import removed_of
-from shared.pipeline.places import process_key
 from shared.pipeline.planning import Publishing
+from shared.places import process_key
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.reconcile")

@@ -12,8 +12,8 @@ import msgspec
 from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage import stronger_end
-from shared.pipeline.places import CONTENTS, STATE, digest_of
 from shared.pipeline.states import State
+from shared.places import CONTENTS, STATE, digest_of
 from shared.storage import Row, Storage, Value
 from shared.translation import RunFacts
 

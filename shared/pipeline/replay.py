@@ -17,12 +17,11 @@ import msgspec
 
 from shared.catalog import Catalog
 from shared.errors import Contended, Refused, StorageUnavailable
-from shared.naming import BUILT_IN, Names, text_without_secrets
+from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH, decode, stronger_end
 from shared.pipeline.archive_index import is_stored, stored_packed
 from shared.pipeline.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
 from shared.pipeline.dirty import dirty_processes
-from shared.pipeline.places import CONTROL, RUNS, STATE, StoredEvent
 from shared.pipeline.planning import Publishing
 from shared.pipeline.publish import publish
 from shared.pipeline.records import RunState
@@ -30,6 +29,8 @@ from shared.pipeline.settle import settle_run
 from shared.pipeline.shadow import step_out
 from shared.pipeline.stored_runs import Noted, StoredRun, Wanted, note_events, noted, stored_runs
 from shared.pipeline.writing import Published
+from shared.places import CONTROL, RUNS, STATE, StoredEvent
+from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
 
 _NOTE_EVERY = 100

@@ -13,9 +13,9 @@ from shared.catalog import AssetKey, Catalog
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, placeholders
-from shared.pipeline.places import LEDGER
 from shared.pipeline.planning import Publishing, Reading, last_said, recorded
 from shared.pipeline.states import Held
+from shared.places import LEDGER
 from shared.storage import Storage
 
 

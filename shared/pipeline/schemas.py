@@ -20,9 +20,9 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.found import FoundAsset, found_key, remember, remembered, remembered_by
 from shared.pipeline.ledger import ledger_entry, note
 from shared.pipeline.links import FATED
-from shared.pipeline.places import ASSET, CONTRIBUTIONS, digest_of, process_key
 from shared.pipeline.planning import Plan, Publishing, Reading, current
 from shared.pipeline.records import ContributionRecord
+from shared.places import ASSET, CONTRIBUTIONS, digest_of, process_key
 from shared.storage import Storage
 
 _LOG = logging.getLogger("throughline.schemas")

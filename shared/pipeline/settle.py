@@ -23,7 +23,7 @@ from traceback import format_tb
 
 from shared.errors import Contended
 from shared.model import Process, Span
-from shared.naming import BUILT_IN, Names, text_without_secrets
+from shared.naming import BUILT_IN, Names
 from shared.openlineage import MergedRun, merge, stronger_end
 from shared.pipeline.archive_index import ArchiveMissing, Kept
 from shared.pipeline.deciding import Decided, dead, decide
@@ -31,13 +31,6 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.gathering import Gathered, bury, gather, heard_digest, readable
 from shared.pipeline.lately import Lately
 from shared.pipeline.links import note_link
-from shared.pipeline.places import (
-    CONTRIBUTIONS,
-    RUNS,
-    STATE,
-    StoredEvent,
-    written_by,
-)
 from shared.pipeline.recent import AtHand, Known, Recent
 from shared.pipeline.records import (
     ContentKey,
@@ -51,6 +44,14 @@ from shared.pipeline.siblings import application, around, listen
 from shared.pipeline.spreading import tell_siblings
 from shared.pipeline.states import State
 from shared.pipeline.taking_turns import OneByOne
+from shared.places import (
+    CONTRIBUTIONS,
+    RUNS,
+    STATE,
+    StoredEvent,
+    written_by,
+)
+from shared.secrets import text_without_secrets
 from shared.storage import Storage
 from shared.telemetry import RUN, SILENT, Telemetry
 from shared.translation import Around, facts_of

@@ -15,11 +15,11 @@ import msgspec
 from shared.catalog import AssetKey, Catalog
 from shared.pipeline.assets import described, is_asset
 from shared.pipeline.dirty import Dirty, clean, mark_dirty
-from shared.pipeline.places import DIRTY, DIRTY_PARTITION, SHADOW
 from shared.pipeline.placing import found_for
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.pipeline.states import Held as Written
+from shared.places import DIRTY, DIRTY_PARTITION, SHADOW
 from shared.storage import Row, Storage
 
 

@@ -19,8 +19,8 @@ from shared.errors import Contended
 from shared.model import Span
 from shared.naming import Names
 from shared.openlineage import MergedRun
-from shared.pipeline.places import LINK, RUNS, digest_of, stamp
 from shared.pipeline.records import WordKey, packed_cell, unpacked_cell
+from shared.places import LINK, RUNS, digest_of, stamp
 from shared.storage import Row, Storage, Value
 from shared.translation import (
     AT_ONCE,

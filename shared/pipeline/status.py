@@ -16,12 +16,12 @@ from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters
 from shared.pipeline.dirty import Dirty, dirty_processes
 from shared.pipeline.found import all_remembered
 from shared.pipeline.ledger import Entry
-from shared.pipeline.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 from shared.pipeline.shadow import Shadow, held_back
 from shared.pipeline.shadow import counted as summed
 from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import Arrived, arrivals
 from shared.pipeline.verdicts import Processes, Seen, Verdicts, Waiting, counted
+from shared.places import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 from shared.storage import Storage
 
 __all__ = ["By", "Group", "Status", "Waiting", "status"]

@@ -12,7 +12,7 @@ from itertools import groupby
 from shared.errors import Quarantined
 from shared.pipeline.archive_format import members_of
 from shared.pipeline.archive_index import archived_of, stored_packed
-from shared.pipeline.places import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
+from shared.places import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
 from shared.storage import Row, Storage
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)

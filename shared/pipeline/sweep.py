@@ -13,11 +13,11 @@ from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
 from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.gathering import bury
-from shared.pipeline.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.troubles import Trouble, beginning, bury_run, ended, failed, over, troubles
+from shared.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.storage import BlobFact, Row, Storage
 from shared.telemetry import SILENT, Fact, Telemetry
 

@@ -1,30 +1,14 @@
 """What the pipeline tells of itself, as facts: one place for what each line, span and metric holds."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 
-from shared.errors import Quarantined, Refused, StorageUnavailable
+from shared.errors import Quarantined
 from shared.pipeline.dirty import dirty_processes
-from shared.pipeline.places import stored_from_blob
 from shared.pipeline.planning import Plan, Publishing
+from shared.places import stored_from_blob
 from shared.storage import Storage
-from shared.telemetry import LETTER, PROCESS, Act, Fact, Kind, Telemetry
-
-
-@contextmanager
-def told(telemetry: Telemetry, kind: Kind, size: int) -> Iterator[Act]:
-    """An event, or a batch, of so many bytes that is received, also one that is not taken."""
-    with telemetry.act(kind) as act:
-        act.note(state="kept", bytes=size)
-        try:
-            yield act
-        except Refused as refusal:
-            act.note(state="refused", status=refusal.status, reason=str(refusal))
-            raise
-        except StorageUnavailable as error:
-            act.note(state="unavailable", reason=str(error))
-            raise
+from shared.telemetry import LETTER, PROCESS, Fact, Telemetry
 
 
 def tell_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
-from shared.naming import text_without_secrets
 from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter
-from shared.pipeline.places import CONTROL, StoredEvent
 from shared.pipeline.records import RunState
 from shared.pipeline.telling import tell_letter
+from shared.places import CONTROL, StoredEvent
+from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage, Value
 from shared.telemetry import Telemetry
 

@@ -25,7 +25,6 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.links import FATED, note_link, speakers
 from shared.pipeline.ours import turn
-from shared.pipeline.places import CONTRIBUTIONS, CONTROL, EVENTS, LEDGER, RUNS, STATE, StoredEvent, process_key
 from shared.pipeline.planning import Reading, last_said
 from shared.pipeline.records import (
     ContributionRecord,
@@ -39,6 +38,7 @@ from shared.pipeline.settle import settle_run
 from shared.pipeline.siblings import application, around
 from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import noted
+from shared.places import CONTRIBUTIONS, CONTROL, EVENTS, LEDGER, RUNS, STATE, StoredEvent, process_key
 from shared.storage import Row, Storage
 from shared.translation import naming_of, translate
 

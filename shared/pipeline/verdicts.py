@@ -17,9 +17,9 @@ from shared.model import Contribution
 from shared.pipeline.archive_index import ARCHIVED, CLOSED
 from shared.pipeline.compact import holds, short, shorts
 from shared.pipeline.links import FATED
-from shared.pipeline.places import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.pipeline.records import ContributionRecord, RunState
 from shared.pipeline.siblings import fates_told, has_fates, is_word
+from shared.places import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.storage import Row, Storage
 from shared.translation import NO_PROCESS, Fates, lasting
 

@@ -13,12 +13,12 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.dirty import clean
 from shared.pipeline.found import FoundAsset
 from shared.pipeline.ledger import OVER, Entry, note
-from shared.pipeline.places import DIRTY
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.schemas import note_schemas, schema_digest
 from shared.pipeline.states import Held
 from shared.pipeline.telling import tell_process
+from shared.places import DIRTY
 from shared.storage import Storage
 
 _TAKEN = 200

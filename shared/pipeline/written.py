@@ -7,7 +7,7 @@ alone, for this one would not understand it.
 from dataclasses import dataclass
 
 from shared.errors import Misconfigured
-from shared.pipeline.places import CONTROL, LEDGER
+from shared.places import CONTROL, LEDGER
 from shared.storage import Row, Storage
 from shared.versions import LAYOUT, NAMING
 

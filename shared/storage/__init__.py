@@ -1,4 +1,4 @@
-"""The storage port, and storage in memory. The Azure adapter is imported by `shared.bootstrap` alone."""
+"""The storage port, and storage in memory. The Azure adapter is named by `shared.parts` alone."""
 
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Lease, Row, Storage, Value

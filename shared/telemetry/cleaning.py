@@ -2,7 +2,7 @@
 
 import re
 
-from shared.naming import address_without_secrets
+from shared.secrets import address_without_secrets
 
 _LONGEST = 1000
 _HIDDEN = "…"

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from shared.model import Asset, Span
-from shared.naming import BUILT_IN, NOWHERE, Names, Where, address_without_secrets
+from shared.naming import BUILT_IN, NOWHERE, Names, Where
 from shared.openlineage import MergedRun
+from shared.secrets import address_without_secrets
 from shared.translation.databricks import telling, workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
 

@@ -8,8 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import Asset
-from shared.naming import Identity, Names, Where, canonical, is_noise, not_derived, split_names, without_secrets
+from shared.naming import Identity, Names, Where, canonical, is_noise, not_derived, split_names
 from shared.openlineage import MergedDataset, MergedRun
+from shared.secrets import without_secrets
 from shared.translation.application import Around
 
 

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import msgspec
 
 from shared.model import Process
-from shared.naming import text_without_secrets, without_secrets
 from shared.openlineage import Event, MergedRun
+from shared.secrets import text_without_secrets, without_secrets
 from shared.translation.databricks import workspace
 from shared.translation.statement import redact
 

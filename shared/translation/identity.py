@@ -17,8 +17,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming import Identity, bounded, text_without_secrets
+from shared.naming import Identity, bounded
 from shared.openlineage import UNKNOWN, MergedRun, split_job_name
+from shared.secrets import text_without_secrets
 from shared.translation.databricks import job, notebook, without_host
 from shared.translation.volatile import VOLATILE, VolatilePart, is_generic, stable_name
 from shared.versions import NAMING

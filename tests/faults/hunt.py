@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from shared.atlas import process_entity
 from shared.openlineage import decode
-from shared.pipeline import EVENTS, digest_of
-from shared.pipeline.places import IGNORED
+from shared.places import EVENTS, IGNORED, digest_of
 from shared.translation import translate_history
 from tests.faults.faulty import Rates
 from tests.faults.life import NEVER, Life, Outcome, Way, faultless

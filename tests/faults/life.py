@@ -17,21 +17,10 @@ from typing import Any
 
 from shared.catalog import MemoryCatalog
 from shared.errors import Retry
-from shared.pipeline import (
-    EVENTS,
-    Archiving,
-    Lately,
-    Publishing,
-    Status,
-    Sweeping,
-    publish,
-    receive,
-    settle_event,
-    status,
-    stored_from_blob,
-    sweep,
-)
+from shared.pipeline import Archiving, Lately, Publishing, Status, Sweeping, publish, settle_event, status, sweep
 from shared.pipeline.dirty import dirty_processes
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 from tests.faults.faulty import Faults, Faulty, Rates

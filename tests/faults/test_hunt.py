@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from shared.pipeline import EVENTS
+from shared.places import EVENTS
 from tests.faults.__main__ import main
 from tests.faults.faulty import Rates
 from tests.faults.hunt import live, lived, way_of, wrong_with

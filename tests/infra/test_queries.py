@@ -9,17 +9,9 @@ from pathlib import Path
 import pytest
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import (
-    EVENTS,
-    Publishing,
-    Sweeping,
-    backlog,
-    publish,
-    receive,
-    settle_event,
-    stored_from_blob,
-    sweep,
-)
+from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.telemetry import SWEEP, Act, Acts
 from tests.shared.events import event, write

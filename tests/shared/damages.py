@@ -11,11 +11,11 @@ from msgspec import structs
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
-from shared.pipeline import EVENTS, Publishing, StoredEvent, World, publish_all, stored_from_blob
+from shared.pipeline import Publishing, World, publish_all
 from shared.pipeline.ledger import Entry
-from shared.pipeline.places import process_key
 from shared.pipeline.records import ContributionRecord, RunState, Supporter, content_digest
 from shared.pipeline.states import Held
+from shared.places import EVENTS, StoredEvent, process_key, stored_from_blob
 from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage
 from shared.translation import Patience

@@ -14,22 +14,18 @@ from hypothesis import strategies as st
 
 from shared.catalog import MemoryCatalog
 from shared.pipeline import (
-    EVENTS,
     Archiving,
     Fate,
     Publishing,
     ReplayedRun,
     Stop,
-    StoredEvent,
     Sweeping,
     Swept,
     Wanted,
     archive,
     dead_letters,
-    digest_of,
     discard,
     publish,
-    receive,
     replay,
     replay_letters,
     settle_run,
@@ -39,7 +35,8 @@ from shared.pipeline import (
 )
 from shared.pipeline.archive_format import Line, lines_of, member_of, members_of, with_content
 from shared.pipeline.archive_index import archived_of
-from shared.pipeline.places import ARCHIVE, IGNORED
+from shared.places import ARCHIVE, EVENTS, IGNORED, StoredEvent, digest_of
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write

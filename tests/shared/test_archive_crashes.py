@@ -12,7 +12,6 @@ import pytest
 
 from shared.catalog import MemoryCatalog
 from shared.pipeline import (
-    EVENTS,
     Fate,
     ReplayedRun,
     Stop,
@@ -20,14 +19,14 @@ from shared.pipeline import (
     Wanted,
     archive,
     publish,
-    receive,
     replay,
     settle_run,
     status,
     sweep,
 )
 from shared.pipeline.archive_index import archived_of
-from shared.pipeline.places import ARCHIVE, IGNORED
+from shared.places import ARCHIVE, EVENTS, IGNORED
+from shared.receiving import receive
 from shared.storage import MemoryStorage, Row
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history

@@ -10,8 +10,10 @@ import pytest
 
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.openlineage import BOUNDS, DATASETS, Bound, decode
-from shared.pipeline import EVENTS, receive, receive_batch, settle_event, status, stored_from_blob
-from shared.pipeline.turns import AT_ONCE, LARGE, turn_for
+from shared.pipeline import settle_event, status
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive, receive_batch
+from shared.receiving.turns import AT_ONCE, LARGE, turn_for
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
 from tests.shared.building import Json, body, dataset, lineage, packed, source

@@ -10,7 +10,9 @@ from shared.catalog import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.model import Asset
 from shared.openlineage import ANYTHING, Choice, Ignore, Keep, Selection, decode, select
-from shared.pipeline import Publishing, publish, receive, settle_event, status, stored_from_blob
+from shared.pipeline import Publishing, publish, settle_event, status
+from shared.places import stored_from_blob
+from shared.receiving import receive
 from shared.settings import load
 from shared.storage import MemoryStorage
 from shared.translation import asset_names

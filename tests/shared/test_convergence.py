@@ -11,7 +11,8 @@ import pytest
 
 from shared.atlas import ProcessEntity, process_entity
 from shared.openlineage import decode
-from shared.pipeline import Publishing, publish, receive, status
+from shared.pipeline import Publishing, publish, status
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import Patience, translate_history
 from tests.shared.chaos import Outcome, live_through

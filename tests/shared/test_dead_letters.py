@@ -14,12 +14,10 @@ from shared.catalog import MemoryCatalog
 from shared.errors import Contended
 from shared.naming import Names, rule
 from shared.pipeline import (
-    EVENTS,
     DeadLetter,
     Outcome,
     Publishing,
     ReplayedLetter,
-    StoredEvent,
     Sweeping,
     bury,
     dead_letters,
@@ -32,6 +30,7 @@ from shared.pipeline import (
     sweep,
 )
 from shared.pipeline.dead_letters import note_letter
+from shared.places import EVENTS, StoredEvent
 from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
 from tests.shared.events import run_id, write

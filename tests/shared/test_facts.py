@@ -10,8 +10,10 @@ from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.openlineage import decode, merge
-from shared.pipeline import EVENTS, Publishing, World, publish, receive, settle_event, stored_from_blob, verify
+from shared.pipeline import Publishing, World, publish, settle_event, verify
 from shared.pipeline.planning import recorded
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import facts_of, facts_told
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, process, source

@@ -13,7 +13,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.bootstrap import receiver_storage
+from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
 from shared.errors import (
@@ -28,8 +28,9 @@ from shared.errors import (
     Unreadable,
     retry_after,
 )
-from shared.pipeline import Publishing, Receipt, come_again, dead_letters, kept, publish, receive, refused, status
+from shared.pipeline import Publishing, dead_letters, publish, status
 from shared.pipeline.dirty import dirty_processes
+from shared.receiving import Receipt, come_again, kept, receive, refused
 from shared.settings import Settings, load
 from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage

@@ -11,20 +11,9 @@ import pytest
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import (
-    EVENTS,
-    Finding,
-    Publishing,
-    ask,
-    move,
-    placed_assets,
-    publish,
-    receive,
-    remove_left,
-    settle_event,
-    stored_from_blob,
-    tidy,
-)
+from shared.pipeline import Finding, Publishing, ask, move, placed_assets, publish, remove_left, settle_event, tidy
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, body, dataset, lineage, packed, source
 

@@ -13,18 +13,9 @@ from msgspec.structs import replace
 
 from shared.catalog import MemoryCatalog
 from shared.openlineage import Event, fold, merge
-from shared.pipeline import (
-    Archiving,
-    Publishing,
-    Recent,
-    archive,
-    publish,
-    receive,
-    settle_event,
-    status,
-    stored_from_blob,
-)
-from shared.pipeline.places import EVENTS, FOLDED, RUNS
+from shared.pipeline import Archiving, Publishing, Recent, archive, publish, settle_event, status
+from shared.places import EVENTS, FOLDED, RUNS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id
 from tests.test_golden import FOLDERS, _events

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from shared.pipeline import EVENTS, Lately, StoredEvent, settle_event
+from shared.pipeline import Lately, settle_event
 from shared.pipeline.records import ContributionRecord
 from shared.pipeline.siblings import Application
+from shared.places import EVENTS, StoredEvent
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post

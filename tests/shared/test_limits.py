@@ -13,7 +13,9 @@ from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming import bounded
-from shared.pipeline import publish, receive, settle_event, stored_from_blob
+from shared.pipeline import publish, settle_event
+from shared.places import stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.shared.test_schemas import how

@@ -10,20 +10,11 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
-from shared.naming import text_without_secrets
-from shared.pipeline import (
-    Publishing,
-    bury,
-    dead_letters,
-    note_refusal,
-    publish,
-    receive,
-    receive_batch,
-    refused,
-    settle_event,
-    status,
-    stored_from_blob,
-)
+from shared.pipeline import Publishing, bury, dead_letters, publish, settle_event, status
+from shared.places import stored_from_blob
+from shared.receiving import Redact, note_refusal, receive, receive_batch, refused
+from shared.redacting import redacted
+from shared.secrets import text_without_secrets
 from shared.settings import load
 from shared.storage import MemoryStorage
 from tests.shared.planted import BEARER, REFUSED, SECRET, events, shown, told
@@ -47,7 +38,7 @@ class Quoting(MemoryCatalog):
         return super().write_processes(processes, guids)
 
 
-def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: bool) -> None:
+def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | None = None) -> None:
     for raw in events():
         receive(storage, raw, most_bytes=MOST, redact=redact)
     receive_batch(storage, b"[" + b",".join((*events(), REFUSED[0])) + b"]", most_bytes=MOST, redact=redact)
@@ -66,8 +57,8 @@ def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: bool) -> 
         publish(storage, catalog, Publishing(now=lambda now=later: now))  # type: ignore[misc]  # mypy can't type a default
 
 
-@pytest.mark.parametrize("redact", [False, True], ids=["as sent", "redacted"])
-def test_no_secret_gets_out(redact: bool, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
+def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixture) -> None:
     storage, catalog = MemoryStorage(), Quoting()
     with caplog.at_level(logging.DEBUG):
         run_all(storage, catalog, redact=redact)
@@ -75,7 +66,7 @@ def test_no_secret_gets_out(redact: bool, caplog: pytest.LogCaptureFixture) -> N
     assert not catalog.moods
     found = status(storage)
     assert found.reconciles
-    assert [where for where, text in told(storage, raw=redact) if shown(text)] == []
+    assert [where for where, text in told(storage, raw=redact is not None) if shown(text)] == []
     assert [text for text in caplog.messages if shown(text)] == []
     entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
     assert [repr(entity) for entity in entities if shown(repr(entity))] == []
@@ -86,7 +77,7 @@ def test_no_secret_gets_out(redact: bool, caplog: pytest.LogCaptureFixture) -> N
 def test_the_test_would_see_a_secret() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
-    run_all(storage, MemoryCatalog(), redact=False)
+    run_all(storage, MemoryCatalog())
     seen = [where for where, text in told(storage, raw=True) if shown(text)]
     assert len(seen) >= 4
     assert all(where.startswith(("events/", "ignored/")) for where in seen)
@@ -166,7 +157,7 @@ def test_hostile_texts_are_read_in_no_time() -> None:
 
 def test_an_error_of_storage_shows_no_address(caplog: pytest.LogCaptureFixture) -> None:
     """With a SAS in the settings every address that is asked for holds it; the host logs what a function raises."""
-    from shared.bootstrap import receiver_storage  # noqa: PLC0415 - the clients of Azure, only here
+    from shared.bootstrap_receiver import receiver_storage  # noqa: PLC0415 - the clients of Azure, only here
 
     sas = (
         f"BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a;SharedAccessSignature=sv=1&sig={SECRET}"

@@ -11,9 +11,10 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Published, Publishing, SideBySide, publish, settle_event, status, stored_from_blob
+from shared.pipeline import Published, Publishing, SideBySide, publish, settle_event, status
 from shared.pipeline.dirty import dirty_processes, mark_dirty
 from shared.pipeline.links import APPLICATION
+from shared.places import stored_from_blob
 from shared.storage import Lease, MemoryStorage, Row
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write

@@ -17,7 +17,9 @@ import pytest
 from shared.atlas import process_entity
 from shared.catalog import MemoryCatalog
 from shared.openlineage import decode
-from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, status, stored_from_blob
+from shared.pipeline import Publishing, publish, settle_event, status
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import Patience, translate_history
 from tests.faults.verdicts import verdicts

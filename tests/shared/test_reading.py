@@ -10,8 +10,10 @@ import pytest
 from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
-from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, stored_from_blob
+from shared.pipeline import Publishing, publish, settle_event
+from shared.places import EVENTS, stored_from_blob
 from shared.reading import AmbiguousError, InCatalog, Lineage, OnRecord, Source, UnknownError, lineage
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, body, dataset, packed, source, step
 from tests.shared.building import lineage as columns_of

@@ -21,11 +21,11 @@ from shared.pipeline import (
     last_rebuild,
     publish,
     rebuild,
-    receive,
     states,
     status,
     sweep,
 )
+from shared.receiving import receive
 from shared.storage import MemoryStorage, Storage
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history

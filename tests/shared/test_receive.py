@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, StorageUnavailable
-from shared.pipeline import EVENTS, note_refusal, receive, receive_batch, status
+from shared.pipeline import status
+from shared.places import EVENTS
+from shared.receiving import note_refusal, receive, receive_batch
 from shared.storage import MemoryStorage, Row, Storage
 from tests.shared.events import event, run_id, write
 

@@ -13,7 +13,9 @@ import pytest
 
 from shared.naming import without_query
 from shared.openlineage import Event, decode
-from shared.pipeline import EVENTS, receive, redacted
+from shared.places import EVENTS
+from shared.receiving import receive
+from shared.redacting import redacted
 from shared.storage import MemoryStorage
 from shared.translation import redact, translate_history
 from tests.shared.building import body, dataset, lineage, packed, source
@@ -66,9 +68,9 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
 
 def test_a_repeated_post_changes_nothing_and_the_name_tells_the_stored_bytes() -> None:
     storage = MemoryStorage()
-    once = [receive(storage, raw, most_bytes=MOST, redact=True) for raw in events()]
+    once = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
-    again = [receive(storage, raw, most_bytes=MOST, redact=True) for raw in events()]
+    again = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     assert again == once
     assert {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} == before
     assert len(before) == 3
@@ -82,7 +84,7 @@ def test_a_repeated_post_changes_nothing_and_the_name_tells_the_stored_bytes() -
 
 def test_what_was_left_out_is_on_record_in_the_row_and_in_the_answer() -> None:
     storage = MemoryStorage()
-    receipts = [receive(storage, raw, most_bytes=MOST, redact=True) for raw in events()]
+    receipts = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     assert [receipt.omitted for receipt in receipts] == [(), (), ("inputs[8]",), ()]
     rows = [row.values.get("omitted") for row in storage.scan("runs")]
     assert sorted(map(str, rows)) == ["None", "None", "inputs[8]"]
@@ -95,7 +97,7 @@ def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
     job.pop("run")
     job["job"]["facets"]["sql"] = {"query": f"SELECT '{SECRET}' FROM a"}  # noqa: S608 - nobody runs it
     for said in (alone, job):
-        receive(storage, packed(said), most_bytes=MOST, redact=True)
+        receive(storage, packed(said), most_bytes=MOST, redact=redacted)
     contents = [
         gzip.decompress(storage.get(container, fact.name) or b"")
         for container in ("events", "ignored")
@@ -142,14 +144,15 @@ def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
 def test_sqlglot_is_imported_only_for_a_statement_that_is_redacted() -> None:
     code = """
 import sys
-from shared.pipeline import receive
+from shared.receiving import receive
+from shared.redacting import redacted
 from shared.storage import MemoryStorage
 from tests.shared.events import event
 plain, sql = event("a", "START", "10:00:00", inputs=["/a"]), event("a", "START", "10:00:00", sql="SELECT 1 FROM t")
 receive(MemoryStorage(), sql, most_bytes=10**6)
-receive(MemoryStorage(), plain, most_bytes=10**6, redact=True)
+receive(MemoryStorage(), plain, most_bytes=10**6, redact=redacted)
 assert "sqlglot" not in sys.modules
-receive(MemoryStorage(), sql, most_bytes=10**6, redact=True)
+receive(MemoryStorage(), sql, most_bytes=10**6, redact=redacted)
 assert "sqlglot" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)

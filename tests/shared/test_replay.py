@@ -14,14 +14,12 @@ from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.naming import BUILT_IN, Names, rule
 from shared.pipeline import (
-    EVENTS,
     Fate,
     Outcome,
     Publishing,
     ReplayedLetter,
     ReplayedRun,
     Stop,
-    StoredEvent,
     Wanted,
     dead_letters,
     last_stop,
@@ -33,6 +31,7 @@ from shared.pipeline import (
     stored_runs,
 )
 from shared.pipeline.stored_runs import prefixes
+from shared.places import EVENTS, StoredEvent
 from shared.storage import BlobFact, MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_dead_letters import Stepped, put

@@ -10,18 +10,9 @@ from shared.atlas import ProcessEntity
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
-from shared.pipeline import (
-    EVENTS,
-    Publishing,
-    batches,
-    move,
-    placed_assets,
-    publish,
-    receive,
-    remove_left,
-    settle_event,
-    stored_from_blob,
-)
+from shared.pipeline import Publishing, batches, move, placed_assets, publish, remove_left, settle_event
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
 from tests.shared.scanned import FORMS, NAMES, WORKSPACE, Scanned, scanned

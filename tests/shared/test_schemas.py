@@ -14,7 +14,9 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
-from shared.pipeline import EVENTS, Publishing, publish, purge, receive, settle_event, stored_from_blob
+from shared.pipeline import Publishing, publish, purge, settle_event
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from shared.naming import Where, canonical, explain, without_secrets
+from shared.naming import Where, canonical, explain
 from shared.naming.stores import STORES, other_files
+from shared.secrets import without_secrets
 
 SECRET = "S3cr3t"  # noqa: S105 - it opens nothing
 SAS = f"sv=2024-11-04&se=2026-11-21T00%3A00%3A00Z&sr=c&sig={SECRET}%2B/{SECRET}%3D"

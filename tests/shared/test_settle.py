@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from shared.openlineage import decode
-from shared.pipeline import EVENTS, StoredEvent, receive, settle_event, settle_run, status, stored_from_blob
+from shared.pipeline import settle_event, settle_run, status
 from shared.pipeline.records import ContributionRecord, RunState
+from shared.places import EVENTS, StoredEvent, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage, Row
 from tests.shared.events import event, run_id, write
 

@@ -10,23 +10,14 @@ import pytest
 
 from shared.catalog import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import (
-    EVENTS,
-    Publishing,
-    dead_letters,
-    discard,
-    publish,
-    receive,
-    replay_letters,
-    settle_event,
-    stored_from_blob,
-)
+from shared.pipeline import Publishing, dead_letters, discard, publish, replay_letters, settle_event
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.ledger import Entry
-from shared.pipeline.places import DIRTY, LEDGER, RUNS, STATE
 from shared.pipeline.records import RunState
 from shared.pipeline.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
 from shared.pipeline.states import LEDGER as HELD
+from shared.places import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage, Row
 from tests.shared.chaos import EPOCH, live_through
 from tests.shared.events import event, run_id, write

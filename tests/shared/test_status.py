@@ -8,7 +8,6 @@ import pytest
 
 from shared.catalog import MemoryCatalog
 from shared.pipeline import (
-    EVENTS,
     By,
     Group,
     Publishing,
@@ -21,6 +20,7 @@ from shared.pipeline import (
     status,
     sweep,
 )
+from shared.places import EVENTS
 from shared.storage import MemoryStorage
 from tests.shared.damages import PLANTED, remove_blob, whole
 from tests.shared.events import event, write

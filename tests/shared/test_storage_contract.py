@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from shared.bootstrap import assemble, receiver_storage
+from shared.bootstrap import assemble
+from shared.bootstrap_receiver import receiver_storage
 from shared.errors import StorageUnavailable
 from shared.settings import load
 from shared.storage import MemoryStorage, Row, Storage, Value

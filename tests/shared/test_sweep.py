@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from shared.errors import Contended, StorageUnavailable
-from shared.pipeline import EVENTS, Outcome, Sweeping, Swept, dead_letters, replay_letters, status, sweep
+from shared.pipeline import Outcome, Sweeping, Swept, dead_letters, replay_letters, status, sweep
+from shared.places import EVENTS
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle, standing

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from shared.pipeline import EVENTS, OneByOne, OneForAll, settle_event
+from shared.pipeline import OneByOne, OneForAll, settle_event
+from shared.places import EVENTS
 from shared.storage import MemoryStorage
 from tests.shared.events import write
 from tests.shared.test_settle import Watched, post

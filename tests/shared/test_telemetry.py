@@ -19,18 +19,9 @@ from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.pipeline import (
-    EVENTS,
-    Publishing,
-    Sweeping,
-    backlog,
-    publish,
-    receive,
-    receive_batch,
-    settle_event,
-    stored_from_blob,
-    sweep,
-)
+from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive, receive_batch
 from shared.storage import MemoryStorage, Row
 from shared.telemetry import EVENT, KINDS, PROCESS, SILENT, SWEEP, Act, Acts, Kind, Telemetry, line_of, write_line
 from shared.telemetry import text_without_secrets as cleaned

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from bench.replay import Replay, families
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
-from shared.pipeline import EVENTS, Publishing, publish, receive, settle_event, status, stored_from_blob
+from shared.pipeline import Publishing, publish, settle_event, status
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
 from shared.storage import MemoryStorage
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}

@@ -22,11 +22,11 @@ from shared.pipeline import (
     retire,
     settle_run,
     status,
-    stored_from_blob,
     unseen,
     upgrade,
     written_with,
 )
+from shared.places import stored_from_blob
 from shared.storage import MemoryStorage
 from shared.translation import naming_of
 from tests.shared.events import event, run_id, write

@@ -9,9 +9,9 @@ from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.links import note_link
 from shared.pipeline.mending.damage import Damage, World
 from shared.pipeline.mending.runs import settle_anew, state_of
-from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LINK, RUNS, STATE
 from shared.pipeline.records import ContentKey, ContributionRecord, RunState, contribution_key
 from shared.pipeline.stored_runs import noted
+from shared.places import CONTENTS, CONTRIBUTIONS, LINK, RUNS, STATE
 from shared.storage import Row, Storage
 
 

@@ -11,9 +11,9 @@ from shared.pipeline.dirty import Dirty, mark_dirty
 from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.mending.damage import Damage, World
 from shared.pipeline.ours import removed_of
-from shared.pipeline.places import DIRTY, DIRTY_PARTITION, process_key
 from shared.pipeline.planning import Plan, Reading, current
 from shared.pipeline.states import Held
+from shared.places import DIRTY, DIRTY_PARTITION, process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

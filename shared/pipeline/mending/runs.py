@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Contended, ContentLost, Refused
-from shared.naming import text_without_secrets
 from shared.openlineage import Event, decode, merge, stronger_end
 from shared.pipeline.links import contributions_of
 from shared.pipeline.mending.damage import Damage, World
-from shared.pipeline.places import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
 from shared.pipeline.records import ContentKey, RunState, WordKey, unpacked_cell
 from shared.pipeline.replay import settle_stored
 from shared.pipeline.settle import settle_run
 from shared.pipeline.siblings import is_word
 from shared.pipeline.stored_runs import Arrived, last_arrival, noted, packed_event
+from shared.places import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
+from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
 
 _LOG = logging.getLogger("throughline.verify")

@@ -24,7 +24,6 @@ from shared.pipeline.mending.contributions import Said, Spoken
 from shared.pipeline.mending.damage import Stage, Survey, World
 from shared.pipeline.mending.processes import Planned, is_at_work
 from shared.pipeline.mending.runs import RunOnRecord, state_of
-from shared.pipeline.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
 from shared.pipeline.placing import under_final_names
 from shared.pipeline.planning import Reading, plan_for
 from shared.pipeline.records import ContributionRecord, RunState
@@ -32,6 +31,7 @@ from shared.pipeline.siblings import is_word
 from shared.pipeline.states import Held
 from shared.pipeline.stored_runs import Arrived, arrivals
 from shared.pipeline.verdicts import counted
+from shared.places import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
 from shared.storage import Row
 
 

@@ -4,6 +4,7 @@ import codecs
 import gzip
 import logging
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -12,9 +13,8 @@ from typing import Any
 import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
-from shared.naming import text_without_secrets
 from shared.openlineage import DEFAULT_SELECTION, Event, Ignore, Selection, decode, select
-from shared.pipeline.places import (
+from shared.places import (
     EVENTS,
     IGNORED,
     LONGEST_JOB_NAME,
@@ -25,14 +25,17 @@ from shared.pipeline.places import (
     stamp,
     stored,
 )
-from shared.pipeline.redacting import redacted
-from shared.pipeline.telling import told
-from shared.pipeline.turns import turn_for
+from shared.receiving.telling import told
+from shared.receiving.turns import turn_for
+from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage, Value
 from shared.telemetry import BATCH, EVENT, SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
 _LONGEST_LIST = 4000
+
+Redact = Callable[[Event], bytes]
+"""Gives the bytes to store instead of the received ones: `shared/redacting.py` has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +58,14 @@ def receive(
     encoding: str = "",
     most_bytes: int,
     selection: Selection = DEFAULT_SELECTION,
-    redact: bool = False,
+    redact: Redact | None = None,
     telemetry: Telemetry = SILENT,
 ) -> Receipt:
     """Store one event as it was sent. Doing so again with the same bytes changes nothing.
 
     `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
-    is what the settings say of operations; `redact`: what is stored is not what was sent, but what `redacted` leaves of
-    it. Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
+    is what the settings say of operations; `redact`: what is stored is not what was sent, but what this leaves of it.
+    Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
     """
     with told(telemetry, EVENT, len(body)) as act:
         with turn_for(body, encoding):
@@ -123,7 +126,7 @@ def receive_batch(
     encoding: str = "",
     most_bytes: int,
     selection: Selection = DEFAULT_SELECTION,
-    redact: bool = False,
+    redact: Redact | None = None,
     telemetry: Telemetry = SILENT,
 ) -> BatchReceipt:
     """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
@@ -140,7 +143,7 @@ def receive_batch(
 
 
 def _keep_all(
-    storage: Storage, events: list[bytes], selection: Selection, telemetry: Telemetry, *, redact: bool
+    storage: Storage, events: list[bytes], selection: Selection, telemetry: Telemetry, *, redact: Redact | None
 ) -> list[Failed]:
     failed: list[Failed] = []
     for index, event in enumerate(events):
@@ -177,14 +180,14 @@ class _Prepared:
     size: int
 
 
-def _prepared(raw: bytes, selection: Selection, act: Act, *, redact: bool) -> _Prepared:
+def _prepared(raw: bytes, selection: Selection, act: Act, *, redact: Redact | None) -> _Prepared:
     event = decode(raw)
     decision = select(event, selection)
     act.concern(event.run_id)
     act.note(type=event.type, job=event.body.job.name[:LONGEST_JOB_NAME] if event.body else "")
     if isinstance(decision, Ignore):
         act.note(state="ignored", reason=decision.reason)
-    stored_bytes = redacted(event) if redact else raw
+    stored_bytes = redact(event) if redact else raw
     receipt = Receipt(
         run_id=event.run_id,
         event_type=event.type,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.errors import Refused, StorageBusy, StorageUnavailable
-from shared.pipeline.receive import BatchReceipt, Receipt
+from shared.receiving.receive import BatchReceipt, Receipt
 
 _LONGEST_WAIT = 2
 """Seconds; whole ones, drawn by lot, so that all who were turned away do not come back at once."""

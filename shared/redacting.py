@@ -1,7 +1,8 @@
 """What is stored of an event when THROUGHLINE_REDACT is on: what lineage is made of, without anybody's data in it."""
 
-from shared.naming import text_without_secrets, without_query
+from shared.naming import without_query
 from shared.openlineage import Event, Hands, trimmed
+from shared.secrets import text_without_secrets
 from shared.translation import needed_properties, redact
 
 

@@ -1,0 +1,66 @@
+"""The receiver's composition root. It must be warm before Spark's five seconds are over, so it names what receiving
+needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has those.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from shared.errors import Misconfigured
+from shared.openlineage import Choice, Selection
+from shared.parts import Effort, paths_of, storage_at, telemetry_to
+from shared.receiving import Redact
+from shared.settings import Patterns, Settings, load
+from shared.storage import Storage
+from shared.telemetry import SILENT, Acts, Telemetry, write_line
+
+_QUICK = Effort(tries=0, connect=1, read=1.5)
+"""Spark waits for an answer, five seconds at most, and itself tries again after a 503."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receiver:
+    """What the receiver works with."""
+
+    storage: Storage
+    max_body_bytes: int
+    selection: Selection
+    redact: Redact | None
+    telemetry: Telemetry = SILENT
+
+
+@cache
+def receiver() -> Receiver:
+    """The receiver's parts. Raises Misconfigured."""
+    settings = load(catalog=False)
+    try:
+        telemetry = telemetry_to(settings.telemetry)
+    except Misconfigured:  # the parser tells of it; what is only looked at must not keep events from being taken
+        telemetry = Acts(write_line)
+    return Receiver(
+        storage=receiver_storage(settings),
+        max_body_bytes=settings.max_body_bytes,
+        selection=Selection(
+            ignore=settings.operations_ignored,
+            keep=settings.operations_kept,
+            jobs=_choice(settings.jobs),
+            namespaces=_choice(settings.namespaces),
+            paths=paths_of(settings.paths),
+        ),
+        redact=_redact() if settings.redact else None,
+        telemetry=telemetry,
+    )
+
+
+def receiver_storage(settings: Settings) -> Storage:
+    """Storage that answers or fails soon."""
+    return storage_at(settings.storage, _QUICK)
+
+
+def _choice(patterns: Patterns) -> Choice:
+    return Choice(include=patterns.include, exclude=patterns.exclude)
+
+
+def _redact() -> Redact:
+    from shared.redacting import redacted  # noqa: PLC0415 - whoever stores events as they came must not pay for it
+
+    return redacted

@@ -1,0 +1,75 @@
+"""Parts that the receiver and the workers are both made of: storage, telemetry, the credential, what paths are wanted.
+
+Only what both need: whatever is imported here, the receiver's cold start pays for.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from shared.openlineage import Choice
+from shared.settings import Patterns, StorageSettings, TelemetrySettings
+from shared.storage import Storage
+from shared.storage.azure import AzureStorage
+from shared.storage.transport import transport
+from shared.telemetry import Acts, Sink, Telemetry, write_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How often a call to storage is tried again, and the seconds to connect and to wait for an answer."""
+
+    tries: int
+    connect: float
+    read: float
+
+
+def storage_at(settings: StorageSettings, effort: Effort) -> Storage:
+    """Azure's storage, or Azurite's. Nothing is called yet."""
+    how: dict[str, Any] = {
+        "retry_total": effort.tries,
+        "transport": transport(
+            connection_timeout=effort.connect,
+            read_timeout=effort.read,
+            proxies=settings.network.proxies,
+            authorities=settings.network.authorities,
+        ),
+    }
+    if settings.connection_string:
+        return AzureStorage(
+            BlobServiceClient.from_connection_string(settings.connection_string, **how),
+            TableServiceClient.from_connection_string(settings.connection_string, **how),
+        )
+    credential = credential_of(settings.client_id)
+    return AzureStorage(
+        BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
+        TableServiceClient(settings.table_endpoint, credential=credential, **how),
+    )
+
+
+def credential_of(client_id: str) -> Any:
+    """An identity's credential: the managed one with this id, or whoever is signed in."""
+    from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - slow to import, and not needed locally
+
+    return DefaultAzureCredential(managed_identity_client_id=client_id or None)
+
+
+def telemetry_to(settings: TelemetrySettings) -> Telemetry:
+    """Lines always; spans and metrics where they are asked for. Raises Misconfigured."""
+    return Acts(write_line) if settings.destination == "off" else Acts(write_line, _listener(settings))
+
+
+@cache
+def _listener(settings: TelemetrySettings) -> Sink:
+    """One for all functions of the process, which sends all that is left when that ends."""
+    from shared.telemetry import exporters  # noqa: PLC0415 - whoever does not want spans must not pay for them
+
+    return exporters.listener(settings.destination, settings.connection_string)
+
+
+def paths_of(patterns: Patterns) -> Choice:
+    """Which paths are wanted. One table is often written in several ways, so capitals do not count."""
+    return Choice(include=patterns.include, exclude=patterns.exclude, folded=bool(patterns.include or patterns.exclude))
