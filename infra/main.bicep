@@ -46,7 +46,19 @@ param delivery string = plan == 'flex' ? 'eventGrid' : 'polling'
 ])
 param pythonVersion string = '3.11'
 
-@description('Further settings by their names (docs/settings.md), as { THROUGHLINE_QUIET_MINUTES: \'30\' }.')
+@description('Purview\'s collection for our own assets and processes: the short name in its address. Empty: the root.')
+param collection string = ''
+
+@description('Calls a second that the catalog gets at most: fewer than the capacity of the Purview account allows.')
+param catalogRate string = '20'
+
+@description('Events are stored without literals in SQL, Spark\'s properties, query strings and the like.')
+param redact bool = false
+
+@description('All is done but writing to the catalog: to look first at what would be written.')
+param shadow bool = false
+
+@description('Any other setting by its name (docs/settings.md), as { THROUGHLINE_QUIET_MINUTES: \'30\' }.')
 param settings object = {}
 
 @description('Storage is reached through private end points only. The receiver stays public: listeners post to it.')
@@ -73,6 +85,13 @@ param tags object = {}
 
 var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))
+// What has to be decided before the first event comes has a parameter of its own.
+var decided = {
+  THROUGHLINE_COLLECTION: collection
+  THROUGHLINE_CATALOG_RATE: catalogRate
+  THROUGHLINE_REDACT: string(redact)
+  THROUGHLINE_SHADOW: string(shadow)
+}
 var allTags = union(tags, { 'azd-env-name': environmentName })
 
 module identities 'modules/identity.bicep' = {
@@ -159,7 +178,7 @@ module functions 'modules/functions.bicep' = {
     instances: instances
     pythonVersion: pythonVersion
     catalogEndpoint: catalogEndpoint
-    settings: settings
+    settings: union(decided, settings)
     storageAccountName: storage.outputs.name
     packagesUrl: storage.outputs.packagesUrl
     receiverIdentity: identities.outputs.receiver

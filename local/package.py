@@ -1,7 +1,8 @@
 """`python -m local.package`: the archive that Azure runs, the same bytes whenever it is made from the same files.
 
-It holds the functions, `shared/`, host.json, and what requirements.txt pins (checked by its hashes) for Linux on x86-64
-in `.python_packages/lib/site-packages`, where the Python worker looks:
+It holds the functions, `shared/`, host.json, the file of names where `names.toml` lies beside that, and what
+requirements.txt pins (checked by its hashes) for Linux on x86-64 in `.python_packages/lib/site-packages`, where the
+Python worker looks:
 https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All of it is compiled:
 without that a cold start takes a second longer. The compiled files are of the kind that is not checked against its
 source (PEP 552): the mount that Azure makes of an archive has times of its own.
@@ -21,11 +22,15 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from local.stamp import BUILD, install_once
+from shared.errors import Misconfigured
+from shared.naming import parse_names
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "package"
 ARCHIVE = "throughline.zip"
 UNPACKED = "app"
+NAMES = "names.toml"
+"""The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = (3, 11)
 """What the compiled files are for; infra/main.bicep has the same by default."""
@@ -67,12 +72,16 @@ class Package:
     unpacked_size: int
 
 
-def build(*, delivery: str = "polling", folder: Path = FOLDER, cache: Path = BUILD) -> Package:
-    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: polling or eventGrid.
+def build(
+    *, delivery: str = "polling", folder: Path = FOLDER, cache: Path = BUILD, names: Path = ROOT / NAMES
+) -> Package:
+    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: polling or eventGrid; `names`, where
+    that is there, the file of names.
 
     What is installed is kept in `cache` until requirements.txt changes.
 
-    Raises PackageError when this Python is another one than Azure's, or the packages can't be had.
+    Raises PackageError when this Python is another one than Azure's, the packages can't be had, or the file of names is
+    wrong.
     """
     if sys.version_info[:2] != PYTHON:
         wanted = ".".join(map(str, PYTHON))
@@ -84,6 +93,8 @@ def build(*, delivery: str = "polling", folder: Path = FOLDER, cache: Path = BUI
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(_delivered_by(source, delivery))
         _compile(target, unpacked)
+    if names.is_file():
+        (unpacked / NAMES).write_bytes(_checked(names))
     dependencies = install_once(
         "package_dependencies", (ROOT / "requirements.txt", Path(__file__)), _install, build=cache
     )
@@ -98,6 +109,14 @@ def build(*, delivery: str = "polling", folder: Path = FOLDER, cache: Path = BUI
         archive_size=archive.stat().st_size,
         unpacked_size=sum(path.stat().st_size for path in files),
     )
+
+
+def _checked(names: Path) -> bytes:
+    try:
+        parse_names(names.read_text(), str(names))
+    except Misconfigured as error:
+        raise PackageError(str(error)) from error
+    return names.read_bytes()
 
 
 def _delivered_by(source: Path, delivery: str) -> bytes:

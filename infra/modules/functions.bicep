@@ -101,6 +101,7 @@ resource sites 'Microsoft.Web/sites@2024-04-01' = [for (app, index) in apps: {
     }
   }
   properties: {
+    keyVaultReferenceIdentity: app.identity.id
     serverFarmId: plans[flex ? index : 0].id
     httpsOnly: true
     clientAffinityEnabled: false
@@ -155,7 +156,12 @@ resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = [for (app, index)
     FUNCTIONS_WORKER_RUNTIME: 'python'
     SCM_DO_BUILD_DURING_DEPLOYMENT: 'false'
     WEBSITE_RUN_FROM_PACKAGE: '1'
-  }, toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'), settings, app.own)
+  }, toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'), toObject(
+    // What opens the catalog is for the worker alone.
+    filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
+    each => each.key,
+    each => each.value
+  ), app.own)
 }]
 
 // No user names and passwords for deployment either.

@@ -109,31 +109,46 @@ HOST_SETTINGS = {
 }
 """Settings that the platform reads, and what for."""
 
-LOCAL_ONLY = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CATALOG_USER"}
-"""A connection string, a fixed token, a user: in Azure identities take their place."""
+NEVER_SET = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CATALOG_USER"}
+"""A connection string, a fixed token, a user: in Azure identities take their place. Who writes to an Apache Atlas gives
+the last two by `settings`, the token as a reference to a Key Vault.
+"""
 
 _NAME = re.compile(
     r"^\s+((?:AzureWebJobsStorage|APPLICATIONINSIGHTS|FUNCTIONS|PYTHON|SCM|THROUGHLINE|WEBSITE)_\w+):", re.MULTILINE
 )
-SET = set(_NAME.findall(APP_SETTINGS))
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+DECIDED = dict(re.findall(r"^\s+(THROUGHLINE_\w+): (?:string\()?(\w+)", FILES["main.bicep"], re.MULTILINE))
+"""Settings that have a parameter of their own, and which."""
+SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED)
 
 
 def test_settings_that_are_set_are_those_that_are_read() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
     nobody = SET - read_by_code - set(HOST_SETTINGS)
-    assert not nobody, f"infra/modules/functions.bicep sets what shared/settings.py does not read: {nobody}"
+    assert not nobody, f"infra/ sets what shared/settings.py does not read: {nobody}"
     gone = set(HOST_SETTINGS) - SET
     assert not gone, f"HOST_SETTINGS names what functions.bicep does not set any more: {gone}"
-    assert not SET & LOCAL_ONLY, "a key or a token: in Azure identities take their place"
+    assert not SET & NEVER_SET, "a key or a token: in Azure identities take their place"
     needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
-    missing = needed - SET - LOCAL_ONLY
-    assert not missing, f"shared/settings.py needs what infra/modules/functions.bicep does not set: {missing}"
+    missing = needed - SET - NEVER_SET
+    assert not missing, f"shared/settings.py needs what infra/ does not set: {missing}"
+
+
+def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills_them_in() -> None:
+    by_azd = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
+    assert set(DECIDED) >= {"THROUGHLINE_COLLECTION", "THROUGHLINE_CATALOG_RATE"}
+    for name, parameter in DECIDED.items():
+        (default,) = re.findall(rf"^param {parameter} \w+ = '?([^'\n]*)'?$", FILES["main.bicep"], re.MULTILINE)
+        assert default == BY_NAME[name].default
+        assert by_azd[parameter]["value"].partition("=")[2].removesuffix("}") == BY_NAME[name].default
 
 
 def test_any_other_setting_can_be_given_as_a_parameter() -> None:
-    """One with a default need not stand in the template: `settings` passes it on."""
-    assert ", settings, app.own)" in APP_SETTINGS
-    optional = {setting.name for setting in SETTINGS} - SET - LOCAL_ONLY
+    """One with a default need not stand in the template: `settings` passes it on, and wins over what stands there."""
+    assert "settings: union(decided, settings)" in FILES["main.bicep"]
+    assert "filter(items(settings), " in APP_SETTINGS
+    optional = {setting.name for setting in SETTINGS} - SET
     page = (ROOT / "docs/settings.md").read_text()
     assert [name for name in sorted(optional) if f"| `{name}` |" not in page] == [], "tell of it in docs/settings.md"
 
@@ -144,6 +159,8 @@ def test_the_code_is_content_with_what_is_set(catalog: bool) -> None:
         "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
         "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
         "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
+        **{name: setting.default or "" for name, setting in BY_NAME.items() if name in DECIDED},
+        "THROUGHLINE_REDACT": "True",  # so says Bicep's string()
     }
     environment = {name: values.get(name, "x") for name in SET if catalog or not name.startswith("THROUGHLINE_CATALOG")}
     settings = load(catalog=catalog, environment=environment)
@@ -153,6 +170,8 @@ def test_the_code_is_content_with_what_is_set(catalog: bool) -> None:
 
 
 def test_only_the_worker_knows_the_catalog() -> None:
+    """Nor does the receiver get what opens it, whatever `settings` holds."""
+    assert "each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')" in APP_SETTINGS
     worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
     assert APP_SETTINGS.count("THROUGHLINE_CATALOG_ENDPOINT") == worker.count("THROUGHLINE_CATALOG_ENDPOINT") == 1
 
