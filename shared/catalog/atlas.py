@@ -40,7 +40,7 @@ from shared.catalog.columns import (
 )
 from shared.catalog.dialect import dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
-from shared.catalog.own_columns import Writes, write_columns
+from shared.catalog.own_columns import Writes, calls_for_columns, write_columns
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -184,6 +184,11 @@ class AtlasCatalog:
             for side, keys in (("inputs", process.inputs), ("outputs", process.outputs))
             if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
         )
+
+    def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
+        """As the port says: creating, reading back, deleting what is stale, and creating that again; then columns."""
+        reads = sum(1 for _ in _in_queries(process.qualified_name for process in processes))
+        return 3 + reads + (calls_for_columns(processes) + reads if self._own_columns else 0)
 
     def may_still_land(self) -> bool:
         """As the port says."""

@@ -71,6 +71,10 @@ class MemoryCatalog:
                 self.processes[process.qualified_name] = process
             return {p.qualified_name: self._guid((p.type, p.qualified_name)) for p in processes}
 
+    def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:  # noqa: ARG002 - the port's, whatever they are
+        """As the port says."""
+        return 1
+
     def may_still_land(self) -> bool:
         """As the port says."""
         return False

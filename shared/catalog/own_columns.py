@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pyapacheatlas.core import AtlasEntity
@@ -21,6 +22,8 @@ from shared.errors import CatalogUnavailable
 
 _MOST = 50
 """Entities of a call: Atlas takes 20 s for 1,000."""
+_REMOVALS = 4
+"""Calls that take away what is not said any more, in one write: how long that may take is to be known before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +56,18 @@ def write_columns(
     )
     held = catalog.by_names(((each.type, each.qualified_name) for each in processes), related=True)
     gone = [guid for entity in held.values() for guid in _steps_of(entity) if guid not in steps.values()]
-    for some in _batches(gone):
+    for some in islice(_batches(gone), _REMOVALS):
         catalog.remove(some)
+    if len(gone) > _REMOVALS * _MOST:
+        raise CatalogUnavailable("More columns are to go than one write takes away: it goes on", after=0, blames=False)
+
+
+def calls_for_columns(processes: Sequence[ProcessEntity]) -> int:
+    """How many calls `write_columns` makes of these at most, but for reading them."""
+    lineages = [column_lineage(process) for process in processes]
+    columns = {column.qualified_name for each in lineages for column in each.columns}
+    steps = {step.qualified_name for each in lineages for step in each.steps}
+    return sum(-(-len(each) // _MOST) for each in (columns, steps)) + _REMOVALS
 
 
 def _sent(catalog: Writes, entities: Mapping[str, AtlasEntity]) -> dict[str, str]:

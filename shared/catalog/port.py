@@ -97,11 +97,14 @@ class Catalog(Protocol):
         """
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-        """Create or update these processes in one call; `guids` knows every input and output.
+        """Create or update these processes; `guids` knows every input and output.
 
         The guids of those that the catalog took, as its answer tells, by qualified name: one that loses an input or
         output may get a new guid.
         """
+
+    def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
+        """How many calls `write_processes` makes of these at most, one after the other. Asks nothing."""
 
     def may_still_land(self) -> bool:
         """Whether a try of what this thread has just written or deleted may still take effect though that went well in

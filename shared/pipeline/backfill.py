@@ -5,16 +5,17 @@ there already is not sent. So it may be stopped and begun again, and the publish
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas import ProcessEntity, process_entity
-from shared.catalog import Catalog
-from shared.errors import CatalogRefused
+from shared.catalog import AssetKey, Catalog
+from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
+from shared.pipeline.deadline import is_in_time, landed, landed_well, write_until
 from shared.pipeline.dirty import Dirty
-from shared.pipeline.ledger import OVER, Entry, ledger_entry, note
+from shared.pipeline.ledger import Entry, ledger_entry, note
 from shared.pipeline.ours import batches, turn
 from shared.pipeline.placing import found_for, place
 from shared.pipeline.planning import Plan, Publishing
@@ -41,8 +42,8 @@ def backfill(
     """
     done = Published()
     for batch in batches(processes, how.batch):
-        with turn(storage, wait=wait):
-            _fill(storage, catalog, how, batch, done)
+        with turn(storage, wait=wait) as shift:
+            _fill(storage, catalog, replace(how, beat=shift.goes_on), batch, done)
         note_done(done)
     return done
 
@@ -82,26 +83,33 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[_Begun] | None = None
     written: dict[str, str] = {}
-    until = how.now() + 2 * how.call_bound
+    until = how.now()
     try:
         found, plans = found_for(storage, catalog, how, wanted)
+        how.beat()
+        until = write_until(catalog, how, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
         guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
         ready = [each.entity for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
-        written = catalog.write_processes(ready, guids) if ready else {}
+        written = _written(catalog, how, ready, guids, until)
     except CatalogRefused as refused:
         if refused.no_access:
             raise
         error = refused
+    except CatalogUnavailable:
+        for each in begun or ():
+            note(storage, replace(each.entry, until=landed(how, until)))
+        raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
+    lands = landed_well(catalog, how, until)
     for each in begun or ():
         guid = written.get(each.entity.qualified_name)
         if guid is None and each.plan.process:
             left.append(each.plan.process)
         # what was refused in a call with others may be there all the same: the ledger says that it is not known
         noted = replace(each.entry, state=Held.WRITTEN, guid=guid) if guid else each.entry
-        note(storage, replace(noted, until=until if catalog.may_still_land() else OVER))
+        note(storage, replace(noted, until=lands))
     done.written += len(written)
     if len(wanted) == 1 and left:
         done.refused += 1
@@ -110,6 +118,15 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence
     middle = (len(left) + 1) // 2
     for half in filter(None, (left[:middle], left[middle:])):
         _fill(storage, catalog, how, half, done)
+
+
+def _written(
+    catalog: Catalog, how: Publishing, ready: Sequence[ProcessEntity], guids: Mapping[AssetKey, str], until: datetime
+) -> dict[str, str]:
+    """As `write_processes`; it is not begun where it might not be over by then."""
+    if not is_in_time(how, until, catalog.calls_to_write(ready)):
+        raise CatalogUnavailable("Placing data sets took too long for writing what uses them", after=60, over=True)
+    return catalog.write_processes(ready, guids) if ready else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

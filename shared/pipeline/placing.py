@@ -12,6 +12,7 @@ from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused
 from shared.model import Asset
 from shared.pipeline.assets import placeholder, sentences
+from shared.pipeline.deadline import CALLS_TO_PLACE, is_in_time
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
 from shared.pipeline.finding import resolve
@@ -63,7 +64,7 @@ def place(
     processes = [plan.process for plan in plans if plan.process]
     columns = {each: columns_told((each.type, each.qualified_name), processes) for each in missing}
     for batch in _batches(missing, columns, how.batch):
-        if how.now() + how.call_bound > until:
+        if not is_in_time(how, until, CALLS_TO_PLACE):
             break
         said = sentences(storage, batch)
         entities = [placeholder(asset, said, columns[asset]) for asset in batch]

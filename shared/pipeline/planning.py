@@ -51,7 +51,7 @@ def _utc_now() -> datetime:
 class Publishing:
     """How to publish.
 
-    `batch`: entities in one call; `call_bound`: after what time a call is certainly over; `with_indirect`: whether
+    `batch`: entities in one call; `call_bound`: after what time one call is certainly over; `with_indirect`: whether
     columns that only decide are shown; `with_statement`: whether the last run's SQL is; `paths`: which data sets are;
     `shadow`: whether all is done but writing to the catalog; `pause`: how long a catalog that is away is left alone;
     `linger`: for how long at most marks are let come together; `finding`: how assets are found; `side_by_side`: calls

@@ -35,6 +35,8 @@ _LONGEST_PAUSE = timedelta(hours=6)
 _APART = 0.25
 """The share of a wait by which two may differ."""
 _WITHOUT_ACCESS = 60.0
+_MOST_CALLS = 20
+"""To the catalog, one after the other, in one write."""
 _LOOKS = 8
 """Into how many parts the time is cut for which marks are let come together."""
 
@@ -294,10 +296,19 @@ def _publish_batch(
         else:
             leaving.append(plan.dirty)
     while len(ready) >= how.batch or (ready and step.full):
-        plans = ready[: how.batch]
+        plans = _one_write(catalog, ready[: how.batch])
         for refusal in write_all(storage, catalog, how, plans, done):
             _refuse(storage, how, refusal.plan, refusal.error, done)
-        del ready[: how.batch]
+        del ready[: len(plans)]
+
+
+def _one_write(catalog: Catalog, plans: list[Plan]) -> list[Plan]:
+    """The first of these, so many that their write is bounded: where one is cut off, nobody writes them until its
+    longest time is over.
+    """
+    while len(plans) > 1 and catalog.calls_to_write([each.entity for each in plans if each.entity]) > _MOST_CALLS:
+        plans = plans[: len(plans) // 2]
+    return plans
 
 
 def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:

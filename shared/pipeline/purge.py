@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from shared.atlas import PROCESS_TYPE
 from shared.catalog import AssetKey, Catalog
+from shared.pipeline.deadline import is_in_time, landed_well
 from shared.pipeline.dirty import Dirty, clean
 from shared.pipeline.ledger import OVER, PURGED, Entry, ledger_entry, note
 from shared.pipeline.ours import assets_on_record, batches, placeholders, remove_placeholders, turn
@@ -78,10 +79,12 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: Publishing, entrie
             if noted:
                 begun.append((noted, Dirty.of(mark) if mark else None))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
+        if found and not is_in_time(how, until):
+            return Purged(left=left + len(begun))  # too late to be over by then: the next purge finds them
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
-        lands = until if found and catalog.may_still_land() else OVER
+        lands = landed_well(catalog, how, until) if found else OVER
         for entry, dirty in begun:
             gone = replace(entry, state=Held.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if note(storage, gone):

@@ -10,9 +10,10 @@ from datetime import datetime
 from shared.atlas import PROCESS_TYPE, ProcessEntity
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.pipeline.deadline import is_in_time, landed, landed_well, write_until
 from shared.pipeline.dirty import clean
 from shared.pipeline.found import FoundAsset
-from shared.pipeline.ledger import OVER, Entry, note
+from shared.pipeline.ledger import Entry, note
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
 from shared.pipeline.schemas import note_schemas, schema_digest
@@ -76,7 +77,7 @@ def write(
     """
     gone = [plan for plan in plans if plan.entity is None]
     refused = [each for plan in gone for each in _nothing_left(storage, catalog, how, plan, done)]
-    until = how.now() + 2 * how.call_bound
+    until = write_until(catalog, how, [plan.entity for plan in plans if plan.entity])
     begun = _begun(storage, how, plans, until)
     if not begun:
         return refused
@@ -84,13 +85,16 @@ def write(
     try:
         return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
     except CatalogRefused as error:
-        back = _back(storage, how, begun, error, sent=len(begun))
+        back = _back(storage, catalog, how, begun, error, sent=len(begun))
         if error.no_access:
             raise
         return [*refused, *back]
     except CatalogUnavailable as error:
-        back = _back(storage, how, begun, error, sent=len(begun)) if error.over else []
-        if not (error.over and error.blames):
+        if not error.over:
+            _let_land(storage, how, begun)
+            raise
+        back = _back(storage, catalog, how, begun, error, sent=len(begun))
+        if not error.blames:
             raise
         return [*refused, *back]
 
@@ -116,11 +120,12 @@ def _send(
     """Call the catalog, and note what it says to each."""
     until = min(each.entry.until for each in begun)
     guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
-    if how.now() + how.call_bound > until:
-        return []  # too late to be over by then: what was begun is done again after that
     ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
-    written = catalog.write_processes([each.entity for each in ready], guids) if ready else {}
-    lands = until if catalog.may_still_land() else OVER
+    entities = [each.entity for each in ready]
+    if not is_in_time(how, until, catalog.calls_to_write(entities)):
+        return []  # too late to be over by then: what was begun is done again after that
+    written = catalog.write_processes(entities, guids) if ready else {}
+    lands = landed_well(catalog, how, until)
     taken = [each for each in ready if written.get(each.entity.qualified_name)]
     note_schemas(storage, [each.plan for each in taken], found)
 
@@ -133,11 +138,25 @@ def _send(
         tell_process(how, each.plan, "written")
         done.written += 1
     left = [each for each in begun if each.entity.qualified_name not in written]
-    return _back(storage, how, left, CatalogRefused(status=_TAKEN, code="", detail="given no guid"), sent=len(begun))
+    error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
+    return _back(storage, catalog, how, left, error, sent=len(begun))
+
+
+def _let_land(storage: Storage, how: Publishing, begun: Sequence[_Begun]) -> None:
+    """Wait no longer than for what is on its way: of a write that was cut off there comes no further call."""
+
+    def shorten(each: _Begun) -> None:
+        until = landed(how, each.entry.until)
+        if note(storage, replace(each.entry, until=until)):
+            storage.replace(DIRTY, replace(each.plan.dirty, due=until).row())
+
+    for _ in how.side_by_side.each(shorten, begun):
+        pass
 
 
 def _back(
     storage: Storage,
+    catalog: Catalog,
     how: Publishing,
     begun: Sequence[_Begun],
     error: CatalogRefused | CatalogUnavailable,
@@ -146,13 +165,14 @@ def _back(
 ) -> list[Refusal]:
     """What was not written in a call that held so many, to be tried again at once. A new process that was refused by
     itself is not there, nor is any without access. Of all others nobody knows (one that was there may have been deleted
-    to be made anew): the ledger goes on to say so, but not that it may still land.
+    to be made anew): the ledger goes on to say so, but that it may still land only of a try whose answer was lost.
     """
     refused = isinstance(error, CatalogRefused) and error.status != _TAKEN and (sent == 1 or error.no_access)
     back = []
     for each in begun:
+        lands = max(landed_well(catalog, how, each.entry.until), how.now())
         nothing = refused and each.plan.entry.state is Held.NOTHING
-        entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=how.now())
+        entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
         noted = note(storage, entry)
         dirty = replace(each.plan.dirty, due=how.now())
         etag = storage.replace(DIRTY, dirty.row())
@@ -223,11 +243,11 @@ def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> i
     until = how.now() + 2 * how.call_bound
     claimed = _claim(storage, plan, until)
     entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
-    if claimed is None or entry is None or how.now() + how.call_bound > until:
+    if claimed is None or entry is None or not is_in_time(how, until):
         tell_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    lands = until if catalog.may_still_land() else OVER
+    lands = landed_well(catalog, how, until)
     note_schemas(storage, [replace(plan, process=None)])
     if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", schemas="", guid="", until=lands)):
         clean(storage, claimed.dirty, claimed.revisit)

@@ -16,7 +16,7 @@ WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", 
 """Calls that change the catalog."""
 BULKS = frozenset({"write_processes", "create_assets"})
 """Those of which a catalog may take a part only."""
-UNASKED = frozenset({"may_still_land"})
+UNASKED = frozenset({"calls_to_write", "may_still_land"})
 """What is known without a call."""
 
 _RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}

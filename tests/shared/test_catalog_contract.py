@@ -218,6 +218,45 @@ def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) ->
     assert over(v2).read_process(PROCESS_TYPE, "throughline:test/c") == process("a", "c")
 
 
+class Counting(SteadyAtlasClient):
+    """Counts what is called."""
+
+    made = 0
+
+    def _call(self, *arguments: Any) -> Any:
+        self.made += 1
+        return super()._call(*arguments)
+
+
+@pytest.mark.parametrize("own_columns", [False, True])
+def test_a_write_takes_no_more_calls_than_are_told_before(v2: V2, *, own_columns: bool) -> None:
+    client = Counting(v2.endpoint, BasicAuthentication(v2.user, v2.password))
+    catalog = AtlasCatalog(client, own_columns=own_columns)
+    guids = catalog.create_assets([asset(name) for name in "abc"])
+    many = [f"x{number}>y{number}" for number in range(60)]
+    longest = 0.0
+    for inputs, columns in (("ab", many), ("ab", many), ("a", many[:1]), ("b", []), ("ab", many[30:])):
+        wanted = [process(inputs, "c", json.dumps([pairs(name, *columns) for name in inputs]))]
+        before, told = client.made, catalog.calls_to_write(wanted)
+        catalog.write_processes(wanted, guids)
+        assert client.made - before <= told
+        longest = max(longest, (client.made - before) / told)
+    assert longest >= 0.5, "and not many more are told than it takes"
+
+
+def test_columns_that_are_too_many_to_go_at_once_go_by_and_by(v2: V2) -> None:
+    catalog = over(v2, own_columns=True)
+    guids = catalog.create_assets([asset(name) for name in "ac"])
+    many = [f"x{number}>y{number}" for number in range(220)]
+    catalog.write_processes([process("a", "c", json.dumps([pairs("a", *many)]))], guids)
+    few = [process("a", "c", json.dumps([pairs("a", "x0>y0")]))]
+    with pytest.raises(CatalogUnavailable, match="it goes on"):
+        catalog.write_processes(few, guids)
+    catalog.write_processes(few, guids)
+    assert seen(v2, "c", "y219", "INPUT") == []
+    assert seen(v2, "c", "y0", "INPUT") == ["a.x0>c.y0", "c.y0>c.y0"]
+
+
 def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
     names = [f"s{number}" for number in range(60)]
     guids = catalog.create_assets([asset(name) for name in (*names, "t")])
