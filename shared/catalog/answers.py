@@ -1,0 +1,86 @@
+"""What the answers of Atlas and of Purview's search say, as the port's own values."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shared.atlas import COLUMNS_OF_ASSET, LAST_RUN, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
+from shared.catalog.edges import ACTIVE
+from shared.catalog.port import AssetKey, Node
+
+_OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
+"""Relationships to what belongs to a data set, and goes with it."""
+
+
+def process_of(entity: Mapping[str, Any]) -> ProcessEntity:
+    """A process as the catalog holds it: volatile facts apart, and without what was taken away from it."""
+    attributes = dict(entity["attributes"])
+    attributes["description"], _, facts = (attributes.get("description") or "").partition(LAST_RUN)
+    return ProcessEntity(
+        type=str(entity["typeName"]),
+        qualified_name=str(attributes["qualifiedName"]),
+        attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
+        inputs=_active(entity, "inputs"),
+        outputs=_active(entity, "outputs"),
+        facts=facts,
+    )
+
+
+def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
+    """One side of a process, without what was taken away from it: there may be several relationships to one data set,
+    of which some are only marked as deleted, and the references do not tell which.
+    """
+    related = (entity.get("relationshipAttributes") or {}).get(side) or ()
+    active = {each["guid"] for each in related if each.get("relationshipStatus", ACTIVE) == ACTIVE}
+    return _keys(each for each in entity["attributes"][side] or () if each["guid"] in active)
+
+
+def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
+    return tuple(
+        sorted({(str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references})
+    )
+
+
+def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
+    """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
+    ends = [
+        end
+        for name, value in (entity.get("relationshipAttributes") or {}).items()
+        if name not in _OWN_PARTS
+        for end in (value if isinstance(value, list) else [value] if value else ())
+    ]
+    deleted = ("relationshipStatus", "entityStatus")
+    return frozenset(str(end["guid"]) for end in ends if all(end.get(each) != "DELETED" for each in deleted))
+
+
+def description_of(entity: Mapping[str, Any]) -> str:
+    """What people are told of it."""
+    return str(entity["attributes"].get("description") or "")
+
+
+def is_placed(entity: Mapping[str, Any]) -> bool:
+    """Whether it bears our mark."""
+    return description_of(entity).startswith(PLACED)
+
+
+def found_node(value: Mapping[str, Any]) -> Node:
+    """An entry of Purview's search: attributes stand beside what it is."""
+    return Node(
+        guid=str(value["id"]),
+        type=str(value.get("entityType") or ""),
+        qualified_name=str(value.get("qualifiedName") or ""),
+        name=str(value.get("name") or value.get("qualifiedName") or ""),
+        attributes=value,
+    )
+
+
+def node_of(entity: Mapping[str, Any]) -> Node:
+    """An entity, or the header of one, as people look at it."""
+    attributes = entity.get("attributes") or {}
+    qualified_name = str(attributes.get("qualifiedName") or "")
+    return Node(
+        guid=str(entity["guid"]),
+        type=str(entity["typeName"]),
+        qualified_name=qualified_name,
+        name=str(attributes.get("name") or qualified_name),
+        attributes=attributes,
+    )
