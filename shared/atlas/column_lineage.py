@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from shared.atlas.entities import ProcessEntity
+from shared.atlas.limits import name_within
 
 COLUMN_TYPE = "throughline_column"
 STEP_TYPE = "throughline_column_lineage"
@@ -22,9 +23,6 @@ COLUMNS_OF_ASSET = "throughlineColumns"
 """A data set's attribute that holds its columns; theirs is `asset`."""
 STEPS_OF_PROCESS = "throughlineColumnLineages"
 """A process's attribute that holds its steps; theirs is `process`."""
-
-LONGEST_NAME = 4096
-"""Bytes of a name: what Purview documents. Atlas takes longer ones, and minutes for each."""
 
 AssetName = tuple[str, str]
 
@@ -80,7 +78,9 @@ def own_column(asset: AssetName, column: str) -> OwnColumn:
     """A column of an asset, as its entity is called."""
     shown = asset[1].rstrip("/").rpartition("/")[2]
     return OwnColumn(
-        qualified_name=bounded(f"{column}@{asset[0]}:{asset[1]}"), name=bounded(f"{shown}.{column}"), asset=asset
+        qualified_name=name_within(f"{column}@{asset[0]}:{asset[1]}"),
+        name=name_within(f"{shown}.{column}"),
+        asset=asset,
     )
 
 
@@ -88,17 +88,8 @@ def _step(process: ProcessEntity, output: OwnColumn, inputs: Iterable[OwnColumn]
     names = tuple(sorted(column.qualified_name for column in inputs))
     digest = hashlib.sha256(msgspec.json.encode((names, output.qualified_name))).hexdigest()[:32]
     return OwnStep(
-        qualified_name=bounded(f"{process.qualified_name}#{digest}"),
+        qualified_name=name_within(f"{process.qualified_name}#{digest}"),
         name=output.name,
         inputs=names,
         output=output.qualified_name,
     )
-
-
-def bounded(name: str) -> str:
-    """A name of 4 KB at most: the rest of a longer one becomes a digest, so that different ones stay different."""
-    content = name.encode()
-    if len(content) <= LONGEST_NAME:
-        return name
-    digest = hashlib.sha256(content).hexdigest()[:32]
-    return f"{content[: LONGEST_NAME - len(digest) - 4].decode(errors='ignore')}…{digest}"

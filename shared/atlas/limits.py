@@ -6,6 +6,7 @@ A name 4 KB, a property 32 KB, an asset 2 MB (Microsoft's page on the catalog's 
 from shared.naming import bounded
 
 LONGEST_NAME = 4 * 1024
+"""Atlas takes longer ones, and minutes for each."""
 LONGEST_PROPERTY = 32 * 1024
 LARGEST_ASSET = 2 * 1024 * 1024
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from shared.atlas import OwnColumn, OwnStep, ProcessEntity, column_lineage, process_entity
-from shared.atlas.column_lineage import LONGEST_NAME, bounded
+from shared.atlas.limits import LONGEST_NAME, name_within
 from shared.model import Column, ColumnEdge, EdgeKind
 from shared.translation import ALL_ROWS
 from tests.shared.building import process
@@ -78,8 +78,8 @@ def test_nothing_is_longer_than_a_name_may_be(letter: str) -> None:
 
 
 def test_a_name_that_fits_stays() -> None:
-    assert bounded("x" * LONGEST_NAME) == "x" * LONGEST_NAME
-    assert len(bounded("x" * (LONGEST_NAME + 1)).encode()) <= LONGEST_NAME
+    assert name_within("x" * LONGEST_NAME) == "x" * LONGEST_NAME
+    assert len(name_within("x" * (LONGEST_NAME + 1)).encode()) <= LONGEST_NAME
 
 
 def test_a_thousand_columns_are_bounded_by_the_mapping() -> None:
