@@ -126,8 +126,8 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         said.append("The end of its run was not seen.")
     if shown < total:
         said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
-    outputs = sorted((asset.type, asset.qualified_name) for asset in process.outputs)
-    inputs = sorted((asset.type, asset.qualified_name) for asset in process.inputs)
+    outputs = sorted([(asset.type, asset.qualified_name) for asset in process.outputs])
+    inputs = sorted([(asset.type, asset.qualified_name) for asset in process.inputs])
     held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
     if len(held) < len(inputs):
         said.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")

@@ -1,9 +1,8 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
-from operator import attrgetter, itemgetter
+from operator import attrgetter, eq, itemgetter
 from typing import Any
 
 import msgspec
@@ -97,13 +96,12 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ordered = _ordered(events)
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
-    statements: set[str] = set()
     properties: dict[str, Any] = {}
     parent: Parent | None = None
     ended: str | None = None
     job: Job | None = None
     omitted: set[str] = set()
-    integration = job_type = processing_type = ""
+    integration = job_type = processing_type = statement = ""
     for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
         if event.type in ENDS:
             ended = stronger_end(ended, event.type) if ended else event.type
@@ -123,8 +121,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
                 integration = integration or kind.integration or ""
                 job_type = job_type or kind.job_type or ""
                 processing_type = processing_type or kind.processing_type or ""
-            if about.sql:
-                statements.add(about.sql.query)
+            if about.sql and about.sql.query != statement:
+                statement = min(statement, about.sql.query, key=_longest_first)
     if job is None:
         raise ValueError("events without a body tell of no run")
     run_id = ordered[0].run_id
@@ -141,7 +139,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         integration=integration,
         job_type=job_type,
         processing_type=processing_type,
-        statement=_statement(statements),
+        statement=statement,
         properties=properties,
         inputs=read,
         outputs=written,
@@ -152,7 +150,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
 def _ordered(events: Iterable[Event]) -> list[Event]:
     """By time; ties are broken by content, so that no arrival order shows through."""
     ordered = sorted(events, key=_TIME)
-    if len(set(map(_TIME, ordered))) < len(ordered):
+    if any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
         ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
     return ordered
 
@@ -160,11 +158,9 @@ def _ordered(events: Iterable[Event]) -> list[Event]:
 _TIME = attrgetter("time")
 
 
-def _statement(told: AbstractSet[str]) -> str:
-    """The longest statement that an event tells; of equally long ones the first in order."""
-    if len(told) < 2:  # noqa: PLR2004 - nothing to choose from
-        return next(iter(told), "")
-    return min(told, key=lambda text: (-len(text), text))
+def _longest_first(statement: str) -> tuple[int, str]:
+    """Of what events tell, the longest statement counts; of equally long ones the first in order."""
+    return -len(statement), statement
 
 
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:

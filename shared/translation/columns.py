@@ -8,6 +8,7 @@ listener changes no lineage. Conditions and windows concern the field in which t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -74,7 +75,7 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Sche
             masked = bool(steps) and all(step.masking is True for step in steps)
             how = tuple(sorted({step.subtype.upper() for step in steps if step.type.upper() == INDIRECT}))
             of_rows.add((start, masked, how))
-    every_row = ends.output(ALL_ROWS)
+    every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
     for start, masked, how in of_rows:
         found.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=how))
     return found
@@ -110,12 +111,12 @@ class _Columns(dict[str, Column | None]):
     def __init__(self, name: str | None, schemas: Schemas) -> None:
         super().__init__()
         self._name = name
-        self._spelled = _spelling(schemas.get(name, ())) if name is not None else {}
+        self._spelled = _Spelling(schemas.get(name, ()) if name is not None else ())
 
     def __missing__(self, field: str) -> Column | None:
         column = None
         if self._name is not None and field not in METADATA:
-            column = Column(qualified_name=self._name, column=self._spelled.get(field.lower(), field))
+            column = Column(qualified_name=self._name, column=self._spelled[field])
         self[field] = column
         return column
 
@@ -127,7 +128,7 @@ class _Ends:
         self._target = target
         self._resolve = resolve
         self._schemas = schemas
-        self._spelled = _spelling(output.columns)
+        self._spelled = _Spelling(output.columns)
         self._sources: dict[tuple[str, str], _Columns] = {}
 
     def input(self, field: InputField) -> Column | None:
@@ -141,22 +142,29 @@ class _Ends:
 
     def output(self, column: str) -> Column:
         """The output's column of this name, as its schema spells it."""
-        name = self._spelled.get(column.lower(), column)
-        return Column(qualified_name=self._target.qualified_name, column=name)
+        return Column(qualified_name=self._target.qualified_name, column=self._spelled[column])
 
 
-def _spelling(columns: Sequence[str]) -> dict[str, str]:
-    """The schema's spelling of each column, by its lower case: Spark takes a column by any, and so do events. Not of
-    those that differ in case alone, which a case-sensitive session can have.
+class _Spelling(dict[str, str]):
+    """A schema's spelling of each column: Spark takes a column in any case, and so do events. Not of those that differ
+    in case alone, which a case-sensitive session can have. Most are asked for as they are spelled.
     """
-    spelled = dict(zip(map(str.lower, columns), columns, strict=True))
-    if len(spelled) == len(columns):
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(zip(columns, columns, strict=True))
+        self._columns = columns
+
+    def __missing__(self, column: str) -> str:
+        spelled = self[column] = self._folded.get(column.lower()) or column
         return spelled
-    spelled = {}
-    for column in columns:
-        folded = column.lower()
-        spelled[folded] = column if folded not in spelled else ""
-    return {folded: column for folded, column in spelled.items() if column}
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        spelled: dict[str, str] = {}
+        for column in self._columns:
+            folded = column.lower()
+            spelled[folded] = column if folded not in spelled else ""
+        return spelled
 
 
 METADATA = frozenset(

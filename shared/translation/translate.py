@@ -57,11 +57,11 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
         formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
     )
-    processes = tuple(
+    processes = [
         process
         for process in work.processes(recover(run, work.datasets, operation))
         if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
-    )
+    ]
     if not processes:
         return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
@@ -195,10 +195,10 @@ def _read_by(batches: Iterable[Batch]) -> tuple[Asset, ...]:
     return tuple(sorted({each for batch in batches for each in batch.inputs}))
 
 
-def _one_each(processes: tuple[Process, ...]) -> tuple[Process, ...]:
+def _one_each(processes: list[Process]) -> tuple[Process, ...]:
     """Two spellings of one sink in one run are one process."""
     if len(processes) == 1:
-        return processes
+        return tuple(processes)
     grouped: dict[str, list[Process]] = {}
     for process in processes:
         grouped.setdefault(process.qualified_name, []).append(process)
