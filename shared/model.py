@@ -18,6 +18,10 @@ class EdgeKind(StrEnum):
     INDIRECT = "INDIRECT"
 
 
+DIRECT, INDIRECT = EdgeKind.DIRECT, EdgeKind.INDIRECT
+"""For what looks at each edge: Python 3.11 takes seven times as long to find them in their class."""
+
+
 class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set in the catalog, by `type` and `qualified_name`.
 

@@ -18,7 +18,7 @@ from shared.atlas.limits import (
     references_within,
     text_within,
 )
-from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.model import DIRECT, Asset, ColumnEdge, Process
 from shared.translation import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"
@@ -126,8 +126,8 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         said.append("The end of its run was not seen.")
     if shown < total:
         said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
-    outputs = sorted((asset.type, asset.qualified_name) for asset in process.outputs)
-    inputs = sorted((asset.type, asset.qualified_name) for asset in process.inputs)
+    outputs = sorted([(asset.type, asset.qualified_name) for asset in process.outputs])
+    inputs = sorted([(asset.type, asset.qualified_name) for asset in process.inputs])
     held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
     if len(held) < len(inputs):
         said.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")
@@ -150,7 +150,7 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for edge in edges:
-        if (with_indirect or edge.kind is EdgeKind.DIRECT) and edge.output.column != ALL_ROWS:
+        if (with_indirect or edge.kind is DIRECT) and edge.output.column != ALL_ROWS:
             ends = (edge.input.qualified_name, edge.output.qualified_name)
             found.setdefault(ends, set()).add((edge.output.column, edge.input.column))
     total = sum(map(len, found.values()))
@@ -170,7 +170,7 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
 
 
 def _is_shown(pair: tuple[str, str]) -> bool:
-    return max(map(len, pair)) <= LONGEST_NAME
+    return len(pair[0]) <= LONGEST_NAME and len(pair[1]) <= LONGEST_NAME
 
 
 _Pairs = list[tuple[tuple[str, str], list[tuple[str, str]]]]

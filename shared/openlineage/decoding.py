@@ -81,8 +81,9 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     run, job = body.run, body.job
     if not _is_uuid(run.run_id):
         raise Unreadable("A run's id must be a UUID", field="run.runId")
-    _check_name(job.namespace, "job.namespace")
-    _check_name(job.name, "job.name")
+    if not (job.namespace.isprintable() and job.name.isprintable()):
+        _check_name(job.namespace, "job.namespace")
+        _check_name(job.name, "job.name")
     if len(body.inputs or ()) > DATASETS.most or len(body.outputs or ()) > DATASETS.most:
         raise TooLarge(f"An event may name {DATASETS.most:,} inputs and as many outputs; this one names more")
     facets = run.facets
@@ -131,7 +132,7 @@ def _declaration(said: Declared, omitted: tuple[str, ...]) -> Event:
 
 
 def _check_name(name: str, field: str) -> None:
-    if not name.isprintable() and _CONTROL.search(name):
+    if _CONTROL.search(name):
         raise Unreadable("Control characters are not allowed here", field=field)
 
 

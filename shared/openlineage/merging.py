@@ -1,10 +1,8 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter, eq, itemgetter
 from typing import Any
 
 import msgspec
@@ -16,11 +14,12 @@ from shared.openlineage.wire import (
     Dataset,
     DatasetFacets,
     InputField,
+    Job,
     JobName,
-    LifecycleStateChange,
     OutputField,
     Parent,
     SchemaField,
+    Symlinks,
 )
 
 DatasetKey = tuple[str, str]
@@ -97,16 +96,20 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ordered = _ordered(events)
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
-    statements: set[str] = set()
     properties: dict[str, Any] = {}
     parent: Parent | None = None
     ended: str | None = None
-    integration = job_type = processing_type = ""
+    job: Job | None = None
+    omitted: set[str] = set()
+    integration = job_type = processing_type = statement = ""
     for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
-        ended = stronger_end(ended, event.type) if event.type in ENDS else ended
+        if event.type in ENDS:
+            ended = stronger_end(ended, event.type) if ended else event.type
+        omitted.update(event.omitted)
         body = event.body
         if body is None:
             continue
+        job = job or body.job
         inputs += body.inputs or ()
         outputs += body.outputs or ()
         if told := body.run.facets:
@@ -118,10 +121,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
                 integration = integration or kind.integration or ""
                 job_type = job_type or kind.job_type or ""
                 processing_type = processing_type or kind.processing_type or ""
-            if about.sql:
-                statements.add(about.sql.query)
+            if about.sql and about.sql.query != statement:
+                statement = min(statement, about.sql.query, key=_longest_first)
+    if job is None:
+        raise ValueError("events without a body tell of no run")
     run_id = ordered[0].run_id
-    job = next(event.body.job for event in ordered if event.body)
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = renamed(read, written) or (read, written)
     return MergedRun(
@@ -135,27 +139,28 @@ def merge(events: Iterable[Event]) -> MergedRun:
         integration=integration,
         job_type=job_type,
         processing_type=processing_type,
-        statement=_statement(statements),
+        statement=statement,
         properties=properties,
         inputs=read,
         outputs=written,
-        omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
+        omitted=tuple(sorted(omitted)) if omitted else (),
     )
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
     """By time; ties are broken by content, so that no arrival order shows through."""
-    ordered = sorted(events, key=attrgetter("time"))
-    if any(one.time == other.time for one, other in pairwise(ordered)):
+    ordered = sorted(events, key=_TIME)
+    if any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
         ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
     return ordered
 
 
-def _statement(told: AbstractSet[str]) -> str:
-    """The longest statement that an event tells; of equally long ones the first in order."""
-    if len(told) < 2:  # noqa: PLR2004 - nothing to choose from
-        return next(iter(told), "")
-    return min(told, key=lambda text: (-len(text), text))
+_TIME = attrgetter("time")
+
+
+def _longest_first(statement: str) -> tuple[int, str]:
+    """Of what events tell, the longest statement counts; of equally long ones the first in order."""
+    return -len(statement), statement
 
 
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
@@ -175,45 +180,45 @@ def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
 
 def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:
     """In one pass: most runs are small, and what is done once a data set is what they cost."""
-    links: set[tuple[str, str]] = set()
+    links: list[Symlinks] = []
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
     for facets in spoken:
-        if others := facets.symlinks:
-            links.update([(link.namespace, link.name) for link in others.identifiers or ()])
+        if (others := facets.symlinks) and others not in links:
+            links.append(others)
         if (lineage := facets.column_lineage) and lineage not in lineages:
             lineages.append(lineage)
         if (schema := facets.dataset_schema) and schema.fields:
             columns = schema.fields
-        if change := facets.lifecycle_state_change:
-            states.update(_states(change))
+        if (change := facets.lifecycle_state_change) and change.lifecycle_state_change:
+            before = change.previous_identifier
+            states.add((change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None))
     return MergedDataset(
         namespace=key[0],
         name=key[1],
-        symlinks=tuple(sorted(links)) if links else (),
+        symlinks=_links(links) if links else (),
         fields=_fields(lineages) if lineages else (),
         rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
         schema=tuple([(field.name, field.type or "") for field in columns]),
-        states=tuple(sorted(states, key=str)) if states else (),
+        states=tuple(sorted(states, key=str)) if len(states) > 1 else tuple(states),
     )
+
+
+def _links(told: list[Symlinks]) -> tuple[tuple[str, str], ...]:
+    """All other names, sorted, each once."""
+    return tuple(sorted({(link.namespace, link.name) for links in told for link in links.identifiers or ()}))
 
 
 def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField, ...]], ...]:
     """By output column, sorted: each word on it once."""
     if len(lineages) == 1:
-        return tuple((column, (output,)) for column, output in sorted((lineages[0].fields or {}).items(), key=_FIRST))
+        return tuple([(column, (output,)) for column, output in sorted((lineages[0].fields or {}).items(), key=_FIRST)])
     fields: dict[str, dict[OutputField, None]] = {}
     for lineage in lineages:
         for column, output in (lineage.fields or {}).items():
             fields.setdefault(column, {})[output] = None
-    return tuple((column, tuple(outputs)) for column, outputs in sorted(fields.items(), key=_FIRST))
+    return tuple([(column, tuple(outputs)) for column, outputs in sorted(fields.items(), key=_FIRST)])
 
 
 _FIRST = itemgetter(0)
-
-
-def _states(change: LifecycleStateChange) -> Iterator[tuple[str, DatasetKey | None]]:
-    if change.lifecycle_state_change:
-        before = change.previous_identifier
-        yield change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None

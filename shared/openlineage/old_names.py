@@ -19,7 +19,10 @@ def renamed(
     Listener 1.12 calls the table `db.t` of a warehouse `<folder>/db.t` (its symlink has the folder as namespace); it
     lies in `<folder>/db/t`, as newer ones say.
     """
-    places = dict(place for dataset in (*inputs, *outputs) if dataset.symlinks for place in _misplaced(dataset))
+    places: dict[DatasetKey, DatasetKey] = {}
+    for dataset in (*inputs, *outputs):
+        if dataset.symlinks:
+            places.update(_misplaced(dataset))
     if not places:
         return None
     return _placed(inputs, places), _placed(outputs, places)

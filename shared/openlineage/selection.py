@@ -73,13 +73,13 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
     body = event.body
     if body is None:
         return _NO_RUN
-    if unwanted := _not_wanted(body, selection):
+    if selection is not DEFAULT_SELECTION and (unwanted := _not_wanted(body, selection)):
         return unwanted
     parent = body.run.facets.parent if body.run.facets else None
     if parent is None:
         return _KEEP
-    kept = _matches(selection.keep, body.job.name, parent.job.name)
-    if not kept and _matches(selection.ignore, body.job.name, parent.job.name):
+    kept = bool(selection.keep) and _matches(selection.keep, body.job.name, parent.job.name)
+    if selection.ignore and not kept and _matches(selection.ignore, body.job.name, parent.job.name):
         return _NOT_WANTED
     if event.omitted or _carries_properties(body):
         return _KEEP
@@ -95,8 +95,6 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
 
 def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
     """Why the job is not wanted, if so. The same for all events of a run, for it depends on names alone."""
-    if selection is DEFAULT_SELECTION:
-        return None
     if not selection.namespaces.takes((body.job.namespace,)):
         excluded = selection.namespaces.excludes((body.job.namespace,))
         return _NAMESPACE_EXCLUDED if excluded else _NAMESPACE_NOT_INCLUDED
@@ -170,7 +168,7 @@ def _integration(body: RunEvent) -> str:
 
 
 def _matches(patterns: tuple[str, ...], name: str, application: str) -> bool:
-    return bool(patterns) and bool(_any_of(patterns).match(node_of(name, application)))
+    return bool(_any_of(patterns).match(node_of(name, application)))
 
 
 @cache

@@ -10,6 +10,7 @@ left behind, once a newer one that never ends has been writing for as long witho
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -161,7 +162,7 @@ def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
 
 def sources(process: Process) -> tuple[Asset, ...]:
     """All that the process reads: also what a batch around its writes read."""
-    return assets((*process.inputs, *process.around))
+    return assets((*process.inputs, *process.around)) if process.around else process.inputs
 
 
 def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
@@ -188,13 +189,16 @@ def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
     )
 
 
+_PARSED = attrgetter("parsed")
+
+
 def _without_noise(process: Process) -> Process | None:
     """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
     sinks = {asset.qualified_name for asset in process.outputs}
-    inputs = tuple(asset for asset in sources(process) if asset.qualified_name not in sinks)
+    inputs = tuple([asset for asset in sources(process) if asset.qualified_name not in sinks])
     if not inputs or not process.outputs:
         return None
-    parsed = any(edge.parsed for edge in process.columns)
+    parsed = any(map(_PARSED, process.columns))
     if len(inputs) == len(process.inputs) and not (process.around or process.wanted or parsed):
         return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)

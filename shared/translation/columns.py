@@ -8,13 +8,12 @@ listener changes no lineage. Conditions and windows concern the field in which t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property
 
-import msgspec
 from msgspec.structs import replace
 
-from shared.model import Asset, Column, ColumnEdge, EdgeKind
-from shared.openlineage import InputField, MergedDataset, OutputField
+from shared.model import DIRECT, INDIRECT, Asset, Column, ColumnEdge, EdgeKind
+from shared.openlineage import InputField, MergedDataset, OutputField, Transformation
 
 ALL_ROWS = ""
 """The output column of an edge that concerns every row."""
@@ -56,18 +55,36 @@ def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]
     """The columns in the schema of `output` that no value reaches; none where the events tell of no columns at all."""
     if not output.fields:
         return ()
-    reached = {edge.output.column for edge in edges if edge.kind is EdgeKind.DIRECT}
-    return tuple(
-        Column(qualified_name=target.qualified_name, column=name) for name in sorted({*output.columns} - reached)
-    )
+    reached = {edge.output.column for edge in edges if edge.kind is DIRECT}
+    missing = {*output.columns} - reached
+    return tuple([Column(qualified_name=target.qualified_name, column=name) for name in sorted(missing)])
+
+
+_OfRows = set[tuple[Column, bool, tuple[str, ...]]]
+"""What decides about rows, each once: input column, whether masked, and the steps' words."""
 
 
 def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> list[ColumnEdge]:
-    if not output.fields and not output.rows:
-        return []
-    found: list[ColumnEdge] = []
     ends = _Ends(output=output, target=target, resolve=resolve, schemas=schemas)
-    every_row = ends.output(ALL_ROWS)
+    of_rows: _OfRows = set()
+    found = _of_fields(output, ends, of_rows)
+    for source in output.rows:
+        start = ends.input(source)
+        if start:
+            steps = source.transformations or ()
+            masked = bool(steps) and all(step.masking is True for step in steps)
+            how = tuple(sorted({step.subtype.upper() for step in steps if step.type.upper() == INDIRECT}))
+            of_rows.add((start, masked, how))
+    every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
+    for start, masked, how in of_rows:
+        found.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=how))
+    return found
+
+
+def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[ColumnEdge]:
+    """The edges to single columns; what else is told of these goes to `of_rows`."""
+    found: list[ColumnEdge] = []
+    ways = _Ways()
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
             continue
@@ -75,31 +92,33 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Sche
         for field in fields:
             for source in field.input_fields or ():
                 start = ends.input(source)
-                if start:
-                    found += [
-                        ColumnEdge(input=start, output=every_row if by_rows else end, kind=kind, masked=masked, how=how)
-                        for kind, by_rows, masked, how in _ways(field, source)
-                    ]
-    for source in output.rows:
-        start = ends.input(source)
-        if start:
-            steps = source.transformations or ()
-            masked = bool(steps) and all(step.masking is True for step in steps)
-            ways = sorted({step.subtype.upper() for step in steps if step.type.upper() == EdgeKind.INDIRECT})
-            found.append(
-                ColumnEdge(input=start, output=every_row, kind=EdgeKind.INDIRECT, masked=masked, how=tuple(ways))
-            )
+                if start is None:
+                    continue
+                steps = source.transformations
+                for kind, by_rows, masked, how in map(ways.__getitem__, steps) if steps else (_before_1_1(field),):
+                    if by_rows:
+                        of_rows.add((start, masked, how))
+                    else:
+                        found.append(ColumnEdge(input=start, output=end, kind=kind, masked=masked, how=how))
     return found
 
 
-class _Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set that columns come from: its qualified name (None of what is no data set of a user), how its schema
-    spells them, and the columns made so far.
+class _Columns(dict[str, Column | None]):
+    """The columns of a data set that others come from, by their names in events, each made when it is asked for: None
+    for what is no column of a user, and for all of what is no data set of a user (`name` is None).
     """
 
-    name: str | None
-    spelled: dict[str, str]
-    columns: dict[str, Column | None]
+    def __init__(self, name: str | None, schemas: Schemas) -> None:
+        super().__init__()
+        self._name = name
+        self._spelled = _Spelling(schemas.get(name, ()) if name is not None else ())
+
+    def __missing__(self, field: str) -> Column | None:
+        column = None
+        if self._name is not None and field not in METADATA:
+            column = Column(qualified_name=self._name, column=self._spelled[field])
+        self[field] = column
+        return column
 
 
 class _Ends:
@@ -109,47 +128,43 @@ class _Ends:
         self._target = target
         self._resolve = resolve
         self._schemas = schemas
-        self._spelled = _spelling(output.columns)
-        self._sources: dict[tuple[str, str], _Source] = {}
+        self._spelled = _Spelling(output.columns)
+        self._sources: dict[tuple[str, str], _Columns] = {}
 
     def input(self, field: InputField) -> Column | None:
         """The column that a field is; None for what is no data set or column of a user."""
         place = (field.namespace, field.name)
-        source = self._sources.get(place) or self._source(place)
-        if field.field in source.columns:
-            return source.columns[field.field]
-        column = None
-        if source.name is not None and field.field not in METADATA:
-            spelled = source.spelled.get(field.field.lower(), field.field)
-            column = Column(qualified_name=source.name, column=spelled)
-        source.columns[field.field] = column
-        return column
-
-    def _source(self, place: tuple[str, str]) -> _Source:
-        asset = self._resolve(*place)
-        name = asset.qualified_name if asset else None
-        spelled = _spelling(self._schemas.get(name, ())) if name else {}
-        source = self._sources[place] = _Source(name=name, spelled=spelled, columns={})
-        return source
+        columns = self._sources.get(place)
+        if columns is None:
+            asset = self._resolve(*place)
+            columns = self._sources[place] = _Columns(asset.qualified_name if asset else None, self._schemas)
+        return columns[field.field]
 
     def output(self, column: str) -> Column:
         """The output's column of this name, as its schema spells it."""
-        name = self._spelled.get(column.lower(), column)
-        return Column(qualified_name=self._target.qualified_name, column=name)
+        return Column(qualified_name=self._target.qualified_name, column=self._spelled[column])
 
 
-def _spelling(columns: Sequence[str]) -> dict[str, str]:
-    """The schema's spelling of each column, by its lower case: Spark takes a column by any, and so do events. Not of
-    those that differ in case alone, which a case-sensitive session can have.
+class _Spelling(dict[str, str]):
+    """A schema's spelling of each column: Spark takes a column in any case, and so do events. Not of those that differ
+    in case alone, which a case-sensitive session can have. Most are asked for as they are spelled.
     """
-    spelled = dict(zip(map(str.lower, columns), columns, strict=True))
-    if len(spelled) == len(columns):
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(zip(columns, columns, strict=True))
+        self._columns = columns
+
+    def __missing__(self, column: str) -> str:
+        spelled = self[column] = self._folded.get(column.lower()) or column
         return spelled
-    spelled = {}
-    for column in columns:
-        folded = column.lower()
-        spelled[folded] = column if folded not in spelled else ""
-    return {folded: column for folded, column in spelled.items() if column}
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        spelled: dict[str, str] = {}
+        for column in self._columns:
+            folded = column.lower()
+            spelled[folded] = column if folded not in spelled else ""
+        return spelled
 
 
 METADATA = frozenset(
@@ -172,26 +187,18 @@ _Way = tuple[EdgeKind, bool, bool, tuple[str, ...]]
 """Kind, whether by deciding about rows, masked, and the step's own word."""
 
 
-def _ways(field: OutputField, source: InputField) -> Sequence[_Way]:
-    """The ways in which one input field reaches one output field."""
-    if source.transformations:
-        return [
-            (_way if len(step.subtype) <= _LONGEST_WORD else _way.__wrapped__)(
-                step.type, step.subtype, step.masking is True
-            )
-            for step in source.transformations
-        ]
+class _Ways(dict[Transformation, _Way]):
+    """How each step acts, looked at once: there are a dozen different ones."""
+
+    def __missing__(self, step: Transformation) -> _Way:
+        indirect, how = step.type.upper() == INDIRECT, step.subtype.upper()
+        by_rows = indirect and how in _DECIDES_ABOUT_ROWS
+        way = INDIRECT if indirect else DIRECT, by_rows, step.masking is True, (how,) if how else ()
+        self[step] = way
+        return way
+
+
+def _before_1_1(field: OutputField) -> _Way:
+    """How a source reaches a field where its steps are not told."""
     word = (field.transformation_type or "").upper()
-    return ((EdgeKind.DIRECT, False, word == "MASKED", (word,) if word else ()),)
-
-
-_LONGEST_WORD = 64
-"""Characters: what is longer is no step's word, and is not remembered."""
-
-
-@lru_cache(maxsize=256)
-def _way(kind: str, word: str, masked: bool) -> _Way:
-    """How a step acts; there are a dozen different ones."""
-    indirect, how = kind.upper() == EdgeKind.INDIRECT, word.upper()
-    by_rows = indirect and how in _DECIDES_ABOUT_ROWS
-    return EdgeKind.INDIRECT if indirect else EdgeKind.DIRECT, by_rows, masked, (how,) if how else ()
+    return DIRECT, False, word == "MASKED", (word,) if word else ()

@@ -1,7 +1,7 @@
 """The data sets that one run names, as assets: by identity, by the folders they are, by their tables' names. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -70,12 +70,19 @@ def table_name(name: str) -> str:
     return name.lower().removeprefix(_SESSION_CATALOG)
 
 
+Spelled = Sequence[tuple[Identity, MergedDataset]]
+"""Data sets as a run spells them, each with who it is."""
+
+
 class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
 
     place: Place
     inputs: dict[Identity, Asset]
     outputs: dict[Identity, Asset]
+    read: Spelled
+    written: Spelled
+    """All inputs and outputs, with noise, as the run spells them."""
     linked: dict[Identity, Asset]
     """By the other names that the run's data sets have: a table's in its catalog."""
 
@@ -83,15 +90,18 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def of(cls, run: MergedRun, around: Around) -> "Datasets":
         """All that the run names."""
         place = Place.of(around)
-        inputs, outputs = _assets(_sources(run), place), _assets(run.outputs, place)
+        read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]
+        written = [(place.identity(each.namespace, each.name), each) for each in run.outputs]
+        inputs, outputs = _assets(_sources(run, read, place), place), _assets(written, place)
         linked: dict[Identity, Asset] = {}
-        for datasets, assets in ((run.inputs, inputs), (run.outputs, outputs)):
-            for dataset in datasets:
-                if dataset.symlinks and (own := assets.get(place.identity(*dataset.key))):
-                    linked |= {place.identity(*symlink): own for symlink in dataset.symlinks}
+        for spelled, assets in ((read, inputs), (written, outputs)):
+            for identity, dataset in spelled:
+                if dataset.symlinks and (own := assets.get(identity)):
+                    for symlink in dataset.symlinks:
+                        linked[place.identity(*symlink)] = own
         if linked:
             inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
-        return cls(place=place, inputs=inputs, outputs=outputs, linked=linked)
+        return cls(place=place, inputs=inputs, outputs=outputs, read=read, written=written, linked=linked)
 
     @cached_property
     def _folders(self) -> dict[tuple[str, str], Asset]:
@@ -126,22 +136,26 @@ STREAMING = "STREAMING"
 _DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
 
 
-def _sources(run: MergedRun) -> Iterable[MergedDataset]:
+def _sources(run: MergedRun, read: Spelled, place: Place) -> Spelled:
     """The inputs, lists of topics taken apart. A stream's files are always a folder's, even where a batch read one."""
     streaming = run.processing_type.upper() == STREAMING
-    for dataset in run.inputs:
+    found: list[tuple[Identity, MergedDataset]] = []
+    for spelled in read:
+        _, dataset = spelled
+        names: Iterable[str] = ()
         if "," in dataset.name:
-            yield from (replace(dataset, name=name) for _, name in split_names(*dataset.key))
+            names = [name for _, name in split_names(*dataset.key)]
         elif streaming and (file := _DATA_FILE.search(dataset.name)):
-            yield replace(dataset, name=dataset.name[: file.start()])
+            names = (dataset.name[: file.start()],)
         else:
-            yield dataset
+            found.append(spelled)
+        found += [(place.identity(dataset.namespace, name), replace(dataset, name=name)) for name in names]
+    return found
 
 
-def _assets(datasets: Iterable[MergedDataset], place: Place) -> dict[Identity, Asset]:
+def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
     known: dict[Identity, MergedDataset] = {}
-    for dataset in datasets:
-        identity = place.identity(*dataset.key)
+    for identity, dataset in datasets:
         if identity not in known:
             known[identity] = dataset
         elif dataset.symlinks:

@@ -91,16 +91,18 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
 
 def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, Around]:
     """What each run is to know of the others of its application."""
-    own = {run_id: told_by(run) for run_id, run in runs.items()}
+    own = {run_id: word for run_id, run in runs.items() if (word := told_by(run)) is not NOTHING_TOLD}
     told: dict[str, Told] = {}
-    for run in runs.values():
+    for run_id, word in own.items():
+        run = runs[run_id]
         if run.ended:
-            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | own[run.run_id]
+            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | word
     alone = Around(names=names)
-    arounds: dict[str, Around] = {}
-    for run_id, run in runs.items():
-        known = told.get(run.application_run, NOTHING_TOLD) | own[run_id]
-        arounds[run_id] = alone if known is NOTHING_TOLD else Around(told=known, names=names)
+    arounds = dict.fromkeys(runs, alone)
+    for run_id, run in runs.items() if own else ():
+        known = told.get(run.application_run, NOTHING_TOLD) | own.get(run_id, NOTHING_TOLD)
+        if known is not NOTHING_TOLD:
+            arounds[run_id] = Around(told=known, names=names)
     batches: dict[str, list[Batch]] = {}
     for run_id, run in runs.items():
         if run.ended and (batch := batch_of(run, arounds[run_id])):
@@ -121,8 +123,9 @@ def _contributions(
             own = spans.setdefault(word.application_run, {})
             span = Span(first=runs[run_id].first, last=runs[run_id].last)
             for content in word.processes:
-                known = own.get(content)
-                own[content] = known | span if known else span
+                known = own.setdefault(content, span)  # asked once: to hash a wide content takes its time
+                if known is not span:
+                    own[content] = known | span
     return {
         application_run: [
             Contribution(application_run=application_run, content=content, seen=span) for content, span in own.items()
@@ -139,7 +142,8 @@ def _fates(runs: Iterable[MergedRun], arounds: Mapping[str, Around]) -> Callable
         if fates:
             found.setdefault(run.application_run, []).extend(fates)
     of = {application_run: Fates.of(fates) for application_run, fates in found.items()}
-    return lambda spoken: of.get(spoken[0].application_run, Fates())
+    none = Fates()
+    return lambda spoken: of.get(spoken[0].application_run, none)
 
 
 def _verdict(run_id: str, word: Lineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
@@ -147,6 +151,7 @@ def _verdict(run_id: str, word: Lineage | Skip | Wait, shown: set[tuple[str, str
         return RunVerdict(run_id=run_id, state="waiting", reason=word.reason)
     if isinstance(word, Skip):
         return RunVerdict(run_id=run_id, state="skipped", reason=word.reason)
-    if any((word.application_run, process.qualified_name) in shown for process in word.processes):
-        return RunVerdict(run_id=run_id, state="published")
+    for process in word.processes:
+        if (word.application_run, process.qualified_name) in shown:
+            return RunVerdict(run_id=run_id, state="published")
     return RunVerdict(run_id=run_id, state="skipped", reason=NO_PROCESS)

@@ -67,7 +67,10 @@ class Strength(IntEnum):
     @property
     def is_strong(self) -> bool:
         """Whether the platform itself told which job it is; an application's name is only what its author chose."""
-        return self >= Strength.JOB
+        return self >= _STRONG
+
+
+_SHARED, _STRONG = Strength.WEAK, Strength.JOB
 
 
 class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -75,6 +78,11 @@ class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
 
     strength: Strength
     name: str
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether many jobs share the name."""
+        return self.strength == _SHARED
 
 
 def identify(
@@ -172,7 +180,7 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
     if run.integration.upper() not in _SPARK:
         return None
     bare = identify(run.job.name, run.application.name if run.application else None, {})
-    return bare if bare.strength == Strength.WEAK else None
+    return bare if bare.is_weak else None
 
 
 def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, version: str = NAMING) -> tuple[str, str]:

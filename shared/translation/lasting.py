@@ -36,7 +36,7 @@ def lasting(contributions: Sequence[Contribution], fates: Fates) -> tuple[Lastin
     those that read them read their sources; what was renamed is called by its new name on both sides.
     """
     if not fates and not any(each.content.wanted for each in contributions):
-        return tuple(Lasting(said=each, remains=each) for each in contributions)
+        return tuple([Lasting(said=each, remains=each) for each in contributions])
     tables = Tables.of(
         asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
     )

@@ -36,6 +36,8 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
+        if not self.columns:
+            return ()
         return tuple(
             sorted(parsed_edge(source, column, target, output, kind) for source, column, output, kind in self.columns)
         )

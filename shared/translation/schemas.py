@@ -22,25 +22,24 @@ def schemas_in(run: MergedRun, around: Around) -> tuple[SeenSchema, ...]:
     """The schemas that a run tells, without those of noise; of a data set that is read and written the written one."""
     datasets = Datasets.of(run, around)
     found: dict[str, SeenSchema] = {}
-    for named, assets, written in ((run.inputs, datasets.inputs, False), (run.outputs, datasets.outputs, True)):
-        for dataset in named:
-            asset = assets.get(datasets.place.identity(*dataset.key))
-            if asset and dataset.schema:
+    both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
+    for spelled, assets, written in both:
+        for identity, dataset in spelled:
+            asset = assets.get(identity) if dataset.schema else None
+            if asset:
                 found[asset.qualified_name] = SeenSchema(asset=asset, columns=dataset.schema, written=written)
     return tuple(found[name] for name in sorted(found))
 
 
-def seen_schemas(run: MergedRun, datasets: Datasets, names: Collection[str]) -> tuple[Schema, ...]:
-    """The schemas that a run tells of the assets with these qualified names; that of a data set that it wrote is what
-    it wrote.
-    """
+def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[Schema, ...]:
+    """The schemas of those of a run's data sets that have these qualified names; of what it wrote, as it wrote it."""
     found: dict[str, Schema] = {}
-    for named, assets in ((run.inputs, datasets.inputs), (run.outputs, datasets.outputs)):
-        for dataset in named:
-            asset = assets.get(datasets.place.identity(*dataset.key)) if dataset.schema else None
+    for spelled, assets in ((datasets.read, datasets.inputs), (datasets.written, datasets.outputs)):
+        for identity, dataset in spelled:
+            asset = assets.get(identity) if dataset.schema else None
             if asset and asset.qualified_name in names:
                 found[asset.qualified_name] = Schema(qualified_name=asset.qualified_name, columns=dataset.schema)
-    return tuple(found[name] for name in sorted(found))
+    return tuple([found[name] for name in sorted(found)])
 
 
 def renamed(schemas: Iterable[Schema], names: Mapping[str, str]) -> tuple[Schema, ...]:

@@ -37,11 +37,16 @@ def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:
     if not run.outputs:
         state, table = table_changed(run.statement)
         return (Fate(state=state, qualified_name="", table=table, at=run.last),) if state else ()
-    changes = [(dataset, state, before) for dataset in run.outputs for state, before in dataset.states]
+    changes = [
+        (dataset, state, before) for dataset in run.outputs for state, before in dataset.states if state in _FATES
+    ]
     if not changes:
         return ()
     place = Place.of(around)
     return tuple(fate for change in changes for fate in _fate(run, place, *change))
+
+
+_FATES = frozenset({DROP, RENAME, TRUNCATE})
 
 
 def _fate(

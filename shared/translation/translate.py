@@ -1,7 +1,7 @@
 """One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import msgspec
 
@@ -9,12 +9,11 @@ from shared.model import Asset, Lineage, Process
 from shared.naming import Identity
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
-from shared.translation.application import NOTHING_AROUND, Around
+from shared.translation.application import NOTHING_AROUND, Around, Batch
 from shared.translation.columns import column_edges, sourceless
 from shared.translation.datasets import STREAMING, Datasets
 from shared.translation.identity import (
     JobIdentity,
-    Strength,
     generic_identity,
     identity_of,
     inherit,
@@ -24,15 +23,13 @@ from shared.translation.recovery import Recovered, recover
 from shared.translation.schemas import seen_schemas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
+class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run has no lineage, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run cannot be judged yet, and why."""
 
     reason: str
@@ -60,11 +57,11 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
         formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
     )
-    processes = tuple(
+    processes = [
         process
         for process in work.processes(recover(run, work.datasets, operation))
         if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
-    )
+    ]
     if not processes:
         return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
@@ -120,17 +117,19 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def schemas(self) -> dict[str, tuple[str, ...]]:
         """The columns of the run's inputs, by their assets' qualified names."""
-        inputs = ((self.datasets.inputs.get(self.datasets.place.identity(*each.key)), each) for each in self.run.inputs)
-        return {asset.qualified_name: each.columns for asset, each in inputs if asset and each.schema}
+        inputs = self.datasets.inputs
+        return {
+            asset.qualified_name: each.columns
+            for identity, each in self.datasets.read
+            if each.schema and (asset := inputs.get(identity))
+        }
 
     def processes(self, recovered: Recovered) -> list[Process]:
         """One for each output that is no noise, and one for the target that only the statement names."""
-        identity = self.datasets.place.identity
-        outputs = [
-            (output, sink) for output in self.run.outputs if (sink := identity(*output.key)) in self.datasets.outputs
-        ]
+        known = self.datasets.outputs
+        outputs = [(output, sink) for sink, output in self.datasets.written if sink in known]
         if recovered.target:
-            outputs.append((recovered.target, identity(*recovered.target.key)))
+            outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
         found = [self._process(output, sink, recovered) for output, sink in outputs]
         if self.formerly:
             found += [self._superseded(sink, written) for (_, sink), written in zip(outputs, found, strict=True)]
@@ -171,8 +170,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return asset
 
         columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
-        parsed = tuple([asset for asset in recovered.inputs if asset.qualified_name not in named])
-        named |= {asset.qualified_name: asset for asset in parsed}
+        parsed = {each.qualified_name: each for each in recovered.inputs if each.qualified_name not in named}
+        named |= parsed
         alone = not named or named.keys() == {target.qualified_name}
         qualified_name, name = self._name(self.identity, sink)
         return Process(
@@ -184,18 +183,22 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             columns=columns or recovered.edges(target),
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
-            parsed=tuple(sorted([asset.qualified_name for asset in parsed])),
+            parsed=tuple(sorted(parsed)),
             wanted=recovered.wanted,
-            weak=self.identity.strength == Strength.WEAK,
-            around=tuple(sorted({each for batch in self.around.batches for each in batch.inputs})) if alone else (),
-            schemas=seen_schemas(self.run, self.datasets, {*named, target.qualified_name}),
+            weak=self.identity.is_weak,
+            around=_read_by(self.around.batches) if alone else (),
+            schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
         )
 
 
-def _one_each(processes: tuple[Process, ...]) -> tuple[Process, ...]:
+def _read_by(batches: Iterable[Batch]) -> tuple[Asset, ...]:
+    return tuple(sorted({each for batch in batches for each in batch.inputs}))
+
+
+def _one_each(processes: list[Process]) -> tuple[Process, ...]:
     """Two spellings of one sink in one run are one process."""
     if len(processes) == 1:
-        return processes
+        return tuple(processes)
     grouped: dict[str, list[Process]] = {}
     for process in processes:
         grouped.setdefault(process.qualified_name, []).append(process)
