@@ -10,14 +10,13 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import requests
 
-from local.functions import FunctionsHostError
+from local.functions import FunctionsHostError, Host
 from local.leashed import Leashed
-from local.listening import PortError, listen
+from local.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
 
@@ -34,15 +33,16 @@ def find_func(path: str | None = None) -> Path:
     return Path(found)
 
 
-class Func:
-    """What FunctionsHost is, by `func start`: the functions of `app` on `port` (0: a free one).
+class Func(Host):
+    """What FunctionsHost is, by `func start`: the functions of `app`.
 
-    A context manager. Entering raises FunctionsHostError. What func says goes to `log`. It listens on all addresses
-    of this machine, checks no keys, and does not count its calls; when it dies it is not started again.
+    It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
+    started again.
     """
 
     def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
-        self._func, self._app, self._port, self._log = func, app, port, log
+        super().__init__(port=port, log=log)
+        self._func, self._app = func, app
         python = Path(sys.executable).parent
         self._environment = {
             **environment,
@@ -52,16 +52,13 @@ class Func:
             "FUNCTIONS_CORE_TOOLS_TELEMETRY_OPTOUT": "1",
         }
         self._running: Leashed | None = None
-        self.restarts = 0
-        self.broken = ""
 
-    def __enter__(self) -> Self:
-        try:
-            with listen(self._port, "func", "choose another one") as free:
-                self._port = free.getsockname()[1]
-        except PortError as error:
-            raise FunctionsHostError(str(error)) from error
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+    def _take_port(self) -> int:
+        with listen(self._port, "func", "choose another one") as free:  # and let it go: func listens by itself
+            port: int = free.getsockname()[1]
+        return port
+
+    def _begin(self) -> None:
         self._running = Leashed(
             [str(self._func), "start", "--port", str(self._port)],
             environment=self._environment,
@@ -69,32 +66,20 @@ class Func:
             log=self._log.with_suffix(".errors.log"),
             folder=self._app,
         )
-        try:
-            self._wait(self._running)
-        except FunctionsHostError:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def url(self) -> str:
-        """Where the HTTP triggers are."""
-        return f"http://127.0.0.1:{self._port}"
 
     @property
     def pid(self) -> int:
         """The process whose child func is."""
+        return self._child.pid
+
+    @property
+    def _child(self) -> Leashed:
         if self._running is None:
             raise FunctionsHostError("func is not running")
-        return self._running.pid
+        return self._running
 
     def calls(self) -> dict[str, Any]:
-        """What FunctionsHost counts, as far as func can say: nothing that is known to be under way."""
+        """As the base says, as far as func can tell: nothing that is known to be under way."""
         return {"invocations": {}, "storage": {}, "queued": 0, "in_flight": 0}
 
     def stop(self) -> None:
@@ -102,8 +87,9 @@ class Func:
         if self._running is not None:
             self._running.stop()
 
-    def _wait(self, running: Leashed) -> None:
+    def _wait(self) -> None:
         """Until the host says that it runs: the page that Azure has too."""
+        running = self._child
         deadline = time.monotonic() + _START_SECONDS
         while running.running and time.monotonic() < deadline:
             try:

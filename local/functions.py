@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -31,45 +32,26 @@ class FunctionsHostError(Exception):
     """The host did not start, or keeps dying; the message says what to do."""
 
 
-class FunctionsHost:
-    """The functions of `app` on 127.0.0.1:`port` (0: a free one), with `environment` as their settings.
+class Host(ABC):
+    """A host of functions on 127.0.0.1:`port` (0: a free one), which runs while its context lasts. What it says goes to
+    `log`. Entering raises FunctionsHostError.
 
-    A context manager; `poll` is the seconds between scans for blobs, `visibility` those after which the messages of a
-    dead host are taken up again. Entering raises FunctionsHostError. What the host says goes to `log`.
+    `restarts` tells how often it was started again, `broken` why that was given up.
     """
 
-    def __init__(
-        self,
-        *,
-        app: Path,
-        port: int = 0,
-        environment: Mapping[str, str],
-        log: Path,
-        poll: float = 0.3,
-        visibility: int = 5,
-    ) -> None:
-        self._app = app
+    def __init__(self, *, port: int, log: Path) -> None:
         self._port = port
-        self._environment = dict(environment)
         self._log = log
-        self._pace = ("--poll", str(poll), "--visibility", str(visibility))
-        self._socket: socket.socket | None = None
-        self._child: subprocess.Popen[bytes] | None = None
-        self._ending = threading.Event()
-        self._keeper: threading.Thread | None = None
         self.restarts = 0
         self.broken = ""
 
     def __enter__(self) -> Self:
         try:
-            self._socket = listen(self._port, "the functions host", "choose another one")
+            self._port = self._take_port()
         except PortError as error:
             raise FunctionsHostError(str(error)) from error
-        self._port = self._socket.getsockname()[1]
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        self._start()
-        self._keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
-        self._keeper.start()
+        self._begin()
         try:
             self._wait()
         except FunctionsHostError:
@@ -88,14 +70,76 @@ class FunctionsHost:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    @abstractmethod
     def pid(self) -> int:
-        """The process id of the host that runs now."""
+        """The process id of what runs now."""
+
+    @abstractmethod
+    def calls(self) -> dict[str, Any]:
+        """What the host counts: invocations, its own storage calls, what is queued."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it, and let the port go."""
+
+    @abstractmethod
+    def _take_port(self) -> int:
+        """The port that it is going to have. Raises PortError."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Start it."""
+
+    @abstractmethod
+    def _wait(self) -> None:
+        """Until it answers. Raises FunctionsHostError."""
+
+
+class FunctionsHost(Host):
+    """The functions of `app`, with `environment` as their settings.
+
+    `poll` is the seconds between scans for blobs, `visibility` those after which the messages of a
+    dead host are taken up again.
+    """
+
+    def __init__(
+        self,
+        *,
+        app: Path,
+        port: int = 0,
+        environment: Mapping[str, str],
+        log: Path,
+        poll: float = 0.3,
+        visibility: int = 5,
+    ) -> None:
+        super().__init__(port=port, log=log)
+        self._app = app
+        self._environment = dict(environment)
+        self._pace = ("--poll", str(poll), "--visibility", str(visibility))
+        self._socket: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._ending = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def _take_port(self) -> int:
+        self._socket = listen(self._port, "the functions host", "choose another one")
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def _begin(self) -> None:
+        self._start()
+        self._keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        self._keeper.start()
+
+    @property
+    def pid(self) -> int:
+        """As the base says."""
         if self._child is None:
             raise FunctionsHostError("The functions host is not running")
         return self._child.pid
 
     def calls(self) -> dict[str, Any]:
-        """What the host counts: invocations, its own storage calls, what is queued."""
+        """As the base says."""
         answer: dict[str, Any] = requests.get(f"{self.url}/admin/host/calls", timeout=30).json()
         return answer
 

@@ -14,7 +14,7 @@ from local.atlas import PASSWORD, USER, AtlasServer
 from local.azurite import USUAL_PORTS, Azurite
 from local.catalog import CatalogServer
 from local.func import Func
-from local.functions import FunctionsHost
+from local.functions import FunctionsHost, Host
 from local.stamp import BUILD
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +67,7 @@ class World:
         self._parts = contextlib.ExitStack()
         self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
         self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
-        self.functions: FunctionsHost | Func
+        self.functions: Host
 
     def __enter__(self) -> Self:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class World:
     ) -> None:
         self._parts.close()
 
-    def _host(self) -> FunctionsHost | Func:
+    def _host(self) -> Host:
         port = _RECEIVER_PORT if self._usual_ports else 0
         environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
         if self._func:
