@@ -102,7 +102,7 @@ def demo(
             return
     out.print(
         "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
-        "\nto it; then [bold].venv/bin/throughline show customer_master --columns[/] and [bold]… status[/]."
+        "\nto it; then [bold].venv/bin/throughline show delta/customer_master --columns[/] and [bold]… status[/]."
     )
 
 

@@ -20,6 +20,7 @@ from shared.bootstrap import assemble
 from shared.settings import load
 
 pytestmark = pytest.mark.e2e
+ROOT = Path(__file__).parents[2]
 SECONDS = 240
 
 
@@ -104,6 +105,20 @@ def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands
     commands.append(demo)
     assert demo.process.wait(SECONDS) == 0, demo.said()
     assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.said()), demo.said()
+
+
+def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, commands: list[Command]) -> None:
+    up = Command(home, "up")
+    commands.append(up)
+    up.world()
+    texts = [(ROOT / name).read_text() for name in ("README.md", "docs/quickstart.md", "cli/demo.py")]
+    told = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
+    assert len(told) >= 2
+    for words in sorted(told):
+        command = [sys.executable, "-m", "cli", *words.split(), "--home", str(home)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (words, done.stderr)
+        assert "customer_id" in done.stdout or "customer_staging" in done.stdout
 
 
 def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Command]) -> None:
