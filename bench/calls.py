@@ -103,7 +103,10 @@ def events(processes: int, number: int, source: int | None = None) -> Iterable[b
             "run": {"runId": run, "facets": {"parent": parent}},
             "job": {"namespace": "bench", "name": f"job{job}.execute_insert_into_hadoop_fs_relation_command.out"},
             "inputs": [
-                {"namespace": _LAKE, "name": f"/in/{job}/{each}"}
+                {
+                    "namespace": _LAKE,
+                    "name": f"/in/{job}/{each}_{job}",
+                }  # each a name of its own, since equal ones share a search
                 for each in ("a", f"b{source}")[: 1 + (source is not None)]
             ],
             "outputs": [{"namespace": _LAKE, "name": f"/out/{job}"}],

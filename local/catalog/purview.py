@@ -22,7 +22,9 @@ _DEFAULT = 50
 
 
 def query(catalog: Catalog, call: Call) -> Json:
-    """Find by keywords, entity type, collection and classification; page by page, by `offset` or a token."""
+    """Find by keywords (any of several words, unless they say AND), entity type, collection and classification; page by
+    page, by `offset` or a token.
+    """
     body = call.body if isinstance(call.body, dict) else {}
     limit = min(_number(body, "limit") or _DEFAULT, _MOST)
     offset = _after(body["continuationToken"]) if body.get("continuationToken") else _number(body, "offset")
@@ -37,7 +39,7 @@ def query(catalog: Catalog, call: Call) -> Json:
     # All first: the filter is not one of the store's.
     found = [
         entity
-        for each in search(catalog.store, registry, parameters).get("entities", ())
+        for each in search(catalog.store, registry, parameters, blank="OR").get("entities", ())
         if (entity := catalog.store.entity(each["guid"])) and wanted(entity)
     ]
     page = found[offset : offset + limit]

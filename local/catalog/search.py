@@ -5,14 +5,15 @@ either case; attribute filters heed case. Several words must all be there, with 
 any of them unless told AND.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.registry import Registry
+from local.catalog.sql import Condition, joined
 from local.catalog.store import Entity, Store
 from local.catalog.values import PRIMITIVES, UnfitValueError, normalise
 from local.catalog.views import header
+from local.catalog.words import condition_of
 
 Json = dict[str, Any]
 
@@ -48,25 +49,20 @@ _COLUMNS = {
 _NUMBERS = frozenset({"__timestamp", "__modificationTimestamp"})
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A piece of SQL (text of ours) and the client's values in it."""
+def search(store: Store, registry: Registry, parameters: Json, *, blank: str = "AND") -> Json:
+    """Find entities; `blank` is what stands for a blank between two words.
 
-    sql: str
-    values: tuple[Any, ...] = ()
-
-
-def search(store: Store, registry: Registry, parameters: Json) -> Json:
-    """Find entities. Errors: 400-00-00A for an unknown type, 400-00-023 for an unknown attribute, 400-00-029."""
+    Errors: 400-00-00A for an unknown type, 400-00-023 for an unknown attribute, 400-00-029.
+    """
     limit = _number(parameters, "limit") or DEFAULT_LIMIT
     offset = _number(parameters, "offset")
     conditions = [_types(registry, parameters)]
     if parameters.get("excludeDeletedEntities"):
         conditions.append(Condition("status = 'ACTIVE'"))
-    conditions += [_word(word) for word in str(parameters.get("query") or "").split() if word != "AND"]
+    conditions.append(condition_of(str(parameters.get("query") or ""), blank=blank))
     if parameters.get("entityFilters"):
         conditions.append(_filter(registry, parameters, parameters["entityFilters"]))
-    where = _joined(conditions, "AND")
+    where = joined(conditions, "AND")
     found = list(store.select(where.sql, where.values, limit=min(limit, MOST), offset=offset))
     result = {
         "queryType": "BASIC",
@@ -92,15 +88,6 @@ def _types(registry: Registry, parameters: Json) -> Condition:
     return Condition(f"type IN ({', '.join('?' * len(wanted))})", tuple(wanted))
 
 
-def _word(word: str) -> Condition:
-    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%")
-    pattern = f"%{escaped}%"
-    return Condition(
-        "(qualified_name LIKE ? ESCAPE '\\' OR json_extract(body, '$.attributes.name') LIKE ? ESCAPE '\\')",
-        (pattern, pattern),
-    )
-
-
 def _filter(registry: Registry, parameters: Json, node: Any) -> Condition:
     if not isinstance(node, dict):
         raise CatalogError(Fault.BAD_REQUEST, f"a filter is a JSON object, not {node!r}")
@@ -108,7 +95,7 @@ def _filter(registry: Registry, parameters: Json, node: Any) -> Condition:
         joint = str(node.get("condition", "AND")).upper()
         if joint not in {"AND", "OR"} or not isinstance(node["criterion"], list) or not node["criterion"]:
             raise CatalogError(Fault.BAD_REQUEST, "a filter joins a list of criterion by the condition AND or OR")
-        return _joined([_filter(registry, parameters, child) for child in node["criterion"]], joint)
+        return joined([_filter(registry, parameters, child) for child in node["criterion"]], joint)
     return _criterion(registry, parameters, node)
 
 
@@ -153,11 +140,6 @@ def _value(registry: Registry, name: str, type_name: str, value: Any) -> Any:
         return normalise(registry, type_name, value)
     except UnfitValueError as error:
         raise CatalogError(Fault.BAD_REQUEST, f"the filter on {name}: {error}") from error
-
-
-def _joined(conditions: list[Condition], joint: str) -> Condition:
-    sql = f" {joint} ".join(condition.sql for condition in conditions)
-    return Condition(f"({sql})", tuple(value for condition in conditions for value in condition.values))
 
 
 def _number(parameters: Json, name: str) -> int:

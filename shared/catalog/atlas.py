@@ -215,6 +215,10 @@ class AtlasCatalog:
         """As the port says."""
         return self._searching.search(text, limit)
 
+    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
+        """As the port says."""
+        return self._searching.search_all(texts)
+
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """As the port says. Processes are read in one more call, for their column mappings, and since they alone tell
         which edges are only marked as deleted.

@@ -135,6 +135,10 @@ class MemoryCatalog:
             found = [n for n in nodes if all(w in n.qualified_name.lower() or w in n.name.lower() for w in words)]
             return tuple(found[:limit])
 
+    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
+        """As the port says."""
+        return {text: self.search(text, limit=len(self.assets)) for text in texts}
+
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """As the port says."""
         with self._lock:

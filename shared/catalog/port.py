@@ -137,6 +137,11 @@ class Catalog(Protocol):
         writes by a moment; whoever needs to be sure reads what was found by name.
         """
 
+    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
+        """All that `search` finds for each of these texts (which have words), in one call. None where that is more than
+        a call gives: ask for fewer, or one by one.
+        """
+
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
 

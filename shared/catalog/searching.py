@@ -1,8 +1,12 @@
-"""Searching, which is behind the writes by a moment: by Purview's own search, on plain Atlas by basic search."""
+"""Searching, which is behind the writes by a moment: by Purview's own search, on plain Atlas by basic search.
+
+Purview's syntax is that of Microsoft's page on searching the catalog: AND, OR and parentheses, and a blank is an OR.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
+from typing import Any
 
 from shared.atlas import COLUMN_TYPE, OURS, PART_TYPES, PLACED, PROCESS_TYPE
 from shared.catalog.answers import found_node, node_of
@@ -16,6 +20,9 @@ _NO_PARTS = [
 ]
 _PARTS = re.compile(r"[^\W_]+")
 _PAGE = 100
+_LARGE_PAGE = 1000
+"""The most that Purview gives in a page."""
+_PAGES = 5
 
 
 class Searching:
@@ -25,29 +32,42 @@ class Searching:
         self._client = client
         self._dialect = dialect
 
-    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says, behind the writes by a moment: by Purview's own search, on plain Atlas by basic search.
-
-        Atlas itself takes any of several words, and whole ones, wherever they stand: it is asked for parts of words,
-        and what has them elsewhere is left out.
+    def search(self, text: str, limit: int) -> tuple[Node, ...]:
+        """As the port says. Where most of what Purview gives has the words in other places (columns, descriptions), the
+        last pages of it are not asked for.
         """
         if self._dialect.is_purview:
-            return tuple(islice(self._discovered(text), limit))
-        words = text.lower().split()
-        wanted = {
-            "query": " AND ".join(f"*{part}*" for part in dict.fromkeys(_PARTS.findall(text))),
-            "entityFilters": {"condition": "AND", "criterion": _NO_PARTS},
-        }
+            pages = islice(self._pages({"keywords": _all_of(text, "{}") or None}, _LARGE_PAGE), _PAGES)
+            nodes: Iterator[Node] = (node for page, _ in pages for node in page)
+        else:
+            nodes = iter(self._basic(_all_of(text, "*{}*"), limit))
+        return tuple(islice((node for node in nodes if _has_all(node, text)), limit))
+
+    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
+        """As the port says."""
+        if self._dialect.is_purview:
+            words = " OR ".join(f"({_all_of(text, '{}')})" for text in texts)
+            nodes, whole = next(self._pages({"keywords": words}, _LARGE_PAGE))
+        else:
+            nodes = self._basic(" OR ".join(f"({_all_of(text, '*{}*')})" for text in texts), _LARGE_PAGE)
+            whole = len(nodes) < _LARGE_PAGE
+        return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if whole else None
+
+    def _basic(self, words: str, limit: int) -> Sequence[Node]:
+        """What a plain Atlas finds: any of several words unless told AND, only whole ones unless told by stars, and in
+        any attribute.
+        """
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",
-            json={"typeName": "DataSet", "limit": limit, "excludeDeletedEntities": True, **wanted},
+            json={
+                "typeName": "DataSet",
+                "limit": limit,
+                "excludeDeletedEntities": True,
+                "query": words,
+                "entityFilters": {"condition": "AND", "criterion": _NO_PARTS},
+            },
         )
-        nodes = [node_of(entity) for entity in answer.body.get("entities") or ()]
-        return tuple(
-            node
-            for node in nodes
-            if all(word in node.qualified_name.lower() or word in node.name.lower() for word in words)
-        )
+        return [node_of(entity) for entity in answer.body.get("entities") or ()]
 
     def ours(self) -> Iterator[Node]:
         """Every process that has a name of ours, and every data set that we placed."""
@@ -57,11 +77,9 @@ class Searching:
     def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
         """What has an attribute that begins so, by basic search, a page at a time."""
         if self._dialect.is_purview:
-            yield from (
-                node
-                for node in self._discovered("*" if attribute == "description" else "", type_name)
-                if str(node.attributes.get(attribute) or "").startswith(start)
-            )
+            filters = {"filter": {"entityType": PROCESS_TYPE}} if type_name == PROCESS_TYPE else {}
+            for page, _ in self._pages({"keywords": None, **filters}, _PAGE, processes=bool(filters)):
+                yield from (node for node in page if str(node.attributes.get(attribute) or "").startswith(start))
             return
         condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
         for offset in count(0, _PAGE):
@@ -81,32 +99,29 @@ class Searching:
             if len(page) < _PAGE:
                 return
 
-    def _discovered(self, words: str, process_type: str = "") -> Iterator[Node]:
-        """What Purview's search gives, page by page: entities of a process type, or data sets whose names hold all the
-        words. Its own ranking finds more than that.
-        """
-        wanted = [word for word in words.lower().split() if word != "*"]
-        is_process = process_type == PROCESS_TYPE
+    def _pages(
+        self, query: Mapping[str, Any], size: int, *, processes: bool = False
+    ) -> Iterator[tuple[Sequence[Node], bool]]:
+        """What Purview's search gives, page by page: data sets, or processes; and whether it was the last page."""
         token = ""
         while True:
             answer = self._client._post_http(  # noqa: SLF001 - the library's Atlas client has no verb for it
                 self._dialect.discovery,
-                json={
-                    "keywords": " ".join(wanted) or None,
-                    "limit": _PAGE,
-                    **({"filter": {"entityType": PROCESS_TYPE}} if is_process else {}),
-                    **({"continuationToken": token} if token else {}),
-                },
+                json={**query, "limit": size, **({"continuationToken": token} if token else {})},
             ).body
-            for each in answer.get("value") or ():
-                node = found_node(each)
-                names = f"{node.qualified_name}\0{node.name}".lower()
-                if (
-                    node.is_process == is_process
-                    and node.type not in PART_TYPES
-                    and all(word in names for word in wanted)
-                ):
-                    yield node
+            nodes = [found_node(each) for each in answer.get("value") or ()]
             token = str(answer.get("continuationToken") or "")
+            yield [n for n in nodes if n.is_process == processes and n.type not in PART_TYPES], not token
             if not token:
                 return
+
+
+def _all_of(text: str, form: str) -> str:
+    """The words of a text, each in this form, under the operator that both searches have; small, as no operator is."""
+    return " AND ".join(form.format(part) for part in dict.fromkeys(_PARTS.findall(text.lower())))
+
+
+def _has_all(node: Node, text: str) -> bool:
+    """Whether its names hold all the words: searches find more than that."""
+    names = f"{node.qualified_name}\0{node.name}".lower()
+    return all(word in names for word in text.lower().split() if word != "*")

@@ -5,7 +5,7 @@ searching. What was found is remembered in `found`, hits for long and misses for
 nothing. What a search cannot decide is told, never guessed. Placeholders of ours are no finds, however they are called.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import structs
 
 from shared.atlas import PLACED
-from shared.catalog import AssetKey, Catalog
+from shared.catalog import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming import Candidate, Rank, candidates, rank, search_words
@@ -22,6 +22,8 @@ from shared.storage import Storage
 
 _SEARCHED = 100
 """Finds of a search that are looked at."""
+_AT_ONCE = 16
+"""Data sets that one search is for."""
 _RIVALS = 5
 """Of assets among which nothing decides, so many are told."""
 
@@ -154,10 +156,11 @@ def _search(
     what it gives is read once more by name.
     """
     best: dict[AssetKey, tuple[AssetKey, ...]] = {}
-    for key in wanted:
-        if search_words(*key):
-            how.beat()
-            best[key] = searched[key] = searched[key] if key in searched else _fitting(catalog, key)
+    words = {key: said for key in wanted if (said := search_words(*key))}
+    best |= {key: searched[key] for key in words if key in searched}
+    for nodes in _searched_for(catalog, how, sorted({said for key, said in words.items() if key not in best})):
+        for key in [key for key, said in words.items() if said in nodes]:
+            best[key] = searched[key] = _best(key, nodes[words[key]])
     how.beat()
     held = catalog.look_up(dict.fromkeys(each for names in best.values() for each in names))
     there = {key: [each for each in names if each in held and not held[each].placed] for key, names in best.items()}
@@ -169,12 +172,36 @@ def _search(
     return hits, {key: tuple(names[:_RIVALS]) for key, names in there.items() if len(names) > 1}
 
 
+def _searched_for(catalog: Catalog, how: Asking, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
+    """What a search gives for each of these, some at a time: many in a call, but where that finds too much for one."""
+    for start in range(0, len(texts), _AT_ONCE):
+        yield from _halved(catalog, how, texts[start : start + _AT_ONCE])
+
+
+def _halved(catalog: Catalog, how: Asking, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
+    how.beat()
+    if len(texts) == 1:
+        yield {texts[0]: catalog.search(texts[0], _SEARCHED)}
+        return
+    found = catalog.search_all(texts)
+    if found is not None:
+        yield found
+        return
+    middle = len(texts) // 2
+    for half in (texts[:middle], texts[middle:]):
+        yield from _halved(catalog, how, half)
+
+
 def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:
     """All finds of a search that fit an asset, the best first, each with how well it does; none where it is not
     searched for.
     """
     words = search_words(*wanted)
-    nodes = catalog.search(words, _SEARCHED) if words else ()
+    return _fitting(wanted, catalog.search(words, _SEARCHED) if words else ())
+
+
+def _fitting(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[tuple[AssetKey, Rank], ...]:
+    """Those of these that fit, the best first."""
     found = {
         (node.type, node.qualified_name): fits
         for node in nodes
@@ -184,7 +211,7 @@ def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ..
     return tuple((name, found[name]) for name in sorted(sorted(found), key=lambda each: found[each], reverse=True))
 
 
-def _fitting(catalog: Catalog, wanted: AssetKey) -> tuple[AssetKey, ...]:
+def _best(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[AssetKey, ...]:
     """Of what a search gives, that which fits best: several, where nothing decides."""
-    found = finds(catalog, wanted)
+    found = _fitting(wanted, nodes)
     return tuple(name for name, fits in found if fits == found[0][1])

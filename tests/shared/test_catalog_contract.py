@@ -93,6 +93,24 @@ def test_search_wants_all_words_whatever_their_capitals(catalog: Catalog) -> Non
     assert soon(lambda: [node.name for node in catalog.search("order ITEMS")], ["Order-Items"]) == ["Order-Items"]
 
 
+def test_many_texts_are_searched_for_in_one_call(catalog: Catalog) -> None:
+    catalog.create_assets([asset(name) for name in ("Order-Items", "orders", "items", "not and or")])
+    texts = ("items order", "orders", "nobody", "or not", "data and")
+    wanted = {
+        "items order": {"Order-Items"},
+        "orders": {"orders"},
+        "nobody": set(),
+        "or not": {"not and or"},
+        "data and": {"not and or"},
+    }
+
+    def found() -> dict[str, set[str]]:
+        return {text: {node.name for node in nodes} for text, nodes in (catalog.search_all(texts) or {}).items()}
+
+    assert soon(found, wanted) == wanted
+    assert {text: {node.name for node in catalog.search(text)} for text in texts} == wanted
+
+
 def test_a_placeholder_has_the_columns_that_were_told_last(catalog: Catalog) -> None:
     first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
     theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))

@@ -161,6 +161,44 @@ def test_its_search_goes_on_page_by_page(server: CatalogServer) -> None:
     assert len(catalog.search("n", limit=7)) == 7
 
 
+def test_its_query_takes_any_of_several_words_unless_told_otherwise(server: CatalogServer) -> None:
+    scan(server, TABLE)
+    scan(server, FOLDER)
+
+    def found(keywords: str) -> int:
+        answer = call(server, "POST", "datamap/api/search/query", {"keywords": keywords})
+        answer.raise_for_status()
+        wanted = {TABLE[1], FOLDER[1]}
+        return len(wanted & {each["qualifiedName"] for each in answer.json()["value"]})
+
+    table, folder = "database", "dfs"
+    assert [found(word) for word in (table, folder, f"{table} {folder}")] == [1, 1, 2]
+    assert [found(f"{table} {joint} {folder}") for joint in ("AND", "OR", "NOT", "AND NOT")] == [0, 2, 1, 1]
+    assert found(f"({table} AND nowhere) OR ({folder} AND (nowhere OR orders))") == 1
+    assert found(f'"{table}.windows"') == 1
+    for broken in ("(a", "a)", "a AND", "OR a", "()"):
+        answer = call(server, "POST", "datamap/api/search/query", {"keywords": broken})
+        assert answer.status_code == 400
+
+
+def test_more_than_a_page_of_finds_is_no_answer_for_many(server: CatalogServer) -> None:
+    catalog = over(server.endpoint, server.token)
+    for start in range(0, 1100, 100):
+        catalog.create_assets(
+            [
+                AssetEntity(
+                    type="fs_path", qualified_name=f"file:///{n}", attributes=(("name", f"n{n}"), ("path", "/"))
+                )
+                for n in range(start, start + 100)
+            ]
+        )
+    assert catalog.search_all(("n", "file 1099")) is None
+    found = catalog.search_all(("file 1099", "nowhere"))
+    assert found
+    assert [node.name for node in found["file 1099"]] == ["n1099"]
+    assert found["nowhere"] == ()
+
+
 def test_its_query_filters_by_collection_and_classification(server: CatalogServer) -> None:
     scan(server, TABLE)
     definition = {"classificationDefs": [{"name": "PII", "superTypes": [], "attributeDefs": []}]}

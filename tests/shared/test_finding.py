@@ -1,7 +1,7 @@
 """Finding assets: the cache and its times, catalogs that change meanwhile, what is not sure, and several at it."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -206,6 +206,50 @@ def test_without_searching_only_names_are_asked_for() -> None:
     for search, found in ((True, twin), (False, None)):
         how = Publishing(finding=Finding(search=search))
         assert ask(catalog, how, {A: ()})[A].scanned == found
+    assert catalog.searches == 1
+
+
+class Grouping(Counting):
+    """A catalog that answers for so many texts at a time, and counts these calls too."""
+
+    most = 16
+
+    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
+        self.searches += 1
+        return {text: MemoryCatalog.search(self, text, 100) for text in texts} if len(texts) <= self.most else None
+
+
+def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
+    return {(PATH, f"{ROOT}/Table{each}"): () for each in range(number)}
+
+
+def test_many_are_searched_for_in_few_calls() -> None:
+    catalog = Grouping()
+    scan(catalog, (PATH, f"{ROOT}/TABLE7"))
+    found = ask(catalog, Publishing(), many(40))
+    assert [key for key, each in found.items() if each.scanned] == [(PATH, f"{ROOT}/Table7")]
+    assert catalog.searches == 3
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 8])
+def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: int) -> None:
+    catalog = Grouping()
+    catalog.most = most
+    scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
+    found = ask(catalog, Publishing(), many(40))
+    assert [each.scanned for each in found.values() if each.scanned] == [
+        (PATH, f"{ROOT}/TABLE7"),
+        (PATH, f"{ROOT}/TABLE39"),
+    ]
+    assert catalog.searches < 2 * 40
+
+
+def test_equal_words_are_searched_for_once() -> None:
+    catalog = Grouping()
+    twin = (PATH, f"{ROOT}/y/DATA")
+    scan(catalog, twin)
+    found = ask(catalog, Publishing(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
+    assert [each.scanned for each in found.values()] == [None, twin, None]
     assert catalog.searches == 1
 
 
