@@ -26,7 +26,7 @@ from local.world import World, running_world
 from shared import pipeline
 from shared.atlas import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
-from shared.catalog import Node
+from shared.catalog import Node, apply_types
 from shared.settings import load
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -80,6 +80,11 @@ def demo(
     atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
     with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
+        if parts.types and atlas:
+            made = apply_types(parts.types)
+            out.print(
+                f"types     {len(made.changes):,} that this Atlas lacked, as `throughline types apply` makes them"
+            )
         before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)

@@ -10,7 +10,7 @@ from cli.console import fail, note, out, plain, print_json
 from cli.leaving import counted, one_sentence
 from cli.target import HOME, Home, parts_of
 from shared.atlas import Action, TypeChange, type_changes
-from shared.catalog import Types
+from shared.catalog import Types, apply_types
 
 PENDING = 3
 """The exit code of a plan that holds changes: 0 is for none, 1 for what is in the way, 2 for wrong use."""
@@ -44,16 +44,12 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
     """Give the catalog what it lacks: new types, and new attributes of types that we made. Others are left alone."""
     types = _types(context, home)
     with one_sentence():
-        found = type_changes(types.held())
-        _show(found)
-        for action, act in ((Action.CREATE, types.create), (Action.UPDATE, types.update)):
-            definitions = [each.definition for each in found if each.action is action and each.definition]
-            if definitions:
-                act(definitions)
-        left = type_changes(types.held()) if found else ()
-    if any(each.action is not Action.DIFFERS for each in left):
-        fail(f"the catalog took {counted(len(found), 'change')}, and lacks {counted(len(left), 'type')} all the same")
-    if left:
+        done = apply_types(types)
+    _show(done.changes)
+    if not done.is_whole:
+        took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
+        fail(f"the catalog took {took}, and lacks {lacks} all the same")
+    if done.left:
         note("left", "types of others differ from what lineage needs: what they can't hold is left out by the catalog")
         raise typer.Exit(1)
 

@@ -74,8 +74,6 @@ class World:
         with contextlib.ExitStack() as parts:
             parts.enter_context(self.azurite)
             parts.enter_context(self.atlas or self.catalog)
-            if self.atlas:
-                self.atlas.add_types()
             self.functions = self._host()
             parts.enter_context(self.functions)
             _write_note(self.home, self.running)

@@ -1,5 +1,6 @@
 """The catalog port, and a catalog in memory. The Atlas adapter is imported by `shared.bootstrap` alone."""
 
+from shared.catalog.applying import Applied, apply_types
 from shared.catalog.dialect import Dialect, dialect_of
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.policies import ROLES, has_role, with_role
@@ -19,6 +20,7 @@ from shared.catalog.port import (
 __all__ = [
     "ROLES",
     "Account",
+    "Applied",
     "AssetKey",
     "Catalog",
     "Collection",
@@ -30,6 +32,7 @@ __all__ = [
     "Node",
     "Placeholder",
     "Types",
+    "apply_types",
     "dialect_of",
     "has_role",
     "with_role",
