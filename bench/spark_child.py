@@ -1,4 +1,4 @@
-"""One measurement of the lake, in a process of its own: prints one line of JSON."""
+"""One measurement of the lake, in a process of its own: prints a line of JSON for each stage, and one for all."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ from spark_pipeline.merging import merged_runs, touched_runs
 from spark_pipeline.numbered import Columns
 from spark_pipeline.schemas import EVENTS
 from spark_pipeline.session import Local, local_session
-from spark_pipeline.steps import Order, run
+from spark_pipeline.steps import Order, Stage, run
 from spark_pipeline.translating import translated
 
 
@@ -49,12 +49,18 @@ def main() -> None:
 
 def _run(lake: Lake, source: str) -> dict[str, Any]:
     began = time.monotonic()
-    done = run(lake, Order(sources=(source,)), note=lambda stage: print(stage, file=sys.stderr, flush=True))
+    done = run(lake, Order(sources=(source,)), note=_note)
     return {
         "seconds": round(time.monotonic() - began, 2),
         "stages": {stage.name: round(stage.seconds, 2) for stage in done},
         "counts": {stage.name: stage.counts for stage in done},
     }
+
+
+def _note(stage: Stage) -> None:
+    line = {"stage": stage.name, "seconds": round(stage.seconds, 2), "counts": stage.counts}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 def _translation(lake: Lake, source: str) -> dict[str, Any]:

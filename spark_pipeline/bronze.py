@@ -19,6 +19,9 @@ _SMALL = 256 * 1024
 _SMALL_TOGETHER = 200
 _LARGE_TOGETHER = 2
 _PARTITION = 32 * 1024 * 1024
+_LISTERS = 4
+"""Tasks a core that look at the files that are to be read; Spark would take one for each file."""
+
 _PER_FILE = 64 * 1024
 
 _READ = shape("""
@@ -59,7 +62,8 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
         if not count:
             return Ingested(files=0, events=0, quarantined=0)
         with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
-            events = lake.put(EVENTS, _once(parsed), batch=batch, compared=("late", "ignored"))
+            with lake.kept("events_repeated", _repeated(parsed)) as repeated:
+                events = lake.put(EVENTS, _once(parsed, repeated), batch=batch, compared=("late", "ignored"))
             broken = parsed.where("line is not null").select("path", "line", "reason", "text")
             quarantined = lake.put(QUARANTINE, broken, batch=batch)
         lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
@@ -97,6 +101,8 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     sizes = {row["small"]: row["paths"] for row in _by_size(files).collect()}
     lake.session.conf.set("spark.sql.files.maxPartitionBytes", str(_PARTITION))
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
+    listers = str(_LISTERS * lake.session.sparkContext.defaultParallelism)
+    lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
     found: DataFrame | None = None
     for small, together in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
@@ -150,15 +156,26 @@ def _event_row(path: str, found: Read) -> Row:
     }
 
 
-def _once(parsed: DataFrame) -> DataFrame:
+_KEYS = ("day", "run_id", "digest")
+
+
+def _repeated(parsed: DataFrame) -> DataFrame:
+    """The keys of the events that were read more than once: few, as a rule, so that the texts of all others need not be
+    moved.
+    """
+    counted = parsed.where("line is null").groupBy(*_KEYS).agg(f.count("*").alias("times"))
+    return counted.where("times > 1").select(*_KEYS)
+
+
+def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
     """Each event once. It may lie in `events` and in the archive at the same moment; the archive knows whether it came
     too late.
     """
-    keys = ["day", "run_id", "digest"]
+    events = parsed.where("line is null").drop("line", "reason")
     first = ("event_time", "event_type", "parent", "job", "size", "text")
-    return (
-        parsed.where("line is null")
-        .groupBy(*keys)
+    again = (
+        events.join(repeated, list(_KEYS), "left_semi")
+        .groupBy(*_KEYS)
         .agg(
             *(f.first(name).alias(name) for name in first),
             f.min("arrived").alias("arrived"),
@@ -167,3 +184,4 @@ def _once(parsed: DataFrame) -> DataFrame:
             f.min("path").alias("path"),
         )
     )
+    return events.join(repeated, list(_KEYS), "left_anti").unionByName(again)

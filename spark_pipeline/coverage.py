@@ -11,28 +11,27 @@ _PLACEHOLDER = "DataSet"
 """The type of what no rule of naming knows."""
 
 _COUNTS = ("assets", "linked", "written", "columns", "traced", "runs", "failed", "unended", "unusable")
+_FLAGS = ("orphan", "placeholder")
+"""Told of data sets only."""
+
 _MOVED = ("said", "waiting", "unusable")
 _FAILED = ("FAIL", "ABORT")
 
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Make `coverage` anew; how many rows have changed."""
-    with lake.kept("assets_covered", _assets(lake)) as assets:
-        runs = _runs(lake)
-        levels = [
-            _level(assets, "asset", f.col("qualified_name"), several=False),
-            _level(assets, "store", f.col("store")),
-            _level(runs, "owner", f.col("job_namespace")),
-            _level(runs, "job", f.concat_ws("/", "job_namespace", "application")),
-            _all(assets, runs),
-        ]
-        rows = levels[0]
-        for each in levels[1:]:
-            rows = rows.unionByName(each)
-        ratio = f.when(f.col("columns") > 0, f.col("traced") / f.col("columns")).when(
-            f.col("assets") > 0, f.col("linked") / f.col("assets")
-        )
-        return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
+    assets = _at(_assets(lake), asset="qualified_name", store="store")
+    runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
+    flags = {each: f.max((f.col("level") == "asset") & f.col(each)) for each in _FLAGS}
+    rows = (
+        assets.unionByName(runs)
+        .groupBy("level", "name")
+        .agg(*(f.sum(each).alias(each) for each in _COUNTS), *(value.alias(each) for each, value in flags.items()))
+    )
+    ratio = f.when(f.col("columns") > 0, f.col("traced") / f.col("columns")).when(
+        f.col("assets") > 0, f.col("linked") / f.col("assets")
+    )
+    return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
 
 
 def latest_schemas(lake: Lake) -> DataFrame:
@@ -42,35 +41,24 @@ def latest_schemas(lake: Lake) -> DataFrame:
 
 
 def _assets(lake: Lake) -> DataFrame:
-    """A row for each data set, with counts of 0 and 1, and those of its columns."""
-    current = lake.live(CURRENT)
-    sides = [
-        current.select(f.explode(side).alias("one"), f.lit(written).alias("written")).select("one.*", "written")
-        for side, written in (("inputs", False), ("outputs", True))
-    ]
-    linked = (
-        sides[0]
-        .union(sides[1])
+    """A row for each data set, with counts of 0 and 1, and those of its columns. All that is known of data sets is laid
+    one below the other and grouped once: joins would shuffle each part.
+    """
+    named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
+    both = (
+        named.unionByName(_linked(lake), allowMissingColumns=True)
+        .unionByName(_columns(lake), allowMissingColumns=True)
         .groupBy("qualified_name")
-        .agg(f.max("written").alias("written"), f.min("type").alias("linked_type"))
+        .agg(
+            f.min("type").alias("type"),
+            f.max("named").alias("named"),
+            f.min("linked_type").alias("linked_type"),
+            f.max("written").alias("written"),
+            f.sum("known").alias("known"),
+            f.sum("source").alias("sources"),
+        )
+        .where("named")
     )
-    direct = current.select(f.explode("columns").alias("e")).where("e.kind = 'DIRECT'")
-    told = direct.select(f.col("e.output").alias("qualified_name"), f.col("e.output_column").alias("column"))
-    none = current.select(f.explode("sourceless").alias("one")).select(f.col("one.output"), f.col("one.column"))
-    traced = told.union(none).distinct()
-    fields = latest_schemas(lake).select("qualified_name", f.explode("fields.name").alias("column"))
-    known = fields.unionByName(traced).distinct()
-    columns = known.join(traced.withColumn("traced", f.lit(1)), ["qualified_name", "column"], "left").groupBy(
-        "qualified_name"
-    )
-    counted = columns.agg(f.count("*").alias("known"), f.count("traced").alias("sources"))
-    named = (
-        lake.read(ASSETS)
-        .select("qualified_name", "type")
-        .unionByName(latest_schemas(lake).select("qualified_name", f.lit(None).cast("string").alias("type")))
-    )
-    every = named.groupBy("qualified_name").agg(f.min("type").alias("type"))
-    both = every.join(linked, "qualified_name", "left").join(counted, "qualified_name", "left")
     written = f.coalesce("written", f.lit(False))
     kind = f.coalesce("linked_type", "type", f.lit(""))
     number = {
@@ -88,6 +76,44 @@ def _assets(lake: Lake) -> DataFrame:
         *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
         f.col("linked_type").isNull().alias("orphan"),
         (kind == _PLACEHOLDER).alias("placeholder"),
+    )
+
+
+def _linked(lake: Lake) -> DataFrame:
+    """The inputs and outputs of the current lineage."""
+    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
+    return lake.live(CURRENT).select(f.explode(sides).alias("one")).select("one.*")
+
+
+def _side(name: str, *, written: bool) -> Column:
+    kinds = {"qualified_name": "qualified_name", "type": "linked_type"}
+    return f.transform(
+        name,
+        lambda each: f.struct(*(each[old].alias(new) for old, new in kinds.items()), f.lit(written).alias("written")),
+    )
+
+
+def _columns(lake: Lake) -> DataFrame:
+    """A row for each column that is known or has a known source (or is known to have none)."""
+    direct = f.filter("columns", lambda each: each["kind"] == "DIRECT")
+    traced = f.concat(
+        f.transform(direct, lambda each: f.struct(each["output"].alias("of"), each["output_column"].alias("column"))),
+        f.transform("sourceless", lambda each: f.struct(each["output"].alias("of"), each["column"].alias("column"))),
+    )
+    told = (
+        lake.live(CURRENT)
+        .select(f.explode(traced).alias("one"))
+        .select(f.col("one.of").alias("qualified_name"), "one.column", f.lit(1).alias("source"))
+    )
+    fields = latest_schemas(lake).select(
+        "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
+    )
+    return (
+        fields.unionByName(told, allowMissingColumns=True)
+        .groupBy("qualified_name", "column")
+        .agg(f.max("named").alias("named"), f.max("source").alias("source"))
+        .withColumn("known", f.col("column").isNotNull().cast("int"))
+        .drop("column")
     )
 
 
@@ -111,24 +137,16 @@ def _runs(lake: Lake) -> DataFrame:
     )
 
 
-def _level(rows: DataFrame, level: str, name: Column, *, several: bool = True) -> DataFrame:
-    flags = {each: f.lit(False) if several else f.max(each) for each in ("orphan", "placeholder")}
-    return (
-        rows.withColumn("of", name)
-        .groupBy("of")
-        .agg(
-            *(f.sum(each).alias(each) for each in _COUNTS),
-            *(value.alias(each) for each, value in flags.items() if not several),
+def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
+    """Each row once for each of these levels, under its name there, and once for all."""
+    names = {**levels, "all": f.lit("")}
+    each = f.array(
+        *(
+            f.struct(f.lit(level).alias("level"), (f.col(name) if isinstance(name, str) else name).alias("name"))
+            for level, name in names.items()
         )
-        .withColumns({each: value for each, value in flags.items() if several})
-        .withColumn("level", f.lit(level))
-        .withColumnRenamed("of", "name")
     )
-
-
-def _all(assets: DataFrame, runs: DataFrame) -> DataFrame:
-    columns = [*_COUNTS, "orphan", "placeholder"]
-    return _level(assets.select(*columns).unionByName(runs.select(*columns)), "all", f.lit(""))
+    return rows.select(f.explode(each).alias("of"), *_COUNTS, *_FLAGS).select("of.*", *_COUNTS, *_FLAGS)
 
 
 def write_schema_changes(lake: Lake, *, batch: int) -> int:

@@ -27,9 +27,8 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
         if touched.isEmpty():
             return 0
         rows = _that_count(contributions(lake, touched), meaning)
-        largest = rows.agg(f.max(f.length("content"))).head()
         ordered = rows.repartition("process").sortWithinPartitions("process", "application_run", "said")
-        found = stream(ordered, _Adding(meaning), _ADDED, largest=largest[0] if largest else None, weigh="content")
+        found = stream(ordered, _Adding(meaning), _ADDED, largest=largest_content(lake, touched), weigh="content")
         return lake.put(CURRENT, found, batch=batch, scope=touched)
 
 
@@ -60,6 +59,13 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
     return said.select("process", "application_run", "said", "first", "last", "content").join(
         facts, "application_run", "left"
     )
+
+
+def largest_content(lake: Lake, touched: DataFrame) -> int | None:
+    """Bytes of the largest that is said of these processes, whether it counts or not."""
+    said = lake.read(PROCESSES).join(touched, "process", "left_semi")
+    found = said.agg(f.max(f.length("content"))).head()
+    return found[0] if found else None
 
 
 def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from shared.model import ApplicationFacts, Contribution, Process, Span
 from shared.translation import Patience, add_up
 from spark_pipeline.arrow import Row, grouped, shape, stream
-from spark_pipeline.current import contributions, utc
+from spark_pipeline.current import contributions, largest_content, utc
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, HISTORY, PROCESSES
 from spark_pipeline.silver import Meaning
@@ -43,14 +42,8 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
             .repartition("process")
             .sortWithinPartitions("process", "began", "application_run", "said")
         )
-        largest = rows.agg(f.max(f.length("content"))).head()
-        return lake.put(
-            HISTORY, _written(ordered, meaning, largest[0] if largest else None), batch=batch, scope=touched
-        )
-
-
-def _written(ordered: DataFrame, meaning: Meaning, largest: int | None) -> DataFrame:
-    return stream(ordered, _Writing(meaning), _ROWS, largest=largest)
+        found = stream(ordered, _Writing(meaning), _ROWS, largest=largest_content(lake, touched))
+        return lake.put(HISTORY, found, batch=batch, scope=touched)
 
 
 @dataclass(slots=True)

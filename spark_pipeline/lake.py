@@ -23,6 +23,8 @@ _MOST_PARTITIONS = 400
 _KEPT = 2
 _ASIDE = "_aside"
 _OPERATION = "_operation"
+_ADD, _PUT, _END = "add", "put", "end"
+"""What is to be done with a row: it is new, it replaces one, it goes."""
 
 
 class LakeError(Exception):
@@ -89,10 +91,10 @@ class Lake:
         old, within = self._old(table, fresh, scope)
         rows = _changes(table, fresh, old, batch, compared, ends=whole or scope is not None)
         with self.kept(f"changes_of_{table.name}", rows) as changes:
-            count = changes.count()
+            count, known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
             if count:
-                self._change(table, changes, within)
-        return count
+                self._change(table, changes, within, adds=not known)
+        return int(count)
 
     @contextmanager
     def kept(self, name: str, rows: DataFrame) -> Iterator[DataFrame]:
@@ -123,8 +125,7 @@ class Lake:
         if not self.exists(PROGRESS):
             self._create(PROGRESS, row)
             return
-        changed = row.withColumn(_OPERATION, f.lit("put"))
-        self._change(PROGRESS, changed, [])
+        self._change(PROGRESS, row.withColumn(_OPERATION, f.lit(_PUT)), [], adds=False)
 
     def version(self, table: Table) -> int:
         """How often the table was changed: the version that a reader finds now, -1 where there is none."""
@@ -157,11 +158,15 @@ class Lake:
         (writer.partitionBy(table.partition) if table.partition else writer).save(place)
         return self.read(table).count()
 
-    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
-        if self.format == "delta":
-            self._merge(table, changes, within)
-        else:
+    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
+        """`adds`: the rows are all new, and so need not be looked for in what is there."""
+        if self.format == "parquet":
             self._next_version(table, changes)
+        elif adds:
+            self._evolve(table, self._path(table))
+            changes.select(*table.names).write.format("delta").mode("append").save(self._path(table))
+        else:
+            self._merge(table, changes, within)
 
     def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
         place = self._path(table)
@@ -174,9 +179,9 @@ class Lake:
         self.session.sql(
             f"MERGE INTO delta.`{place}` t USING throughline_changes s "  # noqa: S608 - names of ours
             f"ON {' AND '.join(conditions)} "
-            f"WHEN MATCHED AND s.{_OPERATION} = 'end' THEN DELETE "
+            f"WHEN MATCHED AND s.{_OPERATION} = '{_END}' THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {pairs} "
-            f"WHEN NOT MATCHED AND s.{_OPERATION} = 'put' THEN INSERT ({', '.join(f'`{n}`' for n in table.names)}) "
+            f"WHEN NOT MATCHED AND s.{_OPERATION} != '{_END}' THEN INSERT ({', '.join(f'`{n}`' for n in table.names)}) "
             f"VALUES ({', '.join(f's.`{name}`' for name in table.names)})"
         )
 
@@ -193,7 +198,7 @@ class Lake:
         number = int(place.rpartition("/v")[2]) + 1 if place else 0
         keys = changes.select(*table.keys)
         rest = self.read(table).join(keys, on=list(table.keys), how="left_anti").select(*table.names)
-        rows = rest.unionByName(changes.where(f"{_OPERATION} = 'put'").select(*table.names))
+        rows = rest.unionByName(changes.where(f"{_OPERATION} != '{_END}'").select(*table.names))
         writer = rows.write.mode("overwrite")
         target = f"{self._path(table)}/v{number:06d}"
         (writer.partitionBy(table.partition) if table.partition else writer).parquet(target)
@@ -244,7 +249,7 @@ def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
 def _changes(
     table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, ends: bool
 ) -> DataFrame:
-    """What differs: rows of the table with what is to be done with each (put, end)."""
+    """What differs: rows of the table with what is to be done with each."""
     plain = [name for name in table.names if name not in table.keys]
     looked_at = compared or [name for name in plain if name != "batch"]
     needed = plain if ends else [name for name in plain if name in looked_at]
@@ -257,14 +262,15 @@ def _changes(
     ended = gone & f.col("was_active") if table.marks else gone
     wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))
     changed = both.where(wanted)
+    put = f.when(f.col("was").isNull(), _ADD).otherwise(_PUT)
     if not ends:
-        return changed.select(*table.names, f.lit("put").alias(_OPERATION))
+        return changed.select(*table.names, put.alias(_OPERATION))
     values = {name: f.when(gone, f.col(f"was_{name}")).otherwise(f.col(name)) for name in plain}
     if "batch" in values:
         values["batch"] = f.lit(batch).cast("bigint")
     if table.marks:
         values["active"] = f.col("now").isNotNull()
-    operation = f.lit("put") if table.marks else f.when(gone, f.lit("end")).otherwise(f.lit("put"))
+    operation = put if table.marks else f.when(gone, _END).otherwise(put)
     return changed.select(
         *table.keys, *(value.alias(name) for name, value in values.items()), operation.alias(_OPERATION)
     )

@@ -58,7 +58,7 @@ def lasted(sayings: DataFrame, fates: DataFrame) -> DataFrame:
         "fates",
     )
     ordered = rows.unionByName(first).repartition("application_run")
-    largest = said.agg(f.max(f.length("content"))).head()
+    largest = sayings.agg(f.max(f.length("content"))).head()
     return stream(
         ordered.sortWithinPartitions("application_run", "rank", "digest"),
         _last,

@@ -51,7 +51,10 @@ class Local:
             "spark.default.parallelism": str(max(2, 2 * self.cores)),
             "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
             "spark.sql.parquet.compression.codec": "zstd",
+            "spark.sql.maxConcurrentOutputFileWriters": "16",
             "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.databricks.delta.merge.materializeSource": "none",
+            "spark.python.daemon.module": "spark_pipeline.daemon",
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent),
         }
         if self.brief:

@@ -1,17 +1,20 @@
 """`python -m tests.spark_pipeline.differential`: the lake beside the pure meaning, over all captured events and many
-made-up runs, in Delta, in as many steps as asked for. With build/spark4's Python it is Spark 4.
+made-up runs, in Delta, in as many steps as asked for. `--spark 4` does so with the Python that has Spark 4.
 """
 
 import argparse
 import gzip
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyspark
 
+from local.interpreter import made_for
 from local.java import find_java
 from local.versions import SPARK_3, SPARK_4
 from shared.model import Process
@@ -24,12 +27,16 @@ from spark_pipeline.session import Local, local_session
 from spark_pipeline.steps import Order, run
 from spark_pipeline.synth import synthesize
 from spark_pipeline.values import unpack_process
-from tests.spark_pipeline.files import written_at
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TEMPLATES = GOLDEN / "spark35-ol1.53"
 _EVENTS_A_RUN = 2.4
 """Of made-up histories: how many events they have for each run."""
+
+
+def written_at(path: Path) -> datetime:
+    """When a file was written."""
+    return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
 
 
 def captured(*names: str) -> list[Path]:
@@ -67,7 +74,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000, help="about so many made-up runs")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spark", choices=["4"], help="not the Spark that is installed here")
     options = parser.parse_args()
+    if options.spark and not pyspark.__version__.startswith(options.spark):
+        python = made_for(SPARK_4).python
+        return subprocess.call([python, "-m", "tests.spark_pipeline.differential", *sys.argv[1:]])
     os.environ.setdefault("JAVA_HOME", str(find_java().path))
     delta = (SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3).delta_package
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,6 @@
-"""What tests of the lake need of files."""
-
-from datetime import UTC, datetime
-from pathlib import Path
+"""What tests of the lake need of pytest."""
 
 import pytest
-
-
-def written_at(path: Path) -> datetime:
-    """When a file was written."""
-    return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-
 
 OF_SPARK = [
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),

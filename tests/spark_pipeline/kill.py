@@ -6,6 +6,7 @@ The tables must be the same, row for row, as where nothing died; and one more ru
 import argparse
 import os
 import random
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -57,9 +58,9 @@ class MortalLake(Lake):
         self.clock.tick()
         return count
 
-    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
+    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
         self.clock.tick()
-        Lake._change(self, table, changes, within)
+        Lake._change(self, table, changes, within, adds=adds)
         self.clock.tick()
 
 
@@ -95,26 +96,42 @@ def rows(lake: Lake) -> dict[str, list[str]]:
     return {table.name: sorted(repr(row) for row in lake.read(table).collect()) for table in LAKE}
 
 
-def undisturbed(case: Case) -> tuple[dict[str, list[str]], int]:
-    """The tables where nothing died, and how many moments there are to die at."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """What there is where nothing died: the tables, and how many moments there were after each step."""
+
+    tables: dict[str, list[str]]
+    moments: tuple[int, int]
+
+
+def undisturbed(case: Case) -> Whole:
+    """Both steps, with a copy of the lake between them."""
     clock = Clock()
     lake = case.lake("undisturbed", clock)
-    for order in case.orders():
-        run(lake, order)
-    return rows(lake), clock.now
+    first, second = case.orders()
+    run(lake, first)
+    between = clock.now
+    shutil.copytree(case.home / "undisturbed", case.home / "between")
+    run(lake, second)
+    return Whole(tables=rows(lake), moments=(between, clock.now))
 
 
-def disturbed(case: Case, dies_at: int) -> dict[str, list[str]]:
-    """The tables where the run died at this moment and was run again."""
-    clock = Clock(dies_at=dies_at)
-    lake = case.lake(f"disturbed-{dies_at}", clock)
-    for order in case.orders():
+def disturbed(case: Case, whole: Whole, dies_at: int) -> dict[str, list[str]]:
+    """The tables where the run died at this moment and was run again. What lies before the step in which it dies is the
+    copy's.
+    """
+    name, orders, clock = f"disturbed-{dies_at}", list(case.orders()), Clock(dies_at=dies_at)
+    if dies_at > whole.moments[0]:
+        shutil.copytree(case.home / "between", case.home / name)
+        clock.now, orders = whole.moments[0], orders[1:]
+    lake = case.lake(name, clock)
+    for order in orders:
         try:
             run(lake, order)
         except DiedError:
             run(lake, order)
     versions = [lake.version(table) for table in LAKE]
-    run(lake, case.orders()[1])
+    run(lake, orders[-1])
     if versions != [lake.version(table) for table in LAKE]:
         raise AssertionError(f"a run without news wrote something, after one that died at {dies_at}")
     return rows(lake)
@@ -133,11 +150,11 @@ def main() -> int:
             Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
         )
         case = prepared(session, Path(folder), events=options.events, seed=options.seed)
-        whole, moments = undisturbed(case)
-        wrong = 0
+        whole, wrong = undisturbed(case), 0
+        moments = whole.moments[1]
         for dies_at in sorted(random.Random(options.seed).sample(range(1, moments + 1), min(options.points, moments))):
-            found = disturbed(case, dies_at)
-            differ = [name for name in whole if found[name] != whole[name]]
+            found = disturbed(case, whole, dies_at)
+            differ = [name for name in found if found[name] != whole.tables[name]]
             wrong += bool(differ)
             sys.stdout.write(
                 f"died at {dies_at} of {moments}: {'the same' if not differ else f'differs in {differ}'}\n"
