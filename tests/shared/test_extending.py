@@ -24,7 +24,7 @@ def _blocks(page: str, language: str) -> list[str]:
 def extended(tmp_path: Path) -> Path:
     """A copy of the core with the store of the page in it."""
     store, entry, _ = _blocks("extending.md", "python")
-    for room in ("naming", "errors.py", "versions.py", "__init__.py"):
+    for room in ("naming", "errors.py", "secrets.py", "versions.py", "__init__.py"):
         source = ROOT / "shared" / room
         if source.is_dir():
             shutil.copytree(source, tmp_path / "shared" / room, ignore=shutil.ignore_patterns("__pycache__"))
