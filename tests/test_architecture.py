@@ -43,7 +43,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "model errors secrets openlineage naming translation redacting atlas catalog storage telemetry places receiving "
-    "pipeline setting_kinds settings versions parts bootstrap_receiver bootstrap reading"
+    "pipeline settings versions parts bootstrap_receiver bootstrap reading"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -69,8 +69,7 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.reading": _room("model catalog pipeline storage"),
-    "shared.setting_kinds": _room(),
-    "shared.settings": _room("errors setting_kinds"),
+    "shared.settings": _room("errors"),
     "shared.parts": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage parts receiving redacting settings storage telemetry"),
     "shared.bootstrap": _room(
@@ -91,7 +90,7 @@ ROOMS: dict[str, Room] = {
 
 SHELLS = frozenset(name for name in ROOMS if name.endswith("_function"))
 NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.parts"})
-READS_ENVIRONMENT = "shared.settings"
+READS_ENVIRONMENT = "shared.settings.reading"
 
 
 def broken_arrows(path: str, source: str) -> list[str]:
@@ -100,7 +99,9 @@ def broken_arrows(path: str, source: str) -> list[str]:
     tree = ast.parse(source, filename=path)
     found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
     if _room_of(module) in ROOMS and module != READS_ENVIRONMENT:
-        found += [f"{path}:{line}: reads the environment: only shared/settings.py may" for line in _environment(tree)]
+        found += [
+            f"{path}:{line}: reads the environment: only shared/settings/reading.py may" for line in _environment(tree)
+        ]
     if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
         found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared/pipeline")
     return found
@@ -258,6 +259,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "x.py:2: reads the environ",
     ),
     "the environment by getenv": ("parser_function/__init__.py", "import os\nos.getenv('A')", "reads the environment"),
+    "the environment beside its reader": ("shared/settings/table.py", "import os\nos.environ", "reads the environment"),
     "the environment by name": ("shared/bootstrap.py", "from os import environ", "reads the environment"),
     "a long shell": ("parser_function/__init__.py", "x = 1\n" * LONGEST_SHELL, "fewer than 60 lines"),
 }
@@ -277,7 +279,7 @@ FINE: dict[str, tuple[str, str]] = {
     "bootstrap names adapters": ("shared/bootstrap.py", "from shared.catalog.atlas import AtlasCatalog"),
     "parts name adapters": ("shared/parts.py", "from shared.storage.azure import AzureStorage"),
     "an adapter's own neighbour": ("shared/catalog/atlas.py", "from shared.catalog.transport import SteadyAtlasClient"),
-    "settings read the environment": ("shared/settings.py", "import os\nos.environ['A']"),
+    "settings read the environment": ("shared/settings/reading.py", "import os\nos.environ['A']"),
     "the local world reads the environment": ("local/x.py", "import os\nos.environ['A']"),
     "a shell": ("parser_function/__init__.py", "import azure.functions as func\nfrom shared.pipeline import publish"),
 }

@@ -126,13 +126,13 @@ SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED)
 def test_settings_that_are_set_are_those_that_are_read() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
     nobody = SET - read_by_code - set(HOST_SETTINGS)
-    assert not nobody, f"infra/ sets what shared/settings.py does not read: {nobody}"
+    assert not nobody, f"infra/ sets what shared/settings/table.py does not read: {nobody}"
     gone = set(HOST_SETTINGS) - SET
     assert not gone, f"HOST_SETTINGS names what functions.bicep does not set any more: {gone}"
     assert not SET & NEVER_SET, "a key or a token: in Azure identities take their place"
     needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
     missing = needed - SET - NEVER_SET
-    assert not missing, f"shared/settings.py needs what infra/ does not set: {missing}"
+    assert not missing, f"shared/settings/table.py needs what infra/ does not set: {missing}"
 
 
 def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills_them_in() -> None:

@@ -1,6 +1,6 @@
 """How the text of a setting becomes its value: each parser raises ValueError with what is wrong, in words.
 
-Used by the table in `shared.settings`, and by nobody else.
+Used by the table, and by nobody else.
 """
 
 import re

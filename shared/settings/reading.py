@@ -1,0 +1,125 @@
+"""The only reader of the environment. Everything missing or wrong is reported at once, with what to do."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from shared.errors import Misconfigured
+from shared.settings.table import INSIGHTS, SETTINGS, STORAGE
+from shared.settings.values import (
+    CatalogSettings,
+    Lookup,
+    Network,
+    Patterns,
+    Settings,
+    StorageSettings,
+    TelemetrySettings,
+    Times,
+)
+
+_PLACES = (STORAGE, "THROUGHLINE_CATALOG_")
+
+
+def named(environment: Mapping[str, str] | None = None, *, place: bool = False) -> bool:
+    """Whether the environment names a Throughline: any setting of it at all, or one that says where it is."""
+    found = os.environ if environment is None else environment
+    return any(setting.name in found for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
+
+
+def load(
+    *, catalog: bool, environment: Mapping[str, str] | None = None, over: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings from the environment, those in `over` instead of the environment's own.
+
+    `catalog`: whether the catalog is needed too; without it only what the receiver needs is looked at, and all else has
+    its default. Raises Misconfigured with every problem in it.
+    """
+    found = {**(os.environ if environment is None else environment), **(over or {})}
+    values, problems = _parsed(found, catalog=catalog)
+    identity = (f"{STORAGE}__blobServiceUri", f"{STORAGE}__tableServiceUri")
+    if not values.get(STORAGE) and not all(values.get(name) for name in identity):
+        problems.append(f"{STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
+    if values.get("THROUGHLINE_CATALOG_USER") and not values.get("THROUGHLINE_CATALOG_TOKEN"):
+        problems.append("THROUGHLINE_CATALOG_USER needs a password: set THROUGHLINE_CATALOG_TOKEN to it")
+    if problems:
+        raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {each}" for each in problems))
+    client_id = values[f"{STORAGE}__clientId"]
+    return Settings(
+        storage=StorageSettings(
+            network=_network(found),
+            connection_string=values[STORAGE],
+            blob_endpoint=values[identity[0]],
+            table_endpoint=values[identity[1]],
+            client_id=client_id,
+        ),
+        catalog=CatalogSettings(
+            endpoint=values["THROUGHLINE_CATALOG_ENDPOINT"],
+            user=values["THROUGHLINE_CATALOG_USER"],
+            token=values["THROUGHLINE_CATALOG_TOKEN"],
+            client_id=client_id,
+            rate=values["THROUGHLINE_CATALOG_RATE"],
+            collection=values["THROUGHLINE_COLLECTION"],
+            own_columns=values["THROUGHLINE_ATLAS_COLUMNS"],
+        )
+        if catalog
+        else None,
+        times=Times(
+            end_timeout=values["THROUGHLINE_END_TIMEOUT_MINUTES"],
+            quiet=values["THROUGHLINE_QUIET_MINUTES"],
+            unseen=values["THROUGHLINE_UNSEEN_DAYS"],
+            archive_after=values["THROUGHLINE_ARCHIVE_AFTER_HOURS"],
+            archive_keep=values["THROUGHLINE_ARCHIVE_KEEP_DAYS"],
+        ),
+        max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
+        redact=values["THROUGHLINE_REDACT"],
+        operations_ignored=values["THROUGHLINE_OPERATIONS_IGNORE"],
+        operations_kept=values["THROUGHLINE_OPERATIONS_KEEP"],
+        jobs=_patterns(values, "JOBS"),
+        namespaces=_patterns(values, "NAMESPACES"),
+        paths=_patterns(values, "PATHS"),
+        shadow=values["THROUGHLINE_SHADOW"],
+        names=values["THROUGHLINE_NAMES"],
+        indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
+        show_sql=values["THROUGHLINE_SHOW_SQL"],
+        batch=values["THROUGHLINE_BATCH"],
+        lookup=Lookup(
+            search=values["THROUGHLINE_FIND_BY_SEARCH"],
+            hits=values["THROUGHLINE_FOUND_HOURS"],
+            misses=values["THROUGHLINE_MISSED_HOURS"],
+        ),
+        telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
+    )
+
+
+def _network(environment: Mapping[str, str]) -> Network:
+    """As the usual variables say, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`."""
+    folded = {name.lower(): value for name, value in sorted(environment.items()) if value}
+    return Network(
+        proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
+        authorities=folded.get("requests_ca_bundle", folded.get("curl_ca_bundle", "")),
+    )
+
+
+def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
+    return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])
+
+
+def _parsed(found: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
+    """The values of all settings that have one, and what is wrong with the others."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for setting in SETTINGS:
+        text = setting.default
+        if catalog or setting.of_receiver:
+            text = found.get(setting.name) or text
+        if text is None:
+            if catalog:
+                problems.append(f"{setting.name} is missing. {setting.meaning}")
+            continue
+        try:
+            values[setting.name] = setting.parse(text)
+        except (ValueError, OverflowError) as error:
+            values[setting.name] = setting.default
+            if catalog or not setting.forgiven:
+                problems.append(f"{setting.name} is wrong: {error}. {setting.meaning}")
+    return values, problems

@@ -1,0 +1,103 @@
+"""The settings as values: what `load` gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from shared.settings.kinds import NamesFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The way out: proxies by scheme, kept out of any print for they may hold a password (`no`: the hosts that need
+    none), and the file of the authorities to trust.
+    """
+
+    proxies: Mapping[str, str] = field(repr=False)
+    authorities: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """Either a connection string (kept out of any print), or the end points and an identity."""
+
+    network: Network
+
+    connection_string: str = field(repr=False)
+    blob_endpoint: str
+    table_endpoint: str
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSettings:
+    """Where the catalog is, how to get in (the token, or password, is kept out of any print), how many calls a second
+    it gets (0: no bound), and whether columns are entities there (a plain Atlas' own form).
+    """
+
+    endpoint: str
+    user: str
+    token: str = field(repr=False)
+    client_id: str
+    rate: float
+    collection: str = ""
+    own_columns: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """Where spans and metrics go. The connection string is kept out of any print."""
+
+    destination: str
+    connection_string: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """The times of the rules of meaning, and of the archive (None: never)."""
+
+    end_timeout: timedelta
+    quiet: timedelta
+    unseen: timedelta
+    archive_after: timedelta | None
+    archive_keep: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patterns:
+    """What is included and excluded of one kind of thing."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """How assets are found in the catalog, and how long what was found, or not, is believed."""
+
+    search: bool
+    hits: timedelta
+    misses: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings; `catalog` is None where it was not asked for."""
+
+    storage: StorageSettings
+    catalog: CatalogSettings | None
+    times: Times
+    max_body_bytes: int
+    redact: bool
+    operations_ignored: tuple[str, ...]
+    operations_kept: tuple[str, ...]
+    jobs: Patterns
+    namespaces: Patterns
+    paths: Patterns
+    shadow: bool
+    names: NamesFile | None
+    indirect_columns: bool
+    show_sql: bool
+    batch: int
+    lookup: Lookup
+    telemetry: TelemetrySettings
