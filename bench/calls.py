@@ -93,7 +93,9 @@ def _figure(name: str, calls: dict[str, Any], processes: int) -> Figure:
 
 
 def events(processes: int, number: int, source: int | None = None) -> Iterable[bytes]:
-    """A run of each job, the later the higher its `number`; `source` is the second table that it reads, if any."""
+    """A run of each job, the later the higher its `number`; `source` is the second table that it reads, if any. Each
+    data set has a name of its own: equal ones would share a search.
+    """
     for job in range(processes):
         run, application = (str(UUID(int=(kind << 96) + (number << 32) + job, version=4)) for kind in (1, 2))
         parent = {"run": {"runId": application}, "job": {"namespace": "bench", "name": f"job{job}"}}
@@ -103,13 +105,10 @@ def events(processes: int, number: int, source: int | None = None) -> Iterable[b
             "run": {"runId": run, "facets": {"parent": parent}},
             "job": {"namespace": "bench", "name": f"job{job}.execute_insert_into_hadoop_fs_relation_command.out"},
             "inputs": [
-                {
-                    "namespace": _LAKE,
-                    "name": f"/in/{job}/{each}_{job}",
-                }  # each a name of its own, since equal ones share a search
-                for each in ("a", f"b{source}")[: 1 + (source is not None)]
+                {"namespace": _LAKE, "name": f"/in/{each}{job:05}"}
+                for each in ("a", f"b{source}x")[: 1 + (source is not None)]
             ],
-            "outputs": [{"namespace": _LAKE, "name": f"/out/{job}"}],
+            "outputs": [{"namespace": _LAKE, "name": f"/out/made{job:05}"}],
         }
         yield json.dumps(body).encode()
 

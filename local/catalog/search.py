@@ -67,7 +67,7 @@ def search(store: Store, registry: Registry, parameters: Json, *, blank: str = "
     result = {
         "queryType": "BASIC",
         "searchParameters": parameters,
-        "approximateCount": store.count(where.sql, where.values),
+        "approximateCount": store.count(where.sql, where.values) if offset or len(found) == limit else len(found),
     }
     # Without results the key is absent, as on real servers.
     return result | {"entities": [_header(entity, parameters) for entity in found]} if found else result

@@ -35,6 +35,17 @@ CREATE TABLE IF NOT EXISTS calls (
     PRIMARY KEY (verb, outcome)
 ) WITHOUT ROWID;
 """
+_WORDS = "coalesce(qualified_name, '') || char(1) || coalesce(json_extract(body, '$.attributes.name'), '')"
+_NAMES = f"""
+CREATE TEMP TABLE names (guid TEXT PRIMARY KEY, words TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO names SELECT guid, {_WORDS} FROM entities;
+CREATE TEMP TRIGGER named AFTER INSERT ON main.entities BEGIN
+    INSERT INTO names SELECT guid, {_WORDS} FROM entities WHERE guid = NEW.guid; END;
+CREATE TEMP TRIGGER renamed AFTER UPDATE ON main.entities BEGIN
+    UPDATE names SET words = (SELECT {_WORDS} FROM entities WHERE guid = NEW.guid) WHERE guid = NEW.guid; END;
+CREATE TEMP TRIGGER unnamed AFTER DELETE ON main.entities BEGIN DELETE FROM names WHERE guid = OLD.guid; END;
+"""  # noqa: S608 - all of it is text of ours
+"""What words are searched in: in memory, since taking them out of all bodies at each search takes long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +103,7 @@ class Store:
             raise sqlite3.DatabaseError(f"the data has layout {layout}, this catalog writes {_LAYOUT}: take a new file")
         self._db.executescript(_SCHEMA)
         self._db.execute(f"PRAGMA user_version = {_LAYOUT}")
+        self._db.executescript(_NAMES)
 
     def close(self) -> None:
         """Let the data go."""

@@ -72,8 +72,4 @@ class _Words:
 
 def _word(word: str) -> Condition:
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%")
-    pattern = f"%{escaped}%"
-    return Condition(
-        "(qualified_name LIKE ? ESCAPE '\\' OR json_extract(body, '$.attributes.name') LIKE ? ESCAPE '\\')",
-        (pattern, pattern),
-    )
+    return Condition("guid IN (SELECT guid FROM names WHERE words LIKE ? ESCAPE '\\')", (f"%{escaped}%",))

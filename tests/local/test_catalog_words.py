@@ -1,0 +1,50 @@
+"""Words that the local catalog searches in: they follow the entities, through changes, rollbacks and a new start."""
+
+from pathlib import Path
+
+import pytest
+
+from local.catalog.store import Entity, Store
+from local.catalog.words import condition_of
+
+
+def entity(guid: str, name: str) -> Entity:
+    return Entity(
+        guid=guid,
+        type_name="fs_path",
+        qualified_name=f"file:///{guid}",
+        status="ACTIVE",
+        created=1,
+        updated=1,
+        version=0,
+        body={"attributes": {"name": name}},
+    )
+
+
+def found(store: Store, words: str) -> list[str]:
+    where = condition_of(words, blank="AND")
+    return [each.guid for each in store.select(where.sql, where.values)]
+
+
+def fail_after(store: Store, changed: Entity) -> None:
+    with store.transaction():
+        store.put_entity(changed)
+        raise ZeroDivisionError
+
+
+def test_words_follow_what_is_written(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "data"))
+    store.put_entity(entity("a", "Orders"))
+    store.put_entity(entity("b", "Items"))
+    assert [found(store, words) for words in ("orders", "ITEMS file", "a OR items")] == [["a"], ["b"], ["a", "b"]]
+    store.put_entity(entity("a", "Sales"))
+    assert [found(store, words) for words in ("orders", "sales")] == [[], ["a"]]
+    with pytest.raises(ZeroDivisionError):
+        fail_after(store, entity("a", "Other"))
+    assert [found(store, words) for words in ("other", "sales")] == [[], ["a"]]
+    store.drop_entity("b")
+    assert found(store, "items") == []
+    store.close()
+    again = Store(str(tmp_path / "data"))
+    assert found(again, "sales") == ["a"]
+    again.close()
