@@ -21,6 +21,22 @@ NEEDED = {
 }
 """What the tables' meaning needs; set on any session that the lake is given."""
 
+_LATER = " ".join(
+    f"-XX:Tier4{name}Threshold={number}"
+    for name, number in {"Invocation": 50_000, "MinInvocation": 6_000, "Compile": 150_000, "BackEdge": 400_000}.items()
+)
+"""Ten times Java's own numbers. A run of the lake is some hundred small queries: to compile all that they call to the
+last took more time than all their work on 100,000 events. For the same reason no query is compiled as a whole.
+"""
+
+_PIECES = 16
+"""Parts a core into which rows are cut to be grouped, at most: so that the texts of a part fit into memory."""
+
+_PIECE = "2m"
+"""Bytes of a part, packed, below which it is put together with others. Spark's 64 MB are 100,000 events, whose runs
+would all be merged on one core while the others wait.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
@@ -46,8 +62,10 @@ class Local:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": self.memory,
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC" if self.cores == 1 else "",
-            "spark.sql.shuffle.partitions": str(max(2, 2 * self.cores)),
+            "spark.driver.extraJavaOptions": f"-XX:+Use{'Serial' if self.cores == 1 else 'Parallel'}GC {_LATER}",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.shuffle.partitions": str(_PIECES * self.cores),
+            "spark.sql.adaptive.advisoryPartitionSizeInBytes": _PIECE,
             "spark.default.parallelism": str(max(2, 2 * self.cores)),
             "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
             "spark.sql.parquet.compression.codec": "zstd",
@@ -60,7 +78,6 @@ class Local:
         if self.brief:
             found |= {
                 "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-                "spark.sql.codegen.wholeStage": "false",
                 "spark.sql.shuffle.partitions": str(self.cores),
                 "spark.default.parallelism": str(self.cores),
                 "spark.databricks.delta.snapshotPartitions": "1",

@@ -66,6 +66,16 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
     assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
 
 
+def test_rows_that_are_all_new_are_appended(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(session=spark, root=str(tmp_path), format="delta")
+    assert _put(lake, PLAIN, 1, [("a", "x", "1")]) == 1
+    assert _put(lake, PLAIN, 2, [("b", "x", "1"), ("c", "x", "1")]) == 2
+    assert _put(lake, PLAIN, 3, [("b", "x", "2"), ("d", "x", "1")]) == 2
+    assert _rows(lake, PLAIN) == [("a", "x", "1", 1), ("b", "x", "2", 3), ("c", "x", "1", 2), ("d", "x", "1", 3)]
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / PLAIN.place}`").orderBy("version").collect()
+    assert [row["operation"] for row in history] == ["WRITE", "WRITE", "MERGE"]
+
+
 def test_rows_without_marks_go(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
