@@ -5,6 +5,7 @@ JSON string with one object for each pair of source and sink; a property holds 3
 """
 
 import hashlib
+from collections import defaultdict
 from dataclasses import dataclass, field, fields
 
 import msgspec
@@ -148,11 +149,11 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     than a name may hold (Spark calls an expression by its whole text) are left out; and when it is still too long for a
     property, pairs from the end, in their sorted order. The caller says so on the process.
     """
-    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    found: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for edge in edges:
         if (with_indirect or edge.kind is DIRECT) and edge.output.column != ALL_ROWS:
             ends = (edge.input.qualified_name, edge.output.qualified_name)
-            found.setdefault(ends, set()).add((edge.output.column, edge.input.column))
+            found[ends].add((edge.output.column, edge.input.column))
     total = sum(map(len, found.values()))
     pairs = [(ends, shown) for ends in sorted(found) if (shown := sorted(filter(_is_shown, found[ends])))]
     fitting = sum(len(columns) for _, columns in pairs)

@@ -33,6 +33,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _EARLIEST, _LATEST = 1970, 3000
 """Years. Days are added to event times and taken away from them: beyond these nothing is a time of a run."""
 
+_MOST = DATASETS.most
+
 _decode_run_event = msgspec.json.Decoder(RunEvent).decode
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
 
@@ -84,8 +86,8 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     if not (job.namespace.isprintable() and job.name.isprintable()):
         _check_name(job.namespace, "job.namespace")
         _check_name(job.name, "job.name")
-    if len(body.inputs or ()) > DATASETS.most or len(body.outputs or ()) > DATASETS.most:
-        raise TooLarge(f"An event may name {DATASETS.most:,} inputs and as many outputs; this one names more")
+    if len(body.inputs or ()) > _MOST or len(body.outputs or ()) > _MOST:
+        raise TooLarge(f"An event may name {_MOST:,} inputs and as many outputs; this one names more")
     facets = run.facets
     if facets and facets.parent and not _is_uuid(facets.parent.run.run_id):
         orphan = msgspec.structs.replace(run, facets=msgspec.structs.replace(facets, parent=None))

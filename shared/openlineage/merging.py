@@ -114,8 +114,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
         outputs += body.outputs or ()
         if told := body.run.facets:
             parent = parent or told.parent
-            if told.environment_properties:
-                properties.update(told.environment_properties.values or {})  # the latest word wins
+            if told.environment_properties and told.environment_properties.values:
+                properties.update(told.environment_properties.values)  # the latest word wins
         if about := body.job.facets:
             if kind := about.job_type:
                 integration = integration or kind.integration or ""

@@ -89,6 +89,8 @@ class Fates:
 
     def now(self, asset: Asset, at: datetime) -> tuple[Asset | None, tuple[Fate, ...]]:
         """What the data set that was this asset then is now (None: it was dropped), and by which renamings."""
+        if asset.qualified_name not in self.renamed and asset.qualified_name not in self.dropped:
+            return asset, ()
         steps: list[Fate] = []
         passed: set[str] = set()
         while asset.qualified_name not in passed:

@@ -58,7 +58,8 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
             ignored.add(Ignored(run_id=event.run_id, reason=decision.reason))
         else:
             kept.setdefault(event.run_id, []).append(event)
-    runs = {run_id: merge(own) for run_id, own in kept.items()}
+    del events  # what is merged is let go at once, where nobody else holds it
+    runs = {run_id: merge(kept.pop(run_id)) for run_id in tuple(kept)}
     arounds = _arounds(runs, names)
     said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
     spoken = _contributions(runs, said)
@@ -117,21 +118,28 @@ def _contributions(
     runs: Mapping[str, MergedRun], said: Mapping[str, Lineage | Skip | Wait]
 ) -> dict[str, list[Contribution]]:
     """By application run: one contribution for each distinct content."""
-    spans: dict[str, dict[Process, Span]] = {}
+    told: dict[tuple[str, str], list[Contribution]] = {}
     for run_id, word in said.items():
         if isinstance(word, Lineage):
-            own = spans.setdefault(word.application_run, {})
-            span = Span(first=runs[run_id].first, last=runs[run_id].last)
+            by = word.application_run
+            seen = Span(first=runs[run_id].first, last=runs[run_id].last)
             for content in word.processes:
-                known = own.setdefault(content, span)  # asked once: to hash a wide content takes its time
-                if known is not span:
-                    own[content] = known | span
-    return {
-        application_run: [
-            Contribution(application_run=application_run, content=content, seen=span) for content, span in own.items()
-        ]
-        for application_run, own in spans.items()
-    }
+                one = Contribution(application_run=by, content=content, seen=seen)
+                told.setdefault((by, content.qualified_name), []).append(one)
+    spoken: dict[str, list[Contribution]] = {}
+    for (by, _), words in told.items():
+        spoken.setdefault(by, []).extend(words if len(words) == 1 else _once_each(words))
+    return spoken
+
+
+def _once_each(words: Iterable[Contribution]) -> Iterable[Contribution]:
+    """What one application run says of one process: each content once, seen whenever one of them was."""
+    known: dict[Process, Contribution] = {}
+    for word in words:
+        one = known.setdefault(word.content, word)
+        if one is not word:
+            known[word.content] = replace(one, seen=one.seen | word.seen)
+    return known.values()
 
 
 def _fates(runs: Iterable[MergedRun], arounds: Mapping[str, Around]) -> Callable[[Sequence[Contribution]], Fates]:
