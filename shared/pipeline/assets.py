@@ -20,7 +20,7 @@ from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.pipeline.dirty import Dirty
 from shared.pipeline.found import FoundAsset, remember
-from shared.pipeline.planning import Publishing
+from shared.pipeline.planning import Publishing, Reading
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.pipeline.schemas import columns_now
 from shared.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
@@ -161,17 +161,19 @@ def is_asset(dirty: Dirty) -> bool:
     return dirty.process.startswith(ASSET)
 
 
-def described(storage: Storage, dirty: Dirty, how: Publishing) -> AssetEntity | None:
+def described(storage: Storage, dirty: Dirty, how: Publishing, reading: Reading) -> AssetEntity | None:
     """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
-    return _described(storage, dirty, how)[0]
+    return _described(storage, dirty, how, reading)[0]
 
 
-def _described(storage: Storage, dirty: Dirty, how: Publishing) -> tuple[AssetEntity | None, FoundAsset | None]:
+def _described(
+    storage: Storage, dirty: Dirty, how: Publishing, reading: Reading
+) -> tuple[AssetEntity | None, FoundAsset | None]:
     key = dirty.process.removeprefix(ASSET)
     row = storage.read(ASSETS, key, STATE)
     record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
     state = record.state()
-    found, columns = columns_now(storage, how, key)
+    found, columns = columns_now(storage, how, key, reading)
     asset = record.asset or (found and Asset(type=found.own[0], qualified_name=found.own[1], namespace="", name=""))
     return asset_entity(asset, state.sentence if state else "", columns) if asset else None, found
 
@@ -187,11 +189,11 @@ def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str,
     return asset_entity(asset, said[_mark(asset)], columns)
 
 
-def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty) -> bool:
+def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
     """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
     anything was written. Raises CatalogRefused where it refuses the columns, with the rest said.
     """
-    wanted, found = _described(storage, dirty, how)
+    wanted, found = _described(storage, dirty, how, reading)
     written = wanted is not None and _describe(catalog, wanted)
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)

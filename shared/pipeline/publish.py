@@ -237,7 +237,7 @@ def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timed
 
 
 def _processes(
-    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published, *, reading: Reading
 ) -> Iterator[Dirty]:
     """The processes of a batch; the data sets in it are published on the way. One that is refused waits."""
     for dirty in batch:
@@ -245,7 +245,7 @@ def _processes(
             yield dirty
             continue
         try:
-            done.written += publish_state(storage, catalog, how, dirty)
+            done.written += publish_state(storage, catalog, how, dirty, reading)
         except CatalogRefused as error:
             if error.no_access:
                 raise
@@ -259,7 +259,7 @@ def _plans(
     `verify --fix` has mended that, longer each time, and holds up no other.
     """
     reading = Reading()  # what one plan has read serves the next: they are made one after the other
-    for dirty in _processes(storage, catalog, how, batch, done):
+    for dirty in _processes(storage, catalog, how, batch, done, reading=reading):
         try:
             yield plan_for(storage, how, dirty, reading)
         except ContentLost as error:

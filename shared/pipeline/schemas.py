@@ -59,12 +59,13 @@ def columns_told(key: AssetKey, processes: Iterable[Process]) -> Columns:
     return tuple((written or read).items())
 
 
-def columns_now(storage: Storage, how: Publishing, key: str) -> tuple[FoundAsset | None, Columns]:
-    """A data set (by its key in `found`) and the columns that it should have, if it is ours."""
+def columns_now(storage: Storage, how: Publishing, key: str, reading: Reading) -> tuple[FoundAsset | None, Columns]:
+    """A data set (by its key in `found`) and the columns that it should have, if it is ours. What was read before of
+    those who tell them is not read again.
+    """
     found = remembered_by(storage, key)
     if found is None or found.scanned:
         return found, ()
-    reading = Reading()
     said = (current(storage, each, how, reading, after=ledger_entry(storage, each).retired) for each in found.tellers)
     return found, columns_told(found.own, [each.process for each in said if each.process])
 

@@ -66,7 +66,7 @@ def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequenc
     held = 0
     for dirty in batch:
         if is_asset(dirty):
-            held += _rehearse_state(storage, catalog, how, dirty)
+            held += _rehearse_state(storage, catalog, how, dirty, reading)
             continue
         before = storage.read(SHADOW, DIRTY_PARTITION, dirty.process)
         plan = plan_for(storage, how, dirty, reading)
@@ -95,8 +95,8 @@ def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequenc
     return held + len(plans)
 
 
-def _rehearse_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty) -> bool:
-    entity = described(storage, dirty, how)
+def _rehearse_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
+    entity = described(storage, dirty, how, reading)
     ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
     if entity and ours:
         _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
