@@ -29,6 +29,14 @@ _LATER = " ".join(
 last took more time than all their work on 100,000 events. For the same reason no query is compiled as a whole.
 """
 
+_PIECES = 16
+"""Parts a core into which rows are cut to be grouped, at most: so that the texts of a part fit into memory."""
+
+_PIECE = "2m"
+"""Bytes of a part, packed, below which it is put together with others. Spark's 64 MB are 100,000 events, whose runs
+would all be merged on one core while the others wait.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
@@ -56,7 +64,8 @@ class Local:
             "spark.driver.memory": self.memory,
             "spark.driver.extraJavaOptions": f"-XX:+Use{'Serial' if self.cores == 1 else 'Parallel'}GC {_LATER}",
             "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.shuffle.partitions": str(max(2, 2 * self.cores)),
+            "spark.sql.shuffle.partitions": str(_PIECES * self.cores),
+            "spark.sql.adaptive.advisoryPartitionSizeInBytes": _PIECE,
             "spark.default.parallelism": str(max(2, 2 * self.cores)),
             "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
             "spark.sql.parquet.compression.codec": "zstd",
