@@ -81,10 +81,10 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
         for key in searched.keys() - before - news.keys():
             base = asked.get(key) or known.get(key) or FoundAsset(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
-        remember(storage, list(news.values()))
+        kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
     if any(each.left for each in asked.values()):
         look_soon(storage)  # others may still be on the placeholder
-    return found | asked
+    return found | asked | kept
 
 
 def _searched(
@@ -104,6 +104,7 @@ def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns,
         tellers=() if found.scanned else before.tellers,
+        etag=before.etag,
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog import AssetKey
+from shared.errors import Contended
 from shared.pipeline.records import packed_cell, unpacked_cell
 from shared.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
 from shared.storage import Row, Storage
@@ -23,6 +24,7 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     key) that tell them. `left`: our placeholder is there although a scan has found the asset; `moved`: when what used
     it was told to leave it. `at`: when the catalog was asked. `searched`: what a search gave of one that is not placed
     yet, and when: a search is a call for each asset, which need not be made again where something came in between.
+    `etag`: of the row as it was read or written last.
     """
 
     own: AssetKey
@@ -37,6 +39,7 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     moved: datetime | None = None
     at: datetime = _NEVER
     searched: tuple[datetime, tuple[AssetKey, ...]] | None = None
+    etag: str = ""
 
     @property
     def key(self) -> AssetKey:
@@ -49,10 +52,17 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, storage: Storage) -> Row:
         """As a row of `found`."""
-        return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=packed_cell(storage, "found", self))
+        values = packed_cell(storage, "found", structs.replace(self, etag=""))
+        return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=values, etag=self.etag)
+
+    @classmethod
+    def of(cls, row: Row, storage: Storage) -> "FoundAsset":
+        """From a row of `found`."""
+        return structs.replace(_decode(unpacked_cell(storage, "found", row)), etag=row.etag)
 
 
 _decode = msgspec.json.Decoder(FoundAsset).decode
+_TRIES = 8
 
 
 def found_key(own: AssetKey) -> str:
@@ -63,26 +73,51 @@ def found_key(own: AssetKey) -> str:
 def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
     """What is on record of these assets, whatever its age: a point read each."""
     found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
-    return {key: _decode(unpacked_cell(storage, "found", row)) for key, row in found.items() if row}
+    return {key: FoundAsset.of(row, storage) for key, row in found.items() if row}
 
 
 def remembered_by(storage: Storage, key: str) -> FoundAsset | None:
     """What is on record under this key."""
     row = storage.read(FOUND, FOUND_PARTITION, key)
-    return _decode(unpacked_cell(storage, "found", row)) if row else None
+    return FoundAsset.of(row, storage) if row else None
 
 
 def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
     """All that is on record."""
     for row in storage.partition(FOUND, FOUND_PARTITION):
-        yield _decode(unpacked_cell(storage, "found", row))
+        yield FoundAsset.of(row, storage)
 
 
-def remember(storage: Storage, found: Iterable[FoundAsset]) -> None:
-    """Put it on record, whatever was there. One that is overtaken may write what is older: that is asked anew like all
-    else once its time is over, and what it leads to is mended by reconciling.
+def remember(storage: Storage, found: Iterable[FoundAsset]) -> tuple[FoundAsset, ...]:
+    """Put these on record: as they are there then. Where another publisher was there since it was read, what both know
+    is kept: else who tells the columns of a placeholder could be forgotten. Raises Contended.
     """
-    storage.upsert_all(FOUND, [each.row(storage) for each in sorted(found, key=lambda each: each.own)])
+    return tuple(_remembered(storage, each) for each in sorted(found, key=lambda each: each.own))
+
+
+def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
+    wanted = found
+    for _ in range(_TRIES):
+        row = wanted.row(storage)
+        etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
+        if etag:
+            return structs.replace(wanted, etag=etag)
+        there = remembered_by(storage, row.key)
+        wanted = _of_both(found, there) if there else structs.replace(found, etag="")
+    raise Contended(f"What is remembered of {found.own[1]} kept changing", after=2)
+
+
+def _of_both(mine: FoundAsset, there: FoundAsset) -> FoundAsset:
+    """The later find of the two, with all who tell the columns. Which it has is not known where the two differ."""
+    later = max((mine, there), key=lambda each: (bool(each.guid), each.at))
+    if later.scanned:
+        return structs.replace(later, etag=there.etag)
+    return structs.replace(
+        later,
+        tellers=tuple(sorted({*mine.tellers, *there.tellers})),
+        columns=mine.columns if mine.columns == there.columns else (),
+        etag=there.etag,
+    )
 
 
 def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:

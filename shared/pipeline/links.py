@@ -28,15 +28,15 @@ def contributions_of(storage: Storage, process: str, application_run: str) -> It
 
 def speakers(storage: Storage, known: Application) -> set[str]:
     """The runs of an application who may say something else now, with what is `known` of it: those behind all
-    contributions, and where its place became known, those that left a fate or a batch.
+    contributions, and where its place became known, those that left a fate or a batch. Also those who took their word
+    back: while rows are read page by page they may say something else on a page that was read already.
     """
     placed = placed_by(storage, known.run) if known.told.where != known.heard.where else set()
     return placed | {
         run
-        for process in written_by(storage, known.run)
+        for process in sorted(written_by(storage, known.run))
         for _, record in contributions_of(storage, process, known.run)
-        for run, word in record.supporters.items()
-        if not word.withdrawn
+        for run in record.supporters
     }
 
 

@@ -77,7 +77,7 @@ def place(
                 marks.add(mark_of(key))
             tellers = tuple(sorted(now_told.union(tellers)))
             found[key] = structs.replace(found[key], guid=guid, tellers=tellers, columns=held)
-        remember(storage, [found[key] for key in created])
+        found |= {each.own: each for each in remember(storage, [found[key] for key in created])}
         now = sentences(storage, batch)
         mark_dirty(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
         guids |= created

@@ -72,7 +72,8 @@ def move(
     once, and `again` where that is asked for, or was of no use for long.
     """
     fresh = looked_again(catalog, how, placed)
-    remember(storage, [each for each in fresh if each.guid])
+    kept = {each.own: each for each in remember(storage, [each for each in fresh if each.guid])}
+    fresh = [kept.get(each.own, each) for each in fresh]
     drop(storage, [each for each in fresh if not each.guid])
     left = [each for each in fresh if each.left]
     now = how.now()

@@ -135,7 +135,7 @@ LEDGER = Machine(
         (Held.NOTHING, Held.WRITING, "before the call"),
         (Held.WRITTEN, Held.WRITING, "before the call, to write it anew or to remove it"),
         (Held.WRITING, Held.WRITTEN, "the call has answered; or it was refused, and what was there before still is"),
-        (Held.WRITING, Held.NOTHING, "it was removed; or the first call was refused"),
+        (Held.WRITING, Held.NOTHING, "it was removed; or there was no access for the first call"),
     ),
 )
 

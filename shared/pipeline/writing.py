@@ -163,11 +163,12 @@ def _back(
     *,
     sent: int,
 ) -> list[Refusal]:
-    """What was not written in a call that held so many, to be tried again at once. A new process that was refused by
-    itself is not there, nor is any without access. Of all others nobody knows (one that was there may have been deleted
-    to be made anew): the ledger goes on to say so, but that it may still land only of a try whose answer was lost.
+    """What was not written in a call that held so many, to be tried again at once. A new process is not there where
+    there was no access. Of all others nobody knows (one that was there may have been deleted to be made anew, one that
+    was refused may have been taken): the ledger goes on to say so, but that it may still land only of a try whose
+    answer was lost.
     """
-    refused = isinstance(error, CatalogRefused) and error.status != _TAKEN and (sent == 1 or error.no_access)
+    refused = isinstance(error, CatalogRefused) and error.no_access
     back = []
     for each in begun:
         lands = max(landed_well(catalog, how, each.entry.until), how.now())

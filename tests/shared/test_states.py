@@ -129,12 +129,13 @@ def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> 
     storage, catalog = Watching(clock=lambda: 86400.0 * days[0]), Moody()
     how = Publishing(now=lambda: EPOCH + timedelta(days=days[0]))
     refusal = CatalogRefused(status=400, code="", detail="no")
-    catalog.moods = [CatalogUnavailable("away", after=1), refusal, refusal]
+    barred = CatalogRefused(status=403, code="", detail="no")
+    catalog.moods = [CatalogUnavailable("away", after=1), refusal, refusal, barred]
     dead = event("b", "COMPLETE", "10:00:00", inputs=["/a"], application="app")
     for body in (*write("a", "app", "10:00", "/a"), dead):
         receive(storage, body, most_bytes=10**6)
     settle_all(storage, spoil=run_id("b"))
-    for days[0] in range(5):
+    for days[0] in range(6):
         publish(storage, catalog, how)
     assert catalog.processes
     assert catalog.moods == []

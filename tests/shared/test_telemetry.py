@@ -218,7 +218,7 @@ def test_refused_and_removed_processes_are_told(told: Told) -> None:
     live(storage, catalog, telemetry, *write("b", "app", "10:02", "/b"))
     live(storage, catalog, telemetry, write("b", "app", "10:03", "/b", end="FAIL")[1])
     states = [act.facts["state"] for act in told.acts if act.kind is PROCESS]
-    assert states == ["refused", "unchanged", "written", "removed"]
+    assert states == ["refused", "removed", "written", "removed"]
     assert "hunter2" not in told.everything()
     assert [span.status.is_ok for span in told.named("publish process")] == [False, True, True, True]
 
