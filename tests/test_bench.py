@@ -128,6 +128,6 @@ def test_a_backfill_is_measured_also_one_that_is_stopped_again_and_again(tmp_pat
     new, lost, unchanged = json.loads(out.read_text())["figures"]
     assert (new["what"], lost["what"], unchanged["what"]) == ("new", "lost", "unchanged")
     assert unchanged["calls"] <= 5
-    assert new["calls"] > 2 * unchanged["calls"]
-    assert lost["calls"] > 2 * unchanged["calls"]
+    assert new["calls"] > max(10, 2 * unchanged["calls"])
+    assert lost["calls"] > max(10, 2 * unchanged["calls"])
     assert new["peak_mb"] > 0
