@@ -69,13 +69,15 @@ class AtlasCatalog:
             if entities[0].guid in taken
         }
 
-    def describe_placeholder(self, asset: AssetEntity) -> bool:
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
         key = (asset.type, asset.qualified_name)
-        held = self._names.held([key], related=bool(asset.columns)).get(key)
+        told = bare or bool(asset.columns)
+        self._client.forget_tries()
+        held = self._names.held([key], related=told).get(key)
         if not held or not is_placed(held):
             return False
-        change = schema_change(asset, self._columns_of(asset, held)) if asset.columns else NO_CHANGE
+        change = schema_change(asset, self._columns_of(asset, held)) if told else NO_CHANGE
         if not change and description_of(held) == dict(asset.attributes)["description"]:
             return False
         self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])

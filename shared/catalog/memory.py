@@ -45,14 +45,14 @@ class MemoryCatalog:
                 created[key] = self._guid(key)
             return created
 
-    def describe_placeholder(self, asset: AssetEntity) -> bool:
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
         key = (asset.type, asset.qualified_name)
         with self._lock:
             held = self.assets.get(key)
             if held is None or not _is_placed(held):
                 return False
-            described = replace(asset, columns=asset.columns or held.columns)
+            described = replace(asset, columns=asset.columns if asset.columns or bare else held.columns)
             if held == described:
                 return False
             self.writes += 1

@@ -91,9 +91,10 @@ class Catalog(Protocol):
         tells.
         """
 
-    def describe_placeholder(self, asset: AssetEntity) -> bool:
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """Write the description of an asset that we placed, and its columns where some are given: those that are not
-        among them go. False, and nothing written, when it is not there, is not ours (any more), or has all this.
+        among them go. Where none are given they stay, unless it is to be `bare`. False, and nothing written, when it is
+        not there, is not ours (any more), or has all this.
         """
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:

@@ -1,33 +1,26 @@
-"""The state of data sets as wholes: on our record, and on those in the catalog that we placed there ourselves.
+"""The state of data sets as wholes, on our record; what the catalog is told of it is in `describing`.
 
 A row of `assets` holds when a data set was last created, overwritten, altered, emptied, renamed or dropped: all of
 them, since what made it anew may be heard of before what dropped it. Each is the word of the run that did it, with the
 generation of its settling: a run that turns out to have failed takes it back.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
-from msgspec import structs
 
 from shared.atlas import AssetEntity, asset_entity
-from shared.catalog import Catalog
-from shared.errors import CatalogRefused, Contended
+from shared.errors import Contended
 from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.pipeline.dirty import Dirty
-from shared.pipeline.found import FoundAsset, remember
-from shared.pipeline.planning import Publishing, Reading
 from shared.pipeline.records import packed_cell, unpacked_cell
-from shared.pipeline.schemas import columns_now
-from shared.places import ASSET, ASSETS, DIRTY, DIRTY_PARTITION, STATE, digest_of
+from shared.places import ASSET, ASSETS, STATE, digest_of
 from shared.storage import Row, Storage
 from shared.translation import Around, Change, changes_in
 
-_LOG = logging.getLogger("throughline.assets")
 _TRIES = 8
 _REMEMBERED = 16
 """Runs whose words on a data set are kept one by one, and may be taken back."""
@@ -161,21 +154,12 @@ def is_asset(dirty: Dirty) -> bool:
     return dirty.process.startswith(ASSET)
 
 
-def described(storage: Storage, dirty: Dirty, how: Publishing, reading: Reading) -> AssetEntity | None:
-    """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
-    return _described(storage, dirty, how, reading)[0]
-
-
-def _described(
-    storage: Storage, dirty: Dirty, how: Publishing, reading: Reading
-) -> tuple[AssetEntity | None, FoundAsset | None]:
-    key = dirty.process.removeprefix(ASSET)
+def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
+    """A data set by its key, if it is on record, and what people should know of it."""
     row = storage.read(ASSETS, key, STATE)
     record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
     state = record.state()
-    found, columns = columns_now(storage, how, key, reading)
-    asset = record.asset or (found and Asset(type=found.own[0], qualified_name=found.own[1], namespace="", name=""))
-    return asset_entity(asset, state.sentence if state else "", columns) if asset else None, found
+    return record.asset, state.sentence if state else ""
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
@@ -187,29 +171,6 @@ def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
 def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
     """A data set that no scan has found, with what is `said` of it, and its columns."""
     return asset_entity(asset, said[_mark(asset)], columns)
-
-
-def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
-    """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
-    anything was written. Raises CatalogRefused where it refuses the columns, with the rest said.
-    """
-    wanted, found = _described(storage, dirty, how, reading)
-    written = wanted is not None and _describe(catalog, wanted)
-    if wanted and written:
-        _LOG.info("asset described asset=%r", wanted.qualified_name)
-    if wanted and wanted.columns and found and found.columns != wanted.columns:
-        remember(storage, [structs.replace(found, columns=wanted.columns)])
-    storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
-    return written
-
-
-def _describe(catalog: Catalog, asset: AssetEntity) -> bool:
-    try:
-        return catalog.describe_placeholder(asset)
-    except CatalogRefused as refusal:
-        if asset.columns and not refusal.no_access:
-            catalog.describe_placeholder(replace(asset, columns=()))
-        raise
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:

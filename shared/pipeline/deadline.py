@@ -21,6 +21,23 @@ def write_until(catalog: Catalog, how: Publishing, processes: Sequence[ProcessEn
     return how.now() + (CALLS_TO_PLACE + catalog.calls_to_write(processes)) * how.call_bound
 
 
+_CALLS_TO_DESCRIBE = 6
+_DESCRIBED_AT_ONCE = 25
+"""Half of the columns that a call reads or writes: most are read and then written."""
+
+
+def calls_to_describe(columns: int) -> int:
+    """Of how many calls describing a data set that has, or is to have, so many columns consists at most: it and its
+    schema are read, it is written, what it has too many is taken away.
+    """
+    return _CALLS_TO_DESCRIBE + columns // _DESCRIBED_AT_ONCE
+
+
+def described_until(how: Publishing, calls: int) -> datetime:
+    """When a description of so many calls that is begun now is over; a call more for what comes before the first."""
+    return how.now() + (calls + 1) * how.call_bound
+
+
 def is_in_time(how: Publishing, until: datetime, calls: int = 1) -> bool:
     """Whether so many calls that are begun now, one after the other, are over by then."""
     return how.now() + calls * how.call_bound <= until

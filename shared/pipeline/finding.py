@@ -102,8 +102,9 @@ def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
     return structs.replace(
         found,
         moved=before.moved if before.left and found.left else found.moved,
-        columns=() if found.scanned else before.columns,
+        columns=() if found.scanned else before.columns if found.guid == before.guid else None,
         tellers=() if found.scanned else before.tellers,
+        until=before.until,
         etag=before.etag,
     )
 

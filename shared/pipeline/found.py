@@ -8,8 +8,9 @@ from msgspec import structs
 
 from shared.catalog import AssetKey
 from shared.errors import Contended
+from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.records import packed_cell, unpacked_cell
-from shared.places import CONTROL, FOUND, FOUND_PARTITION, digest_of
+from shared.places import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
 from shared.storage import Row, Storage
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,11 +21,12 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     scan found (`scanned`), else our placeholder; its guid is empty where there is neither. `rivals`: assets of which
     one is meant, and nothing tells which. `because`: why the scanned one won.
 
-    `columns`: those that our placeholder has as far as we know, pairs of name and type, and `tellers` the processes (by
-    key) that tell them. `left`: our placeholder is there although a scan has found the asset; `moved`: when what used
-    it was told to leave it. `at`: when the catalog was asked. `searched`: what a search gave of one that is not placed
-    yet, and when: a search is a call for each asset, which need not be made again where something came in between.
-    `etag`: of the row as it was read or written last.
+    `columns`: those that our placeholder has, pairs of name and type; None where that is not known, and then it is to
+    be described. `tellers`: the processes (by key) that may tell them: all who do, and some who did. `until`: a
+    description that somebody began may land until then. `left`: our placeholder is there although a scan has found the
+    asset; `moved`: when what used it was told to leave it. `at`: when the catalog was asked. `searched`: what a search
+    gave of one that is not placed yet, and when: a search is a call for each asset, which need not be made again where
+    something came in between. `etag`: of the row as it was read or written last.
     """
 
     own: AssetKey
@@ -33,8 +35,9 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     because: str = ""
     guid: str = ""
     rivals: tuple[AssetKey, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()
+    columns: tuple[tuple[str, str], ...] | None = None
     tellers: tuple[str, ...] = ()
+    until: datetime = _NEVER
     left: bool = False
     moved: datetime | None = None
     at: datetime = _NEVER
@@ -45,6 +48,11 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> AssetKey:
         """What the lineage is to name."""
         return self.scanned or self.own
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether our placeholder is what the catalog has of it."""
+        return bool(self.guid) and self.scanned is None
 
     def is_due(self, now: datetime, believed: timedelta) -> bool:
         """Whether it is to be looked up again: what was found is believed for so long."""
@@ -70,6 +78,11 @@ def found_key(own: AssetKey) -> str:
     return digest_of("|".join(own).encode())
 
 
+def mark_of(key: str) -> str:
+    """The dirty mark of a data set, by the key of its row."""
+    return f"{ASSET}{key}"
+
+
 def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
     """What is on record of these assets, whatever its age: a point read each."""
     found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
@@ -90,7 +103,8 @@ def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
 
 def remember(storage: Storage, found: Iterable[FoundAsset]) -> tuple[FoundAsset, ...]:
     """Put these on record: as they are there then. Where another publisher was there since it was read, what both know
-    is kept: else who tells the columns of a placeholder could be forgotten. Raises Contended.
+    is kept: else who tells the columns of a placeholder could be forgotten. Which it has is not known then, and so it
+    is described anew. Raises Contended.
     """
     return tuple(_remembered(storage, each) for each in sorted(found, key=lambda each: each.own))
 
@@ -101,6 +115,8 @@ def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
         row = wanted.row(storage)
         etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
         if etag:
+            if wanted is not found and wanted.is_placeholder and wanted.columns is None:
+                mark_dirty(storage, [mark_of(row.key)])
             return structs.replace(wanted, etag=etag)
         there = remembered_by(storage, row.key)
         wanted = _of_both(found, there) if there else structs.replace(found, etag="")
@@ -108,16 +124,26 @@ def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
 
 
 def _of_both(mine: FoundAsset, there: FoundAsset) -> FoundAsset:
-    """The later find of the two, with all who tell the columns. Which it has is not known where the two differ."""
+    """The later find of the two, with all who may tell the columns. Which it has is not known where those who know of a
+    placeholder differ.
+    """
     later = max((mine, there), key=lambda each: (bool(each.guid), each.at))
     if later.scanned:
         return structs.replace(later, etag=there.etag)
+    known = {each.columns for each in (mine, there) if each.is_placeholder}
     return structs.replace(
         later,
         tellers=tuple(sorted({*mine.tellers, *there.tellers})),
-        columns=mine.columns if mine.columns == there.columns else (),
+        columns=known.pop() if len(known) == 1 else None,
+        until=max(mine.until, there.until),
         etag=there.etag,
     )
+
+
+def overtake(storage: Storage, found: FoundAsset) -> FoundAsset | None:
+    """Put one on record only where nobody was there since it was read; None where somebody was."""
+    etag = storage.replace(FOUND, found.row(storage))
+    return structs.replace(found, etag=etag) if etag else None
 
 
 def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:

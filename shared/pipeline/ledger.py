@@ -6,13 +6,20 @@ from datetime import UTC, datetime
 from shared.errors import Contended
 from shared.pipeline.states import Held
 from shared.places import CATALOG, LEDGER
-from shared.storage import Row, Storage
+from shared.storage import Row, Storage, Value
 
 RETIRED = "its process was retired"
 PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
+NOT_KNOWN = "?"
+"""In place of a digest: what was told last is not known, and so whatever is told next is new."""
+
 _TRIES = 8
+_KEY_BYTES = 16
+_CELL = 60 * 1024
+_TOLD = tuple(f"told{number}" for number in range(8))
+"""The cells of all keys together: half of what a row may hold."""
 OVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Until then something may land of which nothing is on its way."""
 
@@ -24,8 +31,9 @@ class Entry:
 
     `fingerprint` and `qualified_name` are those of the last write that was begun, `said` is the fingerprint of the same
     before its assets were found: what is said again needs no looking up. `schemas` stands for the columns that it told
-    of its data sets. `retired`: what was said up to then
-    is not shown any more. `because` says why the catalog holds nothing, where something else did that.
+    of its data sets, and `told` has the keys (in `found`) of all whose columns it may have told: what it tells next
+    concerns them too. None where that is not known: what older ones wrote, or too many to keep. `retired`: what was
+    said up to then is not shown any more. `because` says why the catalog holds nothing, where something else did that.
     """
 
     process: str
@@ -34,6 +42,7 @@ class Entry:
     fingerprint: str = ""
     said: str = ""
     schemas: str = ""
+    told: frozenset[str] | None = frozenset()
     guid: str = ""
     until: datetime = OVER
     retired: datetime | None = None
@@ -65,8 +74,13 @@ class Entry:
                 "until": self.until.isoformat(),
                 "retired": self.retired.isoformat() if self.retired else "",
                 "because": self.because,
+                **_cells(self.told),
             },
         )
+
+    def telling(self, told: frozenset[str]) -> "Entry":
+        """That it may tell the columns of these too."""
+        return self if self.told is None else replace(self, told=self.told | told)
 
     @classmethod
     def of(cls, row: Row) -> "Entry":
@@ -79,12 +93,30 @@ class Entry:
             fingerprint=str(row.values["fingerprint"]),
             said=str(row.values.get("said", row.values["fingerprint"])),
             schemas=str(row.values.get("schemas", "")),
+            told=_told(row),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
             retired=datetime.fromisoformat(retired) if retired else None,
             because=str(row.values.get("because", "")),
             etag=row.etag,
         )
+
+
+def _cells(told: frozenset[str] | None) -> dict[str, Value]:
+    """Keys are 32 hexadecimal digits each."""
+    packed = b"".join(map(bytes.fromhex, sorted(told or ())))
+    if told is None or len(packed) > len(_TOLD) * _CELL:
+        return {}
+    starts = range(0, max(1, len(packed)), _CELL)
+    return {name: packed[start : start + _CELL] for name, start in zip(_TOLD, starts, strict=False)}
+
+
+def _told(row: Row) -> frozenset[str] | None:
+    cells = [row.values[name] for name in _TOLD if name in row.values]
+    if not cells:
+        return None
+    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).hex()
+    return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
 
 
 def ledger_entry(storage: Storage, process: str) -> Entry:

@@ -16,10 +16,10 @@ from shared.pipeline.deadline import CALLS_TO_PLACE, is_in_time
 from shared.pipeline.dirty import mark_dirty
 from shared.pipeline.final import final_entity
 from shared.pipeline.finding import resolve
-from shared.pipeline.found import FoundAsset, remember
+from shared.pipeline.found import FoundAsset, found_key, mark_of, remember
 from shared.pipeline.last_run import last_run
 from shared.pipeline.planning import Plan, Publishing
-from shared.pipeline.schemas import Columns, columns_told, mark_of, tellers_of
+from shared.pipeline.schemas import Columns, columns_told, tellers_of
 from shared.secrets import text_without_secrets
 from shared.storage import Storage
 
@@ -72,9 +72,9 @@ def place(
         marks: set[str] = set()
         for key, guid in created.items():
             now_told, tellers = tellers_of(plans, key), found[key].tellers
-            held = columns[wanted[key]] if key in whole else ()
+            held = columns[wanted[key]] if key in whole or not columns[wanted[key]] else None
             if held != columns[wanted[key]] or not now_told >= set(tellers):
-                marks.add(mark_of(key))
+                marks.add(mark_of(found_key(key)))
             tellers = tuple(sorted(now_told.union(tellers)))
             found[key] = structs.replace(found[key], guid=guid, tellers=tellers, columns=held)
         found |= {each.own: each for each in remember(storage, [found[key] for key in created])}
@@ -114,9 +114,8 @@ def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tu
     return catalog.create_assets([replace(each, columns=()) for each in fitting]), set()
 
 
-def describe_again(storage: Storage, plans: Sequence[Plan], found: Mapping[AssetKey, FoundAsset]) -> None:
+def describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
     """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
     cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
     said = sentences(storage, cut_off)
-    told = [key for asset in cut_off if found[key := (asset.type, asset.qualified_name)].tellers]
-    mark_dirty(storage, {*(mark for mark in said if said[mark]), *map(mark_of, told)})
+    mark_dirty(storage, (mark for mark in said if said[mark]))

@@ -13,7 +13,8 @@ from zlib import crc32
 
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
-from shared.pipeline.assets import is_asset, publish_state
+from shared.pipeline.assets import is_asset
+from shared.pipeline.describing import publish_state
 from shared.pipeline.dirty import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
 from shared.pipeline.halving import write_all
 from shared.pipeline.links import APPLICATION, spread_fates
@@ -136,11 +137,12 @@ def _batches(due: Sequence[Dirty], stride: _Stride) -> Iterator[_Step]:
 
 
 def _steps(due: Sequence[Dirty], stride: _Stride, leaving: Sequence[Dirty]) -> Iterator[_Step]:
-    """All batches, and at last what was found `leaving` on the way: where a process goes by another name now, that one
-    is there before the old one goes.
+    """All batches; then what was found `leaving` on the way: where a process goes by another name now, that one is
+    there before the old one goes; and at last data sets, of which all that tells.
     """
-    yield from _batches(due, stride)
+    yield from _batches([each for each in due if not is_asset(each)], stride)
     yield from (_Step(batch=[each], last=True) for each in leaving)
+    yield from _batches([each for each in due if is_asset(each)], stride)
 
 
 def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
@@ -250,6 +252,8 @@ def _processes(
             if error.no_access:
                 raise
             _put_off(storage, how, dirty, error, done, alone=True)
+        except ContentLost as error:
+            _put_off(storage, how, dirty, error, done)
 
 
 def _plans(
@@ -283,8 +287,8 @@ def _publish_batch(
         if plan.unchanged:
             done.unchanged += 1
             tell_process(how, plan, "unchanged")
-            tell_schemas(storage, plan)
-            clean(storage, plan.dirty, plan.revisit)
+            if tell_schemas(storage, plan):
+                clean(storage, plan.dirty, plan.revisit)
         elif plan.entry.may_still_land(how.now()):
             done.postponed += 1
             tell_process(how, plan, "postponed")

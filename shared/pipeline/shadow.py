@@ -13,7 +13,8 @@ from enum import StrEnum
 import msgspec
 
 from shared.catalog import AssetKey, Catalog
-from shared.pipeline.assets import described, is_asset
+from shared.pipeline.assets import is_asset
+from shared.pipeline.describing import described
 from shared.pipeline.dirty import Dirty, clean, mark_dirty
 from shared.pipeline.placing import found_for
 from shared.pipeline.planning import Plan, Publishing, Reading, plan_for

@@ -11,12 +11,12 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.deadline import is_in_time, landed, landed_well, write_until
-from shared.pipeline.dirty import clean
-from shared.pipeline.found import FoundAsset
+from shared.pipeline.dirty import clean, mark_dirty
+from shared.pipeline.found import FoundAsset, mark_of
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
-from shared.pipeline.schemas import note_schemas, schema_digest
+from shared.pipeline.schemas import keys_told, note_schemas, schema_digest
 from shared.pipeline.states import Held
 from shared.pipeline.telling import tell_process
 from shared.places import DIRTY
@@ -81,7 +81,7 @@ def write(
     begun = _begun(storage, how, plans, until)
     if not begun:
         return refused
-    describe_again(storage, [each.plan for each in begun], found)
+    describe_again(storage, [each.plan for each in begun])
     try:
         return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
     except CatalogRefused as error:
@@ -119,6 +119,7 @@ def _send(
 ) -> list[Refusal]:
     """Call the catalog, and note what it says to each."""
     until = min(each.entry.until for each in begun)
+    there = {key for key, each in found.items() if each.guid}
     guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
     ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
     entities = [each.entity for each in ready]
@@ -127,12 +128,15 @@ def _send(
     written = catalog.write_processes(entities, guids) if ready else {}
     lands = landed_well(catalog, how, until)
     taken = [each for each in ready if written.get(each.entity.qualified_name)]
-    note_schemas(storage, [each.plan for each in taken], found)
+    note_schemas(storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
     def finish(each: _Begun) -> None:
-        schemas, guid = schema_digest(each.plan.process), written[each.entity.qualified_name]
-        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas, until=lands)):
+        schemas, told = schema_digest(each.plan.process), keys_told(each.plan.process)
+        guid = written[each.entity.qualified_name]
+        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas, told=told, until=lands)):
             clean(storage, each.plan.dirty, each.plan.revisit)
+        else:
+            mark_dirty(storage, map(mark_of, told))  # whoever overtook us may not have known what we placed
 
     for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
         tell_process(how, each.plan, "written")
@@ -229,7 +233,7 @@ def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> Entry:
     return replace(
-        plan.entry,
+        plan.entry.telling(keys_told(plan.process)),
         state=Held.WRITING,
         because="",
         qualified_name=entity.qualified_name,
@@ -250,7 +254,8 @@ def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> i
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     lands = landed_well(catalog, how, until)
     note_schemas(storage, [replace(plan, process=None)])
-    if note(storage, replace(entry, state=Held.NOTHING, fingerprint="", schemas="", guid="", until=lands)):
+    gone = replace(entry, state=Held.NOTHING, fingerprint="", schemas="", told=frozenset(), guid="", until=lands)
+    if note(storage, gone):
         clean(storage, claimed.dirty, claimed.revisit)
     tell_process(how, plan, "removed")
     return 1

@@ -35,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         first, before = options.seeds or (random.randrange(10**6) * 1000, None)
         _say(f"from seed {first}")
-    return hunt(first, before, options.seconds or (float("inf") if before else 600), trace=options.trace)
+    try:
+        return hunt(first, before, options.seconds or (float("inf") if before else 600), trace=options.trace)
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False) -> int:

@@ -4,12 +4,16 @@ import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from shared.atlas import process_entity
+from shared.atlas import AssetEntity, process_entity
+from shared.catalog import AssetKey
 from shared.openlineage import decode
-from shared.places import EVENTS, IGNORED, digest_of
-from shared.translation import translate_history
+from shared.pipeline import Publishing
+from shared.pipeline.planning import Reading, current
+from shared.pipeline.schemas import columns_told
+from shared.places import EVENTS, IGNORED, LEDGER, digest_of
+from shared.translation import Patience, translate_history
 from tests.faults.faulty import Rates
-from tests.faults.life import NEVER, Life, Outcome, Way, faultless
+from tests.faults.life import END, EPOCH, NEVER, Life, Outcome, Way, faultless
 from tests.faults.material import events_of
 
 _USUAL = Rates(before=0.008, after=0.008, late=0.005, race=0.008, slow=0.008, torn=0.02, refused=0.05, death=0.004)
@@ -74,6 +78,8 @@ def wrong_with(outcome: Outcome, bodies: Sequence[bytes], way: Way) -> list[str]
         "an event is stored that nobody sent": stored - {digest_of(body) for body in bodies},
         "the processes differ": outcome.catalog.processes != expected.catalog.processes,
         "the data sets differ": _assets(outcome) != _assets(expected),
+        "a placeholder has other columns than are told of it": _wrongly_told(outcome),
+        "without faults a placeholder has other columns than are told of it": _wrongly_told(expected),
         "the counts do not reconcile": not told.reconciles,
         "something is still in progress": told.in_progress or told.dirty,
         "something is dead": told.dead,
@@ -95,6 +101,19 @@ def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
     catalog = outcome.catalog
     wanted = {key for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)}
     return {key: catalog.assets.get(key) for key in wanted}
+
+
+def _wrongly_told(outcome: Outcome) -> list[AssetKey]:
+    """The placeholders whose columns are not what all that is on record says of them, whoever is known to tell them."""
+    now = EPOCH + timedelta(seconds=2 * END)
+    how, reading = Publishing(patience=Patience(quiet=outcome.quiet), now=lambda: now), Reading()
+    storage = outcome.storage
+    said = [current(storage, row.partition, how, reading).process for row in storage.scan(LEDGER)]
+    return [
+        key
+        for key, held in _assets(outcome).items()
+        if isinstance(held, AssetEntity) and held.columns != columns_told(key, filter(None, said))
+    ]
 
 
 def _counts(told: object) -> dict[str, object]:

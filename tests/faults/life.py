@@ -77,7 +77,7 @@ class Way:
 class Outcome:
     """What a life ended in. `promised` are the bodies that were answered with a 2xx, `calls` how many calls the
     workers made, `left_due` how many processes were left lying when the last worker had nothing more to do,
-    `calm_after` how many ticks of the sweeper came after that.
+    `calm_after` how many ticks of the sweeper came after that, `quiet` after what time applications were so.
     """
 
     storage: MemoryStorage
@@ -89,6 +89,7 @@ class Outcome:
     left_due: int
     poisoned: int
     calm_after: int
+    quiet: timedelta = NEVER
 
 
 @dataclass(order=True, slots=True)
@@ -163,6 +164,7 @@ class Life:
             left_due=left_due,
             poisoned=self.poisoned,
             calm_after=ticks,
+            quiet=self.way.quiet,
         )
 
     def _now(self) -> datetime:

@@ -36,6 +36,11 @@ FOUND = {
     20116: "who tells the columns of a placeholder, forgotten by a publisher that was overtaken",
     20119: "a process by itself, taken and refused",
     20436: "a run that moved from one page to another while the speakers of its application were read",
+    30320: "columns of a placeholder that nobody tells any more",
+    34001: "the same in the life without faults",
+    34276: "columns that were told by a run that failed later",
+    35899: "another",
+    37206: "another, with the catalog away",
 }
 
 

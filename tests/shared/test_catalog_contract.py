@@ -123,7 +123,13 @@ def test_a_placeholder_has_the_columns_that_were_told_last(catalog: Catalog) -> 
         assert catalog.describe_placeholder(changed) is False, "no others, and no more than these"
     assert catalog.describe_placeholder(replace(first, columns=())) is False, "none are given: they stay"
     assert catalog.describe_placeholder(first) is False
+    bare = replace(first, columns=())
+    assert catalog.describe_placeholder(bare, bare=True) is True
+    assert catalog.describe_placeholder(bare, bare=True) is False, "it has none any more"
+    assert catalog.describe_placeholder(first) is True, "and they may come again"
+    assert catalog.describe_placeholder(first) is False
     assert catalog.describe_placeholder(replace(theirs, columns=())) is False
+    assert catalog.describe_placeholder(replace(theirs, columns=()), bare=True) is False
     (held,) = catalog.placeholders(guids).values()
     assert held.links == frozenset(), "its columns are its own"
     catalog.remove([held.guid, *held.parts])

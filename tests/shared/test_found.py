@@ -4,7 +4,8 @@ import pytest
 from msgspec import structs
 
 from shared.errors import Contended
-from shared.pipeline.found import FoundAsset, remember, remembered
+from shared.pipeline.found import FoundAsset, found_key, mark_of, remember, remembered
+from shared.places import DIRTY, DIRTY_PARTITION
 from shared.storage import MemoryStorage, Row
 
 KEY = ("fs_path", "/a")
@@ -18,7 +19,8 @@ def test_one_that_was_overtaken_forgets_nobody_who_tells_the_columns() -> None:
     (after,) = remember(storage, [mine])
     assert remembered(storage, [KEY]) == {KEY: after}
     assert after.tellers == ("p", "q")
-    assert after.columns == (), "which it has is not known: it is described again"
+    assert after.columns is None, "which it has is not known"
+    assert [row.key for row in storage.partition(DIRTY, DIRTY_PARTITION)] == [mark_of(found_key(KEY))], "it is asked"
 
 
 def test_one_that_found_nothing_yet_does_not_hide_what_another_has_placed() -> None:

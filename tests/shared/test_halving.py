@@ -206,7 +206,7 @@ def test_calls_are_filled_across_what_is_unchanged() -> None:
 
 def test_a_description_that_is_refused_holds_up_no_other() -> None:
     class Mute(Picky):
-        def describe_placeholder(self, asset: AssetEntity) -> bool:
+        def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:  # noqa: ARG002 - the port's
             raise refusal(asset.qualified_name)
 
     storage, catalog = MemoryStorage(), Mute()

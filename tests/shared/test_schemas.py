@@ -178,10 +178,10 @@ class KnowsNoColumns(MemoryCatalog):
             raise CatalogRefused(status=400, code="ATLAS-400-00-014", detail="type azure_sql_column does not exist")
         return super().create_assets(assets)
 
-    def describe_placeholder(self, asset: AssetEntity) -> bool:
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         if asset.columns:
             raise CatalogRefused(status=400, code="ATLAS-400-00-014", detail="type azure_sql_column does not exist")
-        return super().describe_placeholder(asset)
+        return super().describe_placeholder(asset, bare=bare)
 
 
 def test_columns_that_are_refused_keep_no_lineage_away() -> None:

@@ -29,8 +29,8 @@ class Untouched(MemoryCatalog):
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the port's word
         raise AssertionError(type, qualified_name)
 
-    def describe_placeholder(self, asset: AssetEntity) -> bool:
-        raise AssertionError(asset)
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+        raise AssertionError(asset, bare)
 
 
 NAME = "throughline:v1://tests/app/file/out"
