@@ -78,6 +78,8 @@ def place(
             tellers = tuple(sorted(now_told.union(tellers)))
             found[key] = structs.replace(found[key], guid=guid, tellers=tellers, columns=held)
         found |= {each.own: each for each in remember(storage, [found[key] for key in created])}
+        if not is_in_time(how, until, 0):  # whoever went on meanwhile did not know what we have placed
+            marks |= {mark_of(found_key(key)) for key in created}
         now = sentences(storage, batch)
         mark_dirty(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
         guids |= created

@@ -23,6 +23,7 @@ from shared.errors import Quarantined
 from shared.naming import BUILT_IN, Names
 from shared.pipeline.archive_format import members_of
 from shared.pipeline.archive_index import CLOSED
+from shared.pipeline.assets import is_asset
 from shared.pipeline.dirty import dirty_processes, hold, resume
 from shared.pipeline.rebuild_notes import note_blob, note_member, unbuildable
 from shared.pipeline.records import RunState
@@ -174,11 +175,14 @@ class _Others:
 
 
 def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
-    """All that can be rebuilt. The state of each run of which a part is gone stays, and so tells what else stays."""
+    """All that can be rebuilt. The state of each run of which a part is gone stays, and so tells what else stays. The
+    marks of data sets stay: no run that is settled again says that their columns were not described yet.
+    """
     stays = unbuildable(storage)
     for dirty in dirty_processes(storage)[0]:
-        storage.delete(DIRTY, DIRTY_PARTITION, dirty.process)
-        yield ""
+        if not is_asset(dirty):
+            storage.delete(DIRTY, DIRTY_PARTITION, dirty.process)
+            yield ""
 
     def wipe(found: tuple[str, Row]) -> str:
         table, row = found

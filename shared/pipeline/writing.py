@@ -11,8 +11,8 @@ from shared.atlas import PROCESS_TYPE, ProcessEntity
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.pipeline.deadline import is_in_time, landed, landed_well, write_until
-from shared.pipeline.dirty import clean, mark_dirty
-from shared.pipeline.found import FoundAsset, mark_of
+from shared.pipeline.dirty import clean
+from shared.pipeline.found import FoundAsset
 from shared.pipeline.ledger import Entry, note
 from shared.pipeline.placing import describe_again, place
 from shared.pipeline.planning import Plan, Publishing
@@ -135,8 +135,6 @@ def _send(
         guid = written[each.entity.qualified_name]
         if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas, told=told, until=lands)):
             clean(storage, each.plan.dirty, each.plan.revisit)
-        else:
-            mark_dirty(storage, map(mark_of, told))  # whoever overtook us may not have known what we placed
 
     for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
         tell_process(how, each.plan, "written")

@@ -1,11 +1,14 @@
 """What is remembered of assets, where two publishers are at it."""
 
+from dataclasses import replace
+
 import pytest
 from msgspec import structs
 
 from shared.errors import Contended
 from shared.pipeline.found import FoundAsset, found_key, mark_of, remember, remembered
-from shared.places import DIRTY, DIRTY_PARTITION
+from shared.pipeline.records import packed_cell
+from shared.places import DIRTY, DIRTY_PARTITION, FOUND
 from shared.storage import MemoryStorage, Row
 
 KEY = ("fs_path", "/a")
@@ -21,6 +24,31 @@ def test_one_that_was_overtaken_forgets_nobody_who_tells_the_columns() -> None:
     assert after.tellers == ("p", "q")
     assert after.columns is None, "which it has is not known"
     assert [row.key for row in storage.partition(DIRTY, DIRTY_PARTITION)] == [mark_of(found_key(KEY))], "it is asked"
+
+
+X = ("x", "int")
+
+
+def test_columns_are_known_where_all_who_know_of_the_placeholder_agree() -> None:
+    storage = MemoryStorage()
+    (placed,) = remember(storage, [FoundAsset(own=KEY, guid="g", columns=(X,))])
+    remember(storage, [structs.replace(placed, tellers=("q",))])
+    (same,) = remember(storage, [structs.replace(placed, tellers=("p",))])
+    assert (same.columns, same.tellers) == ((X,), ("p", "q"))
+    (searched,) = remember(storage, [FoundAsset(own=KEY)])
+    assert searched.columns == (X,), "it knew of none"
+    assert list(storage.partition(DIRTY, DIRTY_PARTITION)) == []
+    (other,) = remember(storage, [structs.replace(placed, columns=())])
+    assert other.columns is None
+
+
+def test_what_older_ones_remembered_is_read() -> None:
+    storage = MemoryStorage()
+    row = FoundAsset(own=KEY, guid="g").row(storage)
+    old = {"own": KEY, "guid": "g", "columns": [], "tellers": ["p"]}
+    storage.insert(FOUND, replace(row, values=packed_cell(storage, "found", old)))
+    found = remembered(storage, [KEY])[KEY]
+    assert (found.columns, found.tellers) == ((), ("p",))
 
 
 def test_one_that_found_nothing_yet_does_not_hide_what_another_has_placed() -> None:
