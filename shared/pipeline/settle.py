@@ -262,7 +262,12 @@ def _apply(
         if not etag:
             return None
         state = replace(state, etag=etag)
-    marks, marked = frozenset(gathered.written).union(process for process, _, _ in state.attempted), False
+    begun = _with_times(storage, run, state) if run else state
+    if begun is None:
+        return None
+    written = written_by(storage, state.run_id) if begun != state else gathered.written
+    state = begun
+    marks, marked = frozenset(written).union(process for process, _, _ in state.attempted), False
     if run:
         for key, content in decided.contents.items():
             _support(storage, run, key, content, state.generation)
@@ -290,6 +295,17 @@ def _apply(
         facts=facts_of(run, gathered.events) if run and current else None,
     )
     return bool(marks) or marked if storage.replace(RUNS, final.row(storage)) else None
+
+
+def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState | None:
+    """The state of an application that was settled before with its new times on record: they tell which application is
+    newer, and so are there before what it wrote is marked. None when somebody else changed it.
+    """
+    if run.application_run != run.run_id or not state.settled or state.seen == _span(run):
+        return state
+    state = replace(state, seen=_span(run))
+    etag = storage.replace(RUNS, state.row(storage))
+    return replace(state, etag=etag) if etag else None
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:

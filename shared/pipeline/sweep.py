@@ -16,8 +16,9 @@ from shared.pipeline.gathering import bury
 from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
 from shared.pipeline.shift import Shift, take_shift
+from shared.pipeline.states import State
 from shared.pipeline.troubles import Trouble, beginning, bury_run, ended, failed, over, troubles
-from shared.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
+from shared.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
 from shared.storage import BlobFact, Row, Storage
 from shared.telemetry import SILENT, Fact, Telemetry
 
@@ -167,7 +168,7 @@ def _settle(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping)
     state = _state(storage, run.run_id)
     if state and state.closed:
         return "decided"
-    late, missed = _is_late(run, state, deadline), _missed(run, state)
+    late, missed = _is_late(run, state, deadline), _missed(storage, run, state)
     if late or missed:
         beginning(storage, run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
@@ -175,7 +176,7 @@ def _settle(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping)
         trigger = None if late else missed
         settle_run(storage, run.run_id, trigger=trigger, timed_out=late, names=how.names, telemetry=how.telemetry)
         return "timed_out" if late else "undelivered"
-    return "decided" if state and state.settled else "waiting"
+    return "decided" if state and state.settled and state.verdict is not State.WAITING else "waiting"
 
 
 def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool:
@@ -184,10 +185,14 @@ def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool
     return no_end and run.last_arrival <= deadline and not (state and (state.end or state.timed_out) and state.settled)
 
 
-def _missed(run: _Arrivals, state: RunState | None) -> StoredEvent | None:
-    """An event that should have been merged and was not, one that ends the run before others."""
+def _missed(storage: Storage, run: _Arrivals, state: RunState | None) -> StoredEvent | None:
+    """An event that should have been merged and was not, one that ends the run before others. Of an application that
+    goes on and has written something its START counts too, once: it tells which application is newer.
+    """
     if state is None:
-        return next((event for event in run.events if event.end), None)
+        end = next((event for event in run.events if event.end), None)
+        start = next((event for event in run.events if event.type == "START"), None)
+        return end or (start if start and written_by(storage, run.run_id) else None)
     left = [event for event in run.events if not state.settled or event.digest not in state.merged]
     return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 

@@ -28,17 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="begin no other history after so long")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
-    logging.disable()
     if options.seed is not None:
         first, before = options.seed, options.seed + 1
         _say(str(way_of(first)))
     else:
         first, before = options.seeds or (random.randrange(10**6) * 1000, None)
         _say(f"from seed {first}")
-    try:
-        return hunt(first, before, options.seconds or (float("inf") if before else 600), trace=options.trace)
-    finally:
-        logging.disable(logging.NOTSET)
+    return hunt(first, before, options.seconds or (float("inf") if before else 600), trace=options.trace)
 
 
 def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False) -> int:
@@ -71,4 +67,5 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    logging.disable()
     sys.exit(main())

@@ -41,6 +41,8 @@ FOUND = {
     34276: "columns that were told by a run that failed later",
     35899: "another",
     37206: "another, with the catalog away",
+    41245: "the START of an application that no trigger delivered",
+    42465: "when an application began, on record only after what it wrote was published anew",
 }
 
 

@@ -1,0 +1,75 @@
+"""An application's own events that come late, or that nobody notices: they tell which application is newer."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from shared.catalog import MemoryCatalog
+from shared.pipeline import Publishing, Sweeping, publish, sweep
+from shared.places import RUNS, STATE
+from shared.storage import MemoryStorage, Row
+from shared.translation import Patience
+from tests.shared.events import event, run_id, write
+from tests.shared.test_settle import post, settle
+
+HOW = Publishing(now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=Patience(quiet=timedelta(hours=1)))
+LATER = Sweeping(end_timeout=timedelta(days=10_000), grace=timedelta(0))
+
+
+def inputs(catalog: MemoryCatalog) -> list[str]:
+    """The names of what the only process reads."""
+    (process,) = catalog.processes.values()
+    return [name.rpartition("/")[2] for _, name in process.inputs]
+
+
+def taken(storage: MemoryStorage, *bodies: bytes) -> None:
+    """Stored, and delivered."""
+    for place in post(storage, *bodies):
+        settle(storage, place)
+
+
+def test_the_start_of_an_application_that_no_trigger_delivered_tells_that_it_is_older() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["a"]
+    post(storage, event("late", "START", "10:00:00"))
+    assert sweep(storage, LATER).undelivered == 1
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["b"]
+    assert sweep(storage, LATER).undelivered == 0, "once is enough"
+
+
+def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> None:
+    storage = MemoryStorage()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    sweep(storage, LATER)
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    sweep(storage, LATER)
+    assert sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
+
+
+class Overtaken(MemoryStorage):
+    """Storage on which another publishes just before what became of a run is put on record."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__()
+        self.run = run
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def replace(self, table: str, row: Row) -> str | None:
+        if (table, row.partition, row.key) == (RUNS, self.run, STATE):
+            self.meanwhile()
+        return super().replace(table, row)
+
+
+def test_when_an_application_began_is_on_record_before_what_it_wrote_is_published_anew() -> None:
+    storage, catalog = Overtaken(run_id("late")), MemoryCatalog()
+    taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
+    taken(storage, event("late", "FAIL", "10:20:00"), event("other", "COMPLETE", "10:30:00"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["a", "b"], "what fails takes nobody's place"
+    storage.meanwhile = lambda: publish(storage, catalog, HOW)
+    taken(storage, event("late", "START", "10:00:00"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["b"]
