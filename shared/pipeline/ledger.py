@@ -17,6 +17,7 @@ NOT_KNOWN = "?"
 
 _TRIES = 8
 _KEY_BYTES = 16
+_BEGINS = b"1"
 _CELL = 60 * 1024
 _TOLD = tuple(f"told{number}" for number in range(8))
 """The cells of all keys together: half of what a row may hold."""
@@ -103,11 +104,11 @@ class Entry:
 
 
 def _cells(told: frozenset[str] | None) -> dict[str, Value]:
-    """Keys are 32 hexadecimal digits each."""
-    packed = b"".join(map(bytes.fromhex, sorted(told or ())))
+    """Keys are 32 hexadecimal digits each. What stands before them keeps a cell from being empty."""
+    packed = _BEGINS + b"".join(map(bytes.fromhex, sorted(told or ())))
     if told is None or len(packed) > len(_TOLD) * _CELL:
         return {}
-    starts = range(0, max(1, len(packed)), _CELL)
+    starts = range(0, len(packed), _CELL)
     return {name: packed[start : start + _CELL] for name, start in zip(_TOLD, starts, strict=False)}
 
 
@@ -115,7 +116,7 @@ def _told(row: Row) -> frozenset[str] | None:
     cells = [row.values[name] for name in _TOLD if name in row.values]
     if not cells:
         return None
-    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).hex()
+    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).removeprefix(_BEGINS).hex()
     return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
 
 

@@ -24,6 +24,10 @@ from shared.telemetry import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
+_WAITING = ("waiting", "opened")
+"""`opened`: the application that goes on is on record now, with the time when it began."""
+_UNDECIDED = frozenset({*_WAITING, "undelivered"})
+"""What is looked at again: an event that no trigger delivered need not be the end of its run."""
 
 
 def _utc_now() -> datetime:
@@ -112,10 +116,10 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
             break
         outcome = _sweep_run(storage, run, trouble, how, now)
         done[outcome] += 1
-        oldest = min(oldest, run.last_arrival) if outcome in {"failed", "waiting"} else oldest
-        all_decided = all_decided and outcome != "waiting"
+        oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
+        all_decided = all_decided and outcome not in _UNDECIDED
         decided_until = max(decided_until, run.last_arrival) if all_decided else decided_until
-    if done["timed_out"] or done["undelivered"] or done["failed"] or done["dead"]:
+    if any(done[outcome] for outcome in ("timed_out", "undelivered", "opened", "failed", "dead")):
         ended(storage)
     if decided_until > begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
@@ -123,7 +127,7 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
         timed_out=done["timed_out"],
         undelivered=done["undelivered"],
         failed=done["failed"],
-        waiting=done["waiting"],
+        waiting=sum(done[outcome] for outcome in _WAITING),
         oldest=(now - oldest).total_seconds(),
     )
 
@@ -175,7 +179,9 @@ def _settle(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping)
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
         trigger = None if late else missed
         settle_run(storage, run.run_id, trigger=trigger, timed_out=late, names=how.names, telemetry=how.telemetry)
-        return "timed_out" if late else "undelivered"
+        if late:
+            return "timed_out"
+        return "undelivered" if state or any(event.end for event in run.events) else "opened"
     return "decided" if state and state.settled and state.verdict is not State.WAITING else "waiting"
 
 
