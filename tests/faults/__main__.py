@@ -28,7 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="begin no other history after so long")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
-    logging.disable()
     if options.seed is not None:
         first, before = options.seed, options.seed + 1
         _say(str(way_of(first)))
@@ -68,4 +67,5 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    logging.disable()
     sys.exit(main())

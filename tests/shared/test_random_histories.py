@@ -143,6 +143,11 @@ FOUND: dict[str, list[bytes]] = {
         statement("d", "04:00", "DROP TABLE s"),
         statement("e", "05:00", "DROP TABLE t"),
     ],
+    "a table dropped by its name, of which one write tells only where it lies": [
+        did("a", "01:00", "/s /b", "/s"),
+        did("b", "02:00", "/s", "/b", tables=TABLES),
+        statement("d", "03:00", "DROP TABLE s"),
+    ],
     "a mount that is told after a batch read from it": [
         event("b", "START", "10:01:00", inputs=["/mnt/raw/x"], application="app", streaming=True),
         did("m", "01:01", "/out", "/out"),
