@@ -36,6 +36,7 @@ FOUND = {
     20116: "who tells the columns of a placeholder, forgotten by a publisher that was overtaken",
     20119: "a process by itself, taken and refused",
     20436: "a run that moved from one page to another while the speakers of its application were read",
+    31027: "a schema that was only looked at, by a job whose name became known later",
     33818: "a table dropped by its name, of which one run knows only where it lies",
 }
 

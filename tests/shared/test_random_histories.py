@@ -213,6 +213,13 @@ FOUND: dict[str, list[bytes]] = {
         event("b", "COMPLETE", "10:01:02", inputs=["/a"], application="app", streaming=True),
         did("h", "02:00", "/b", "/u", job=f"{HOST}.adaptive_spark_plan.out"),
     ],
+    "a notebook told by a write, and a schema that was only looked at": [
+        each.replace(b'"name": "app"', b'"name": "databricks_shell"')
+        for each in (
+            did("i", "01:00", "/in", "/in", job="databricks_shell.map_partitions_parallel_collection"),
+            did("w", "02:00", "/a", "/t", properties={NOTEBOOK: "/Users/ada"}),
+        )
+    ],
     "staging tables that are made of one another, in a circle": [
         did("a", "01:00", "/a", "/s", columns={"x": [("/a", "x")]}),
         did("b", "02:00", "/s", "/t", columns={"y": [("/s", "x")]}),
