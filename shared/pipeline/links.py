@@ -15,7 +15,7 @@ from shared.pipeline.records import ContributionRecord, packed_cell, unpacked_ce
 from shared.pipeline.siblings import Application, fates_and_links, placed_by
 from shared.places import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.storage import Row, Storage
-from shared.translation import present_name
+from shared.translation import Fates, present_name
 
 _TRIES = 8
 
@@ -49,13 +49,16 @@ with what it says of others.
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
     """A process that an application wrote: its qualified name, its sink, and the last parts of the names of tables that
-    it waits for. `fated`: it was told that what is said of it counts only together with the rest.
+    it waits for. `fated`: it was told that what is said of it counts only together with the rest; `called`: the
+    qualified names of what its runs call like a data set that a statement dropped or emptied by its table's name. Other
+    runs may tell of the same only where it lies.
     """
 
     name: str
     sink: Asset
     wants: tuple[str, ...] = ()
     fated: bool = False
+    called: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, content: Process) -> "Link":
@@ -82,17 +85,27 @@ def note_link(storage: Storage, application_run: str, content: Process) -> None:
     """Note that the application run wrote this process. The first word stays, but for the tables that it waits for."""
     link = Link.of(content)
     row = link_row(storage, application_run, link)
-    if storage.insert(RUNS, row) or not link.wants:
-        return
+    if not storage.insert(RUNS, row) and link.wants:
+        _add(storage, application_run, storage.read(RUNS, application_run, row.key), link)
+
+
+def _add(storage: Storage, application_run: str, found: Row | None, more: Link) -> None:
+    """Add what `more` says of a process to its row, against whoever else changes that; its name and sink stay."""
     for _ in range(_TRIES):
-        found = storage.read(RUNS, application_run, row.key)
-        known = link_of(found, storage) if found else link
-        wants = tuple(sorted({*known.wants, *link.wants}))
-        if found is None or wants == known.wants:
+        if found is None:
             return
-        fresh = link_row(storage, application_run, msgspec.structs.replace(known, wants=wants))
-        if storage.replace(RUNS, replace(fresh, etag=found.etag)):
+        known = link_of(found, storage)
+        wanted = msgspec.structs.replace(
+            known,
+            wants=tuple(sorted({*known.wants, *more.wants})),
+            fated=known.fated or more.fated,
+            called=tuple(sorted({*known.called, *more.called})),
+        )
+        if wanted == known:
             return
+        if storage.replace(RUNS, replace(link_row(storage, application_run, wanted), etag=found.etag)):
+            return
+        found = storage.read(RUNS, application_run, found.key)
     raise Contended(f"What the application {application_run} wrote kept changing", after=2)
 
 
@@ -104,19 +117,23 @@ def note_fated(
     `spoken` are the processes of which one run spoke, now or before, `contents` what it says now; `touched`: it brought
     a fate or took something back. Returns what is to be marked dirty: this run's own processes, and those that wait for
     a table that it names; where all of the application's may mean something else now, because it was touched or this
-    run speaks of what has a fate, they are left to `spread_fates` (the application's own mark).
+    run speaks of what has a fate, they are left to `spread_fates` (the application's own mark). What a statement
+    dropped by a table's name is known from the links: who writes it after that was noted finds it there, and who wrote
+    it before was read by whoever noted it.
     """
     fates, rows = fates_and_links(storage, application_run)
     links = {row.key.removeprefix(LINK): link_of(row, storage) for row in rows}
     own = set(spoken)
     assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
-    called = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
-    waiting = {key for key, link in links.items() if called & set(link.wants)}
+    tables = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
+    waiting = {key for key, link in links.items() if tables & set(link.wants)}
+    sinks = {links[key].sink for key in own if key in links}
+    called = {name for link in links.values() for name in link.called}
     if (
         touched
         or (waiting and fates)
-        or fates.concerns(assets)
-        or any(fates.concerns((links[key].sink,)) for key in own if key in links)
+        or fates.concerns(assets | sinks)
+        or any(sink.qualified_name in called for sink in sinks)
     ):
         return own | {f"{APPLICATION}{application_run}"}
     for process in sorted(own | waiting):
@@ -133,22 +150,36 @@ def spread_fates(storage: Storage, application_run: str) -> set[str]:
     """Have all that an application wrote know that it counts only together. A process whose sink was renamed is linked
     to the application under its present name. Returns the keys of all processes.
     """
-    links = _all_links(storage, application_run)
+    fates, links = _all_links(storage, application_run)
     for process, (row, link) in sorted(links.items()):
         if not link.fated:
             _note_fated(storage, application_run, process)
-            marked = link_row(storage, application_run, msgspec.structs.replace(link, fated=True))
-            if row.etag:  # where somebody else changes it meanwhile, the next spreading tells it once more
-                storage.replace(RUNS, replace(marked, etag=row.etag))
+        called = _called(storage, process, application_run, fates)
+        if not link.fated or not called <= set(link.called):
+            found = row if row.etag else storage.read(RUNS, application_run, row.key)
+            _add(storage, application_run, found, msgspec.structs.replace(link, fated=True, called=tuple(called)))
     return set(links)
+
+
+def _called(storage: Storage, process: str, application_run: str, fates: Fates) -> frozenset[str]:
+    """The data sets that an application run ever called, in what it said of a process, like one that a statement
+    dropped or emptied by its table's name: their qualified names.
+    """
+    if not fates.by_table:
+        return frozenset()
+    rows = (row for row, _ in contributions_of(storage, process, application_run))
+    contents = (ContributionRecord.of(row, storage).content for row in rows)
+    return fates.called(asset for content in contents if content for asset in (*content.inputs, *content.outputs))
 
 
 def _note_fated(storage: Storage, application_run: str, process: str) -> None:
     storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
 
 
-def _all_links(storage: Storage, application_run: str) -> dict[str, tuple[Row, Link]]:
-    """What the application wrote, by process: also under the names that renamings gave."""
+def _all_links(storage: Storage, application_run: str) -> tuple[Fates, dict[str, tuple[Row, Link]]]:
+    """What became of its data sets, and what the application wrote, by process: also under the names that renamings
+    gave.
+    """
     fates, rows = fates_and_links(storage, application_run)
     links = {row.key.removeprefix(LINK): (row, link_of(row, storage)) for row in rows}
     todo = [link for _, link in links.values()]
@@ -163,4 +194,4 @@ def _all_links(storage: Storage, application_run: str) -> dict[str, tuple[Row, L
         if key not in links:
             links[key] = replace(row, etag=storage.insert(RUNS, row) or ""), after
             todo.append(after)
-    return links
+    return fates, links

@@ -76,11 +76,15 @@ class Fates:
 
     def concerns(self, assets: Iterable[Asset]) -> bool:
         """Whether any of these data sets has a fate, or one that is called like it."""
+        known = (self.dropped, self.emptied, self.renamed)
+        each = tuple(assets)
+        return bool(self.called(each)) or any(asset.qualified_name in names for asset in each for names in known)
+
+    def called(self, assets: Iterable[Asset]) -> frozenset[str]:
+        """The qualified names of those of these data sets that are called like one of which only a statement tells."""
         names = {_last(fate.table) for fate in self.by_table}
-        return any(
-            any(asset.qualified_name in known for known in (self.dropped, self.emptied, self.renamed))
-            or any(_last(table) in names for table in asset.tables)
-            for asset in assets
+        return frozenset(
+            asset.qualified_name for asset in assets if any(_last(table) in names for table in asset.tables)
         )
 
     def __bool__(self) -> bool:

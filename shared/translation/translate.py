@@ -1,7 +1,7 @@
 """One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -57,11 +57,10 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
         formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
     )
-    processes = [
-        process
-        for process in work.processes(recover(run, work.datasets, operation))
-        if not (operation is UNKNOWN and _only_itself(process)) and (run.ended or process.inputs)
-    ]
+    processes = work.processes(
+        recover(run, work.datasets, operation),
+        lambda process: not (operation is UNKNOWN and _only_itself(process)) and bool(run.ended or process.inputs),
+    )
     if not processes:
         return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
@@ -124,16 +123,19 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             if each.schema and (asset := inputs.get(identity))
         }
 
-    def processes(self, recovered: Recovered) -> list[Process]:
-        """One for each output that is no noise, and one for the target that only the statement names."""
+    def processes(self, recovered: Recovered, counts: Callable[[Process], bool]) -> list[Process]:
+        """One for each output that is no noise, and one for the target that only the statement names, as far as they
+        count. What does not says nothing else either: else what a run says would depend on what it has heard, and who
+        only looked at a data set would take what others wrote away.
+        """
         known = self.datasets.outputs
         outputs = [(output, sink) for sink, output in self.datasets.written if sink in known]
         if recovered.target:
             outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
-        found = [self._process(output, sink, recovered) for output, sink in outputs]
-        if self.formerly:
-            found += [self._superseded(sink, written) for (_, sink), written in zip(outputs, found, strict=True)]
-        return found
+        found = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
+        written = [(sink, process) for sink, process in found if counts(process)]
+        superseded = [self._superseded(*each) for each in written if self.formerly and self.run.ended]
+        return [*(process for _, process in written), *superseded]
 
     def _superseded(self, sink: Identity, written: Process) -> Process:
         """An empty word on the process that this job may have been before it was known by more than a generic name:

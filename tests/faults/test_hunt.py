@@ -37,6 +37,8 @@ FOUND = {
     20119: "a process by itself, taken and refused",
     20436: "a run that moved from one page to another while the speakers of its application were read",
     30320: "columns of a placeholder that nobody tells any more",
+    31027: "a schema that was only looked at, by a job whose name became known later",
+    33818: "a table dropped by its name, of which one run knows only where it lies",
     34001: "the same in the life without faults",
     34276: "columns that were told by a run that failed later",
     35899: "another",

@@ -294,6 +294,27 @@ def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_kno
     assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
 
 
+def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
+    """An older listener says that it reads and writes the same; it wrote nothing, so what was written stays."""
+    looks = event(
+        "new",
+        "COMPLETE",
+        "10:01:00",
+        inputs=["/out"],
+        outputs=["/out"],
+        application="tuesday",
+        job="databricks_shell.map_partitions_parallel_collection",
+        properties={PATH: "/Users/ada/look"},
+    )
+    said = [
+        event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
+        looks,
+        event("tuesday", "COMPLETE", "10:30:00"),
+    ]
+    said = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in said]
+    assert {each.name for each in processes(said)} == {"databricks_shell → out"}
+
+
 @pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])
 def test_a_long_chain_of_staging_tables_costs_no_more_than_its_length(reads: int) -> None:
     length = 400

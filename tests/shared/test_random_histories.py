@@ -143,6 +143,11 @@ FOUND: dict[str, list[bytes]] = {
         statement("d", "04:00", "DROP TABLE s"),
         statement("e", "05:00", "DROP TABLE t"),
     ],
+    "a table dropped by its name, of which one write tells only where it lies": [
+        did("a", "01:00", "/s /b", "/s"),
+        did("b", "02:00", "/s", "/b", tables=TABLES),
+        statement("d", "03:00", "DROP TABLE s"),
+    ],
     "a mount that is told after a batch read from it": [
         event("b", "START", "10:01:00", inputs=["/mnt/raw/x"], application="app", streaming=True),
         did("m", "01:01", "/out", "/out"),
@@ -207,6 +212,13 @@ FOUND: dict[str, list[bytes]] = {
         did("m", "01:01.5", "/out", "/out", kind="RUNNING", properties={NOTEBOOK: "/Users/ada"}),
         event("b", "COMPLETE", "10:01:02", inputs=["/a"], application="app", streaming=True),
         did("h", "02:00", "/b", "/u", job=f"{HOST}.adaptive_spark_plan.out"),
+    ],
+    "a notebook told by a write, and a schema that was only looked at": [
+        each.replace(b'"name": "app"', b'"name": "databricks_shell"')
+        for each in (
+            did("i", "01:00", "/in", "/in", job="databricks_shell.map_partitions_parallel_collection"),
+            did("w", "02:00", "/a", "/t", properties={NOTEBOOK: "/Users/ada"}),
+        )
     ],
     "staging tables that are made of one another, in a circle": [
         did("a", "01:00", "/a", "/s", columns={"x": [("/a", "x")]}),
