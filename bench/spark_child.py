@@ -21,7 +21,7 @@ from spark_pipeline.impact import downstream, impact
 from spark_pipeline.lake import Lake
 from spark_pipeline.merging import merged_runs, touched_runs
 from spark_pipeline.numbered import Columns
-from spark_pipeline.schemas import EVENTS
+from spark_pipeline.schemas import EVENTS, LAKE
 from spark_pipeline.session import Local, local_session
 from spark_pipeline.steps import Order, Stage, run
 from spark_pipeline.translating import translated
@@ -30,7 +30,7 @@ from spark_pipeline.translating import translated
 def main() -> None:
     """Measure one thing."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["run", "translation", "impact"])
+    parser.add_argument("what", choices=["run", "rows", "commits", "translation", "impact"])
     parser.add_argument("source")
     parser.add_argument("root")
     parser.add_argument("--cores", type=int, default=2)
@@ -42,7 +42,8 @@ def main() -> None:
         Local(cores=options.cores, memory=options.memory, delta_package=platform.delta_package, scratch=scratch)
     )
     lake = Lake.at(session, options.root)
-    found = {"run": _run, "translation": _translation, "impact": _impact}[options.what](lake, options.source)
+    measures = {"run": _run, "rows": _rows, "commits": _commits, "translation": _translation, "impact": _impact}
+    found = measures[options.what](lake, options.source)
     sys.stdout.write(json.dumps(found) + "\n")
     session.stop()
 
@@ -61,6 +62,28 @@ def _note(stage: Stage) -> None:
     line = {"stage": stage.name, "seconds": round(stage.seconds, 2), "counts": stage.counts}
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
+
+
+def _rows(lake: Lake, source: str) -> dict[str, Any]:
+    """A row of each table of the lake at `source`: what `commits` adds to."""
+    whole = Lake.at(lake.session, source)
+    tables = [table for table in LAKE if whole.exists(table)]
+    for table in tables:
+        whole.read(table).limit(1).write.format("delta").save(f"{lake.root}/{table.place}")
+    return {"tables": len(tables)}
+
+
+def _commits(lake: Lake, source: str) -> dict[str, Any]:
+    """After a run without news on the lake at `source`, one bare commit of one row to each table of this one."""
+    began = time.monotonic()
+    run(Lake.at(lake.session, source), Order(sources=()))
+    empty = time.monotonic() - began
+    tables = [table for table in LAKE if lake.exists(table)]
+    began = time.monotonic()
+    for table in tables:
+        row = lake.session.createDataFrame(lake.read(table).collect()[:1], table.struct())
+        row.write.format("delta").mode("append").save(f"{lake.root}/{table.place}")
+    return {"tables": len(tables), "empty": round(empty, 2), "seconds": round(time.monotonic() - began, 2)}
 
 
 def _translation(lake: Lake, source: str) -> dict[str, Any]:

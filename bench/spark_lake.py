@@ -228,6 +228,17 @@ def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
     yield "ratio", {"found": round(more["seconds"] / allowed, 3), "allowed": round(allowed, 1), "goal": "<= 1"}
 
 
+def _commits(options: argparse.Namespace, _: dict[str, Any]) -> Results:
+    """What Spark and Delta themselves take, in a session that has just found nothing new, to read a row of each table
+    and to commit one: no run that brings news to all tables can cost less.
+    """
+    lake, rows = HOME / f"lake-{options.events}", _fresh("lake-rows")
+    if not lake.exists():
+        raise SystemExit("There is no lake of as many events yet: make it first (--steps curve)")
+    yield "rows", _child(options, "rows", str(lake), str(rows))
+    yield "commits", _child(options, "commits", str(lake), str(rows))
+
+
 def _translation(options: argparse.Namespace, _: dict[str, Any]) -> Results:
     """Merging and translating in Spark on one core, against the bare core on the same events."""
     events = options.events // 10
@@ -242,6 +253,7 @@ def _impact(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 _STEPS: dict[str, Callable[[argparse.Namespace, dict[str, Any]], Results]] = {
     "curve": _curve,
     "increment": _increment,
+    "commits": _commits,
     "cores": _cores,
     "translation": _translation,
     "impact": _impact,
