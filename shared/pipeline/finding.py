@@ -103,7 +103,7 @@ def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
         found,
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns if found.guid == before.guid else None,
-        tellers=() if found.scanned else before.tellers,
+        tellers=before.tellers if found.guid and not found.scanned else (),
         until=before.until,
         etag=before.etag,
     )

@@ -11,8 +11,8 @@ was published last: none, where nobody tells any more. It comes to that whatever
    meanwhile that the process is silent must not strike it out.
 2. What is added up may be newer than what the process was published with, and could be taken back before that is
    published. So the ledger is told first that nothing is known of what was told: the process marks the data set again.
-3. A write that was cut off may have created data sets with what the process told then: which columns these have is not
-   known any more. Whoever meets such a row marks it.
+3. A write that was cut off may have created data sets with what the process told then: where the row does not know the
+   process nobody noted that, and so which columns they have is not known. Whoever meets such a row marks it.
 """
 
 import logging
@@ -142,7 +142,9 @@ def note_schemas(
     """
     words = {plan.dirty.process: _Word.of(storage, plan) for plan in plans}
     known = {found_key(own): each for own, each in (found or {}).items()}
-    used = {found_key((asset.type, asset.qualified_name)) for plan in plans for asset in plan.assets}
+    # Who was cut off has most likely made it itself: it is the next one's to ask what columns that has.
+    users = [plan for plan in plans if not words[plan.dirty.process].cut_off]
+    used = {found_key((asset.type, asset.qualified_name)) for plan in users for asset in plan.assets}
     named = frozenset[str]().union(*(word.named for word in words.values()))
     fresh: list[FoundAsset] = []
     marks: set[str] = set()
@@ -152,7 +154,8 @@ def note_schemas(
             continue
         spoken = {process: word for process, word in words.items() if key in word.named}
         tellers = {*each.tellers, *(process for process, word in spoken.items() if word.may_tell(key))}
-        cut_off = any(word.cut_off for word in spoken.values()) and each.own not in placed
+        unknown = {process for process, word in spoken.items() if word.cut_off and process not in each.tellers}
+        cut_off = bool(unknown) and each.own not in placed
         news = any(word.is_new for word in spoken.values()) or tellers != set(each.tellers)
         if each.columns and not news and not cut_off:
             continue
