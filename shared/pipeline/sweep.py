@@ -104,7 +104,7 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
     done: Counter[str] = Counter()
     troubled = troubles(storage, now)
     begins = decided_until = _watermark(storage)
-    all_decided = True
+    undecided: list[datetime] = []
     oldest = now
     for run in sorted(_arrivals(storage, how.telemetry), key=lambda each: (each.run_id in troubled, each.last_arrival)):
         trouble = troubled.get(run.run_id)
@@ -117,11 +117,12 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
         outcome = _sweep_run(storage, run, trouble, how, now)
         done[outcome] += 1
         oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
-        all_decided = all_decided and outcome not in _UNDECIDED
-        decided_until = max(decided_until, run.last_arrival) if all_decided else decided_until
+        decided_until = max(decided_until, run.last_arrival)
+        undecided += [run.last_arrival] if outcome in _UNDECIDED else []
     if any(done[outcome] for outcome in ("timed_out", "undelivered", "opened", "failed", "dead")):
         ended(storage)
-    if decided_until > begins:
+    decided_until = min(undecided, default=decided_until)  # who was in trouble may be older than where it began
+    if decided_until != begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
     return Swept(
         timed_out=done["timed_out"],

@@ -44,6 +44,7 @@ FOUND = {
     35899: "another",
     37206: "another, with the catalog away",
     41245: "the START of an application that no trigger delivered",
+    44612: "an application that goes on, found by a sweep that died",
     42465: "when an application began, on record only after what it wrote was published anew",
 }
 

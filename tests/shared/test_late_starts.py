@@ -11,6 +11,7 @@ from shared.storage import MemoryStorage, Row
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import post, settle
+from tests.shared.test_sweep import Later, cursed
 
 HOW = Publishing(now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=Patience(quiet=timedelta(hours=1)))
 LATER = Sweeping(end_timeout=timedelta(days=10_000), grace=timedelta(0))
@@ -49,6 +50,17 @@ def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> 
     for _ in range(2):
         assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
     assert sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
+
+
+def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:
+    storage, clock = MemoryStorage(), Later()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    assert clock.sweep(storage, minutes=400).waiting == 1
+    clock.sweep(storage)
+    assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
 
 
 class Overtaken(MemoryStorage):
