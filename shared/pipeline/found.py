@@ -113,10 +113,12 @@ def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
     wanted = found
     for _ in range(_TRIES):
         row = wanted.row(storage)
+        unknown = wanted is not found and wanted.is_placeholder and wanted.columns is None
+        marks = [mark_of(row.key)] if unknown else []
+        mark_dirty(storage, marks)  # before, should we die in between, and after, should it be cleaned in between
         etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
         if etag:
-            if wanted is not found and wanted.is_placeholder and wanted.columns is None:
-                mark_dirty(storage, [mark_of(row.key)])
+            mark_dirty(storage, marks)
             return structs.replace(wanted, etag=etag)
         there = remembered_by(storage, row.key)
         wanted = _of_both(found, there) if there else structs.replace(found, etag="")
