@@ -30,19 +30,20 @@ MERGED = shape(
 
 
 def touched_runs(lake: Lake, since: int) -> DataFrame:
-    """The runs of which something came after this batch."""
+    """The runs (by run_id) of which something came after this batch."""
     news = lake.read(EVENTS).where((f.col("batch") > since) & f.col("ignored").isNull() & (f.col("run_id") != ""))
-    return news.select("run_id", "day").distinct()
+    return news.select("run_id").distinct()
 
 
-def merged_runs(lake: Lake, touched: DataFrame, batch_days: Sequence[Any]) -> DataFrame:
-    """The touched runs, merged from all their events. `batch_days`: the days on which these can have happened; none
-    when that is not known. A run of which no event counts any more is not among them.
+def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] | None) -> DataFrame:
+    """The touched runs, merged from all their events: those that came after this batch, and those before it, which
+    happened on these `days`; None when they are not known. A run of which no event counts any more is not among them.
     """
     events = lake.read(EVENTS).where(f.col("ignored").isNull() & ~f.col("late"))
-    if batch_days:
-        events = events.where(f.col("day").isin(batch_days))
-    own = events.join(touched.select("run_id").distinct(), on="run_id", how="left_semi")
+    if days is not None:
+        came = f.col("batch") > since
+        events = events.where(came | f.col("day").isin(days) if days else came)
+    own = events.join(touched, on="run_id", how="left_semi")
     largest = own.agg(f.max("size")).head()
     ordered = (
         own.select("run_id", "event_time", "event_type", "digest", "arrived", "day", "text")

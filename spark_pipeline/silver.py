@@ -53,14 +53,13 @@ def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> Refined:
 
 
 def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
-    with lake.kept("runs_touched", touched_runs(lake, since)) as touched:
+    with lake.kept("runs_touched", touched_runs(lake, since)) as ids:
         stored = lake.read(RUNS)
         due = _due(stored, meaning)
-        if touched.isEmpty() and (due is None or due.isEmpty()):
+        if ids.isEmpty() and (due is None or due.isEmpty()):
             return 0
-        ids = touched.select("run_id").distinct()
         known = stored.join(ids, on="run_id", how="left_semi")
-        with lake.kept("runs_merged", merged_runs(lake, touched, _days(touched, known))) as merged:
+        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(known))) as merged:
             return _translate(lake, meaning, ids, merged, due, batch=batch)
 
 
@@ -103,10 +102,10 @@ def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
     return stored.where((f.col("word") == "waiting") & over).select("run_id")
 
 
-def _days(touched: DataFrame, known: DataFrame) -> Sequence[Any]:
-    """The days on which events of these runs happened; none when there are too many to name."""
-    days = touched.select("day").union(known.select(f.explode("days"))).distinct().limit(_MOST_DAYS + 1).collect()
-    return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else []
+def _days(known: DataFrame) -> Sequence[Any] | None:
+    """The days on which what is known of these runs happened; None when there are too many to name."""
+    days = known.select(f.explode("days")).distinct().limit(_MOST_DAYS + 1).collect()
+    return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else None
 
 
 def _wanted(stored: DataFrame, runs: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
