@@ -11,6 +11,7 @@
     |   |   `-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
     |   |-- CatalogUnavailable
     |   |-- Contended       another worker changed the same row; starting over settles it
+    |   |   `-- Overtaken   another has begun to settle the same run since: it knows all that we know
     |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it anew
     |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
     `-- Misconfigured       settings are missing or wrong: nothing starts
@@ -99,6 +100,10 @@ class CatalogUnavailable(Retry):
 
 class Contended(Retry):
     """Somebody else kept changing the row we needed."""
+
+
+class Overtaken(Contended):
+    """Somebody else has begun to settle the same run after us, with all that we had put on record."""
 
 
 class ContentLost(Retry):

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from traceback import format_tb
 
-from shared.errors import Contended
+from shared.errors import Contended, Overtaken
 from shared.model import Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import MergedRun, merge, stronger_end
@@ -133,6 +133,7 @@ def settle_run(
     lately: Lately | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
+    leaves: bool = False,
     rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
@@ -140,9 +141,9 @@ def settle_run(
     is not waited for any more.
 
     `known` holds blobs that need not be read again, by digest; `lately` is what was known of applications; `names` are
-    the rules by which data sets are named; `nested`: it is settled because of a sibling; `rest` waits before another
-    try; `telemetry`: who is told. Nothing that triggers it changes a run that is closed; one whose events are gone
-    stays as it is.
+    the rules by which data sets are named; `nested`: it is settled because of a sibling; `leaves`: the run is left to
+    whoever overtakes us, and Overtaken raised; `rest` waits before another try; `telemetry`: who is told. Nothing that
+    triggers it changes a run that is closed; one whose events are gone stays as it is.
     """
     began = time.time_ns()
     for tried in range(_TRIES):
@@ -158,7 +159,23 @@ def settle_run(
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
             return True  # whoever settled it may have died before it was published
-        marked = _settle_once(storage, run_id, known or {}, names, telemetry, lately=lately, nested=nested, began=began)
+        try:
+            marked = _settle_once(
+                storage,
+                run_id,
+                known or {},
+                names,
+                telemetry,
+                lately=lately,
+                nested=nested,
+                again=tried > 0,
+                yields=nested or trigger is not None or (timed_out and tried > 0),
+                began=began,
+            )
+        except Overtaken:
+            if leaves:
+                raise
+            continue
         if marked is not None:
             return marked or tried > 0
     raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
@@ -196,9 +213,13 @@ def _settle_once(
     *,
     lately: Lately | None,
     nested: bool,
+    again: bool,
+    yields: bool,
     began: int,
 ) -> bool | None:
-    """Gather, decide, apply: whether anything was marked dirty. None when another settling got in between."""
+    """Gather, decide, apply: whether anything was marked dirty. None when more was told meanwhile. `again`: it was
+    tried before; `yields`: whoever has settled it meanwhile with all that we know is right. Raises Overtaken.
+    """
     try:
         gathered = gather(storage, run_id, known, telemetry)
     except ArchiveMissing as error:
@@ -207,10 +228,13 @@ def _settle_once(
     heard = Around(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
-        ask = lately.ask if lately and not nested else application  # nested, since more was told
+        settled = yields and gathered.state.settled
+        # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
+        fresh = nested or (again and settled)
+        ask = lately.ask if lately and not fresh else application
         heard = listen(storage, run, names, ask) if run else heard
-        if nested and gathered.is_settled_with(heard):
-            return False
+        if settled and gathered.is_settled_with(heard):
+            return not nested  # whoever settled it may have died before it was published
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
     except _UNUSABLE as error:
         why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
@@ -243,7 +267,7 @@ def _apply(
     *,
     nested: bool,
 ) -> bool | None:
-    """As `_settle_once`."""
+    """As `_settle_once`: each change of the state is made against whoever else changes it."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
@@ -258,13 +282,8 @@ def _apply(
             heard="",
             settled=state.settled and nested,
         )
-        etag = storage.replace(RUNS, state.row(storage))
-        if not etag:
-            return None
-        state = replace(state, etag=etag)
+        state = _put(storage, state)
     begun = _with_times(storage, run, state) if run else state
-    if begun is None:
-        return None
     written = written_by(storage, state.run_id) if begun != state else gathered.written
     state = begun
     marks, marked = frozenset(written).union(process for process, _, _ in state.attempted), False
@@ -294,18 +313,25 @@ def _apply(
         seen=_span(run) if run else None,
         facts=facts_of(run, gathered.events) if run and current else None,
     )
-    return bool(marks) or marked if storage.replace(RUNS, final.row(storage)) else None
+    _put(storage, final)
+    return bool(marks) or marked
 
 
-def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState | None:
+def _put(storage: Storage, state: RunState) -> RunState:
+    """Put this state on record. Raises Overtaken when somebody else has changed it."""
+    etag = storage.replace(RUNS, state.row(storage))
+    if not etag:
+        raise Overtaken(f"Run {state.run_id} is being settled by somebody else", after=2)
+    return replace(state, etag=etag)
+
+
+def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState:
     """The state of an application that was settled before with its new times on record: they tell which application is
-    newer, and so are there before what it wrote is marked. None when somebody else changed it.
+    newer, and so are there before what it wrote is marked.
     """
     if run.application_run != run.run_id or not state.settled or state.seen == _span(run):
         return state
-    state = replace(state, seen=_span(run))
-    etag = storage.replace(RUNS, state.row(storage))
-    return replace(state, etag=etag) if etag else None
+    return _put(storage, replace(state, seen=_span(run)))
 
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from shared.errors import Quarantined, StorageUnavailable
+from shared.errors import Overtaken, Quarantined, StorageUnavailable
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
 from shared.pipeline.archiving import Archiving, archive
@@ -17,7 +17,7 @@ from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.states import State
-from shared.pipeline.troubles import Trouble, beginning, bury_run, ended, failed, over, troubles
+from shared.pipeline.troubles import AtWork, Trouble, bury_run, failed, over, troubles
 from shared.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
 from shared.storage import BlobFact, Row, Storage
 from shared.telemetry import SILENT, Fact, Telemetry
@@ -26,8 +26,10 @@ _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
 _WAITING = ("waiting", "opened")
 """`opened`: the application that goes on is on record now, with the time when it began."""
-_UNDECIDED = frozenset({*_WAITING, "undelivered"})
-"""What is looked at again: an event that no trigger delivered need not be the end of its run."""
+_UNDECIDED = frozenset({*_WAITING, "undelivered", "overtaken"})
+"""What is looked at again: an event that no trigger delivered need not be the end of its run, and whoever overtook us
+may be cut off.
+"""
 
 
 def _utc_now() -> datetime:
@@ -102,6 +104,7 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
     """
     now = how.now()
     done: Counter[str] = Counter()
+    at = AtWork(storage)
     troubled = troubles(storage, now)
     begins = decided_until = _watermark(storage)
     undecided: list[datetime] = []
@@ -114,13 +117,12 @@ def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
             continue
         if not shift.goes_on():
             break
-        outcome = _sweep_run(storage, run, trouble, how, now)
+        outcome = _sweep_run(at, run, trouble, how, now)
         done[outcome] += 1
         oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
         decided_until = max(decided_until, run.last_arrival)
         undecided += [run.last_arrival] if outcome in _UNDECIDED else []
-    if any(done[outcome] for outcome in ("timed_out", "undelivered", "opened", "failed", "dead")):
-        ended(storage)
+    at.ended()
     decided_until = min(undecided, default=decided_until)  # who was in trouble may be older than where it began
     if decided_until != begins:
         storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
@@ -139,20 +141,23 @@ def _watermark(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(storage: Storage, run: _Arrivals, trouble: Trouble | None, how: Sweeping, now: datetime) -> str:
+def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweeping, now: datetime) -> str:
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits. Whatever
     stands in the way of one run costs no other; storage being away does.
     """
+    storage = at.storage
     if trouble and not trouble.due(now):
         if trouble.hopeless and trouble.last == now:  # the last sweep was cut off at it
             bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
         return "dead" if trouble.hopeless else "failed"
     try:
-        outcome = _settle(storage, run, now - how.end_timeout, how)
+        outcome = _settle(at, run, now - how.end_timeout, how)
     except StorageUnavailable:
         with suppress(StorageUnavailable):
-            ended(storage)  # nothing is wrong with this run
+            at.ended()  # nothing is wrong with this run
         raise
+    except Overtaken:
+        return "overtaken"
     except Exception as error:  # noqa: BLE001 - it is put on record, and becomes a dead letter
         trouble = failed(storage, run.run_id, trouble, error, now)
         outcome = "failed"
@@ -169,17 +174,27 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(storage: Storage, run: _Arrivals, deadline: datetime, how: Sweeping) -> str:
+def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: Sweeping) -> str:
+    storage = at.storage
     state = _state(storage, run.run_id)
     if state and state.closed:
         return "decided"
     late, missed = _is_late(run, state, deadline), _missed(storage, run, state)
     if late or missed:
-        beginning(storage, run.run_id)
+        at.begins(run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
         trigger = None if late else missed
-        settle_run(storage, run.run_id, trigger=trigger, timed_out=late, names=how.names, telemetry=how.telemetry)
+        # Two sweeps at one run would overtake each other for as long as storage is slow: the later one has it.
+        settle_run(
+            storage,
+            run.run_id,
+            trigger=trigger,
+            timed_out=late,
+            names=how.names,
+            leaves=True,
+            telemetry=how.telemetry,
+        )
         if late:
             return "timed_out"
         return "undelivered" if state or any(event.end for event in run.events) else "opened"

@@ -76,18 +76,27 @@ def troubles(storage: Storage, now: datetime) -> dict[str, Trouble]:
     if at:
         run_id = str(at.values["run"])
         found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
-        ended(storage)
+        storage.delete(CONTROL, _PARTITION, _AT, at.etag)
     return found
 
 
-def beginning(storage: Storage, run_id: str) -> None:
-    """The sweep is about to settle this run."""
-    storage.upsert(CONTROL, Row(partition=_PARTITION, key=_AT, values={"run": run_id}))
+@dataclass(slots=True)
+class AtWork:
+    """The run that this sweep is at, on record. One that has lost its lease may go on beside the next one: what that is
+    at stays on record.
+    """
 
+    storage: Storage
+    etag: str = ""
 
-def ended(storage: Storage) -> None:
-    """The sweep is at no run any more."""
-    storage.delete(CONTROL, _PARTITION, _AT)
+    def begins(self, run_id: str) -> None:
+        """The sweep is about to settle this run."""
+        self.etag = self.storage.upsert(CONTROL, Row(partition=_PARTITION, key=_AT, values={"run": run_id}))
+
+    def ended(self) -> None:
+        """The sweep is at no run any more."""
+        if self.etag:
+            self.storage.delete(CONTROL, _PARTITION, _AT, self.etag)
 
 
 def _once_more(storage: Storage, run_id: str, known: Trouble | None, error: str, now: datetime) -> Trouble:

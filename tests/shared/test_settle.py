@@ -3,6 +3,7 @@
 import gzip
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,6 +161,42 @@ def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: 
     assert standing(storage) == []
     state = state_of(storage, "a")
     assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
+
+
+@pytest.mark.parametrize("at", [("upsert_all", "dirty"), ("replace", "runs"), ("partition", "runs")], ids=str)
+def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(at: tuple[str, str]) -> None:
+    """Else two that are at one run overturn each other for as long as storage is slow."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+    settled: list[RunState] = []
+
+    def another_settles_it(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == at:
+            watched.step_in = lambda *_: None
+            assert settle(storage, end)
+            settled.append(state_of(storage, "a"))
+
+    watched.step_in = another_settles_it
+    assert settle(watched, end), "whoever settled it may have died before it was published"
+    assert [state_of(storage, "a")] == settled
+
+
+def test_what_another_settled_meanwhile_and_heard_less_is_settled_anew() -> None:
+    """We may have said before that all have heard what was told."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def another_heard_less(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":
+            watched.step_in = lambda *_: None
+            settle(storage, end)
+            storage.replace("runs", replace(state_of(storage, "a"), heard="less").row(storage))
+
+    watched.step_in = another_heard_less
+    settle(watched, end)
+    assert (state_of(storage, "a").settled, state_of(storage, "a").heard == "less") == (True, False)
 
 
 def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:

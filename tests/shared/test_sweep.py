@@ -1,6 +1,7 @@
 """The sweeper: ends that never come, events that no trigger delivered, and only one sweeper at a time."""
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from shared.pipeline import Outcome, Sweeping, Swept, dead_letters, replay_lette
 from shared.places import EVENTS
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
-from tests.shared.test_settle import Watched, post, settle, standing
+from tests.shared.test_settle import Watched, post, settle, standing, state_of
 
 SOON = Sweeping(end_timeout=timedelta(0), grace=timedelta(0))
 LATER = Sweeping(end_timeout=timedelta(hours=6), grace=timedelta(0))
@@ -172,6 +173,38 @@ def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> 
         clock.sweep(bad)
     assert status(storage).dead == 2
     assert clock.sweep(storage, minutes=400).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert list(storage.partition("control", "trouble")) == []
+
+
+def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
+    """A sweep loses its lease at a run that takes long: two that tried again would overtake each other for ever."""
+    seconds = 0.0
+    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    first, second = Watched(storage), Watched(storage)
+
+    def dies(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":  # what the run says has been written by then
+            raise Dying
+
+    def the_next_ones_come(name: str, _: tuple[Any, ...]) -> None:
+        nonlocal seconds
+        if name == "upsert_all":
+            first.step_in = lambda *_: None
+            seconds += 61  # the lease has run out
+            assert clock.sweep(second).failed == 1, "the run is believed to have cut off the sweep"
+            second.step_in = dies
+            with suppress(Dying):
+                clock.sweep(second)
+
+    first.step_in = the_next_ones_come
+    assert replace(clock.sweep(first), oldest=0.0) == Swept()
+    assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
+    assert first.calls["replace"] == 2, "its first word, and its last that was refused"
+    assert {row.key for row in storage.partition("control", "trouble")} == {run_id("a"), "at"}, "of the one that died"
+    assert clock.sweep(storage).failed == 1
+    assert clock.sweep(storage, minutes=2).undelivered == 1
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
     assert list(storage.partition("control", "trouble")) == []
 
