@@ -17,7 +17,7 @@ from shared.pipeline.records import RunState
 from shared.pipeline.settle import settle_run
 from shared.pipeline.shift import Shift, take_shift
 from shared.pipeline.states import State
-from shared.pipeline.troubles import AtWork, Trouble, bury_run, failed, over, troubles
+from shared.pipeline.troubles import AtWork, Trouble, bury_run, failed, let_used_go, over, troubles
 from shared.places import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
 from shared.storage import BlobFact, Row, Storage
 from shared.telemetry import SILENT, Fact, Telemetry
@@ -148,7 +148,7 @@ def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweepin
     storage = at.storage
     if trouble and not trouble.due(now):
         if trouble.hopeless and trouble.last == now:  # the last sweep was cut off at it
-            bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
+            _bury(storage, trouble, run, how)
         return "dead" if trouble.hopeless else "failed"
     try:
         outcome = _settle(at, run, now - how.end_timeout, how)
@@ -162,11 +162,24 @@ def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweepin
         trouble = failed(storage, run.run_id, trouble, error, now)
         outcome = "failed"
     if trouble and outcome == "failed" and trouble.hopeless:
-        bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
+        _bury(storage, trouble, run, how)
         return "dead"
     if trouble and outcome != "failed":
-        over(storage, trouble, run.events, _state(storage, run.run_id))
+        state = _state(storage, run.run_id)
+        if trouble.count:
+            let_used_go(storage, run.events, state)
+        over(storage, trouble, decided=outcome not in _UNDECIDED or _decided(state))
     return outcome
+
+
+def _bury(storage: Storage, trouble: Trouble, run: _Arrivals, how: Sweeping) -> None:
+    """Make dead letters of what is not settled of a run; a sweep that was believed to be cut off may settle it yet."""
+    bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
+    let_used_go(storage, run.events, _state(storage, run.run_id))
+
+
+def _decided(state: RunState | None) -> bool:
+    return state is not None and state.settled and state.verdict is not State.WAITING
 
 
 def _state(storage: Storage, run_id: str) -> RunState | None:
@@ -198,7 +211,7 @@ def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: Sweeping) -> st
         if late:
             return "timed_out"
         return "undelivered" if state or any(event.end for event in run.events) else "opened"
-    return "decided" if state and state.settled and state.verdict is not State.WAITING else "waiting"
+    return "decided" if _decided(state) else "waiting"
 
 
 def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool:

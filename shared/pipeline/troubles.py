@@ -12,7 +12,7 @@ A sweep notes which run it is at before it settles it, so that a run that ends t
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
@@ -35,7 +35,9 @@ CUT_OFF = "The sweep was cut off while it settled this run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A run that could not be settled `count` times, at `last` for the last time, because of `error`."""
+    """A run that could not be settled `count` times, at `last` for the last time, because of `error`. Zero times: it
+    was in trouble, and waits.
+    """
 
     run_id: str
     count: int
@@ -123,13 +125,22 @@ def bury_run(
             tell_letter(telemetry, event.blob, error)
 
 
-def over(storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None) -> None:
-    """A run was settled after all: the letters of its events leave, then the trouble."""
+def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
+    """A run was settled after all: the letters of those of its events that were used leave."""
     for event in events:
         letter = dead_letter(storage, event.digest)
         if letter and letter.reason == GIVEN_UP and not letter.discarded and _is_used(event, state):
             let_go(storage, letter)
-    storage.delete(CONTROL, _PARTITION, trouble.run_id)
+
+
+def over(storage: Storage, trouble: Trouble, *, decided: bool) -> None:
+    """Nothing stands in a run's way any more. Until it is `decided` it stays on record: a sweep beside this one may
+    still take it for one in trouble, and have the next one begin behind it.
+    """
+    if decided:
+        storage.delete(CONTROL, _PARTITION, trouble.run_id)
+    elif trouble.count:
+        storage.upsert(CONTROL, replace(trouble, count=0).row())
 
 
 def _is_used(event: StoredEvent, state: RunState | None) -> bool:

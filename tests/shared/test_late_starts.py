@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from shared.catalog import MemoryCatalog
 from shared.pipeline import Publishing, Sweeping, Swept, publish, sweep
@@ -10,7 +11,7 @@ from shared.places import RUNS, STATE
 from shared.storage import MemoryStorage, Row
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write
-from tests.shared.test_settle import post, settle
+from tests.shared.test_settle import Watched, post, settle
 from tests.shared.test_sweep import Later, cursed
 
 HOW = Publishing(now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=Patience(quiet=timedelta(hours=1)))
@@ -61,6 +62,31 @@ def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:
     assert clock.sweep(storage, minutes=400).waiting == 1
     clock.sweep(storage)
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
+
+
+def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> None:
+    """One that took it for a run in trouble, and ends later, has the next one begin behind it."""
+    seconds = 0.0
+    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    taken(storage, *write("y", "a third", "10:30", "/y"))
+    slow = Watched(storage)
+
+    def the_next_one_comes(name: str, _: tuple[Any, ...]) -> None:
+        nonlocal seconds
+        if name == "blobs":
+            slow.step_in = lambda *_: None
+            seconds += 61  # the lease has run out
+            assert clock.sweep(storage, minutes=400).waiting == 1
+
+    slow.step_in = the_next_one_comes
+    assert clock.sweep(slow, minutes=0).failed == 1
+    assert clock.sweep(storage).waiting == 1
+    assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
+    assert list(storage.partition("control", "trouble")) == []
 
 
 class Overtaken(MemoryStorage):

@@ -221,6 +221,27 @@ def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None
     assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
 
 
+def test_a_run_that_another_settles_while_it_is_given_up_keeps_no_letters() -> None:
+    """A sweep that is slow is believed to have been cut off."""
+    storage, clock = MemoryStorage(), Later()
+    places = post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    cursing = bad.step_in
+
+    def is_settled_after_all(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("insert", "deadletters"):
+            bad.step_in = cursing
+            for place in places:
+                settle(storage, place)
+        cursing(name, arguments)
+
+    bad.step_in = is_settled_after_all
+    for _ in range(3):
+        clock.sweep(bad, minutes=5)
+    assert bad.step_in is cursing, "it was given up"
+    assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
+
+
 def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"))
