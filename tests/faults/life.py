@@ -196,7 +196,7 @@ class Life:
         self.turns.wake(at)
 
     def _later(self, at: float, act: Callable[[], object]) -> None:
-        self._put(at, partial(self._land, act))
+        self.turns.happens(at, partial(self._land, act))
 
     def _land(self, act: Callable[[], object]) -> None:
         self._trace(f"{self.turns.now:10.3f} lands late")

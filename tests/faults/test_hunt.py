@@ -13,6 +13,7 @@ from tests.faults.faulty import Rates
 from tests.faults.hunt import live, lived, way_of, wrong_with
 from tests.faults.life import Life, Way
 from tests.faults.material import events_of
+from tests.faults.turns import Turns
 
 SHARE = 63
 """Histories in each part of the share that every test run lives through."""
@@ -53,6 +54,20 @@ FOUND = {
 @pytest.mark.parametrize("seed", FOUND, ids=FOUND.get)
 def test_what_the_hunt_found(seed: int) -> None:
     assert live(seed)[1] == []
+
+
+def test_what_lands_late_lands_in_its_time_though_all_workers_are_busy() -> None:
+    turns, seen = Turns(), list[float]()
+
+    def work() -> None:
+        turns.happens(5.0, lambda: seen.append(turns.now))
+        turns.sleep(60.0)
+        seen.append(turns.now)
+
+    turns.run([work])
+    turns.happens(70.0, lambda: seen.append(turns.now))
+    turns.sleep(60.0)
+    assert (seen, turns.now) == ([5.0, 60.0, 70.0], 120.0)
 
 
 def test_a_seed_is_lived_through_in_the_same_way_again() -> None:

@@ -4,6 +4,8 @@ Each pause names its length, and whoever is due first goes on, so lengths drawn 
 order of calls can come up, and the same seed gives the same one again.
 """
 
+import heapq
+import itertools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -35,6 +37,8 @@ class Turns:
         self.current: Worker | None = None
         self.idle = False
         self._workers: list[Worker] = []
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
         self._over = threading.Lock()
         self._failure: BaseException | None = None
 
@@ -66,11 +70,17 @@ class Turns:
         if self._failure:
             raise self._failure
 
+    def happens(self, at: float, act: Callable[[], None]) -> None:
+        """Something that happens by itself then, whatever the workers are at; it must not wait for anything."""
+        heapq.heappush(self._due, (at, next(self._numbers), act))
+
     def sleep(self, seconds: float) -> None:
         """Let others go on for so long. Raises Killed in a worker that has died meanwhile."""
         me = self.current
         if me is None:
-            self.now += seconds
+            until = self.now + seconds
+            self._happened(until)
+            self.now = until
             return
         me.due = self.now + seconds
         self._wait(me)
@@ -141,9 +151,19 @@ class Turns:
         if not alive:
             return None
         chosen = min(alive, key=lambda worker: worker.due)
+        while self._due and self._due[0][0] <= chosen.due:
+            self._happened(self._due[0][0])
+            chosen = min(alive, key=lambda worker: worker.due)  # it may have woken somebody
         if chosen.due == math.inf:
             self.idle = True
         else:
             self.now = max(self.now, chosen.due)
         self.current = chosen
         return chosen
+
+    def _happened(self, until: float) -> None:
+        """All that happens by itself until then."""
+        while self._due and self._due[0][0] <= until:
+            at, _, act = heapq.heappop(self._due)
+            self.now = max(self.now, at)
+            act()
