@@ -58,7 +58,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
     and a file counts as read only when all that is in it is there.
     """
     with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
-        count = files.count()
+        count = int(files.count())
         if not count:
             return Ingested(files=0, events=0, quarantined=0)
         with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
@@ -72,9 +72,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
 
 def _listed(lake: Lake, source: str) -> DataFrame:
     """The files below a folder, listed by Spark itself: what is in them is not read for that."""
-    reader = lake.session.read.format("binaryFile").option("recursiveFileLookup", "true")
-    found = reader.load(source)
-    return found.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
+    return lake.engine.files(source).select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
 
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
@@ -101,12 +99,12 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     sizes = {row["small"]: row["paths"] for row in _by_size(files).collect()}
     lake.session.conf.set("spark.sql.files.maxPartitionBytes", str(_PARTITION))
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
-    listers = str(_LISTERS * lake.session.sparkContext.defaultParallelism)
+    listers = str(_LISTERS * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
     found: DataFrame | None = None
     for small, together in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
-            content = lake.session.read.format("binaryFile").load(paths)
+            content = lake.engine.files(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
             part = stream(rows, _Parsing(reader), _READ, largest=64 * 1024 * 1024 // together, weigh="text")
             found = part if found is None else found.unionByName(part)

@@ -1,5 +1,8 @@
 """Gold, `coverage` and `schema_changes`: how much of what runs is known, and how data sets changed."""
 
+from collections.abc import Mapping
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
@@ -46,8 +49,7 @@ def _assets(lake: Lake) -> DataFrame:
     """
     named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
     both = (
-        named.unionByName(_linked(lake), allowMissingColumns=True)
-        .unionByName(_columns(lake), allowMissingColumns=True)
+        _laid(_KNOWN, named, _linked(lake), _columns(lake))
         .groupBy("qualified_name")
         .agg(
             f.min("type").alias("type"),
@@ -59,14 +61,14 @@ def _assets(lake: Lake) -> DataFrame:
         )
         .where("named")
     )
-    written = f.coalesce("written", f.lit(False))
-    kind = f.coalesce("linked_type", "type", f.lit(""))
+    written = f.col("written").eqNullSafe(f.lit(True))
+    kind = f.coalesce("linked_type", "type")
     number = {
         "assets": f.lit(1),
         "linked": f.col("linked_type").isNotNull().cast("bigint"),
         "written": written.cast("bigint"),
-        "columns": f.when(written, f.coalesce("known", f.lit(0))).otherwise(0),
-        "traced": f.when(written, f.coalesce("sources", f.lit(0))).otherwise(0),
+        "columns": f.coalesce(f.when(written, f.col("known")), f.lit(0)),
+        "traced": f.coalesce(f.when(written, f.col("sources")), f.lit(0)),
     }
     scheme = f.regexp_extract("qualified_name", r"^([A-Za-z0-9+.-]+://[^/?]*)", 1)
     return both.select(
@@ -75,8 +77,31 @@ def _assets(lake: Lake) -> DataFrame:
         *(value.cast("bigint").alias(name) for name, value in number.items()),
         *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
         f.col("linked_type").isNull().alias("orphan"),
-        (kind == _PLACEHOLDER).alias("placeholder"),
+        kind.eqNullSafe(_PLACEHOLDER).alias("placeholder"),
     )
+
+
+_KNOWN = {
+    "qualified_name": "string",
+    "type": "string",
+    "named": "boolean",
+    "linked_type": "string",
+    "written": "boolean",
+    "known": "int",
+    "source": "int",
+}
+_TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "source": "int"}
+
+
+def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
+    """Rows one below the other, null where a part lacks a column."""
+    whole = (
+        part.select(
+            *((f.col(name) if name in part.columns else f.lit(None)).cast(of).alias(name) for name, of in columns.items())
+        )
+        for part in parts
+    )
+    return reduce(lambda above, below: above.unionByName(below), whole)
 
 
 def _linked(lake: Lake) -> DataFrame:
@@ -109,7 +134,7 @@ def _columns(lake: Lake) -> DataFrame:
         "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
     )
     return (
-        fields.unionByName(told, allowMissingColumns=True)
+        _laid(_TRACED, fields, told)
         .groupBy("qualified_name", "column")
         .agg(f.max("named").alias("named"), f.max("source").alias("source"))
         .withColumn("known", f.col("column").isNotNull().cast("int"))
@@ -119,14 +144,14 @@ def _columns(lake: Lake) -> DataFrame:
 
 def _runs(lake: Lake) -> DataFrame:
     """A row for each run that moved data or should have, with counts of 0 and 1."""
-    failed = f.col("ended").isin(*_FAILED)
+    failed = reduce(lambda one, other: one | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
     number = {
         "runs": f.lit(1),
         "failed": failed.cast("bigint"),
         "unended": f.col("ended").isNull().cast("bigint"),
-        "unusable": (f.col("word") == "unusable").cast("bigint"),
+        "unusable": f.col("word").eqNullSafe("unusable").cast("bigint"),
     }
-    moved = lake.read(RUNS).where(f.col("word").isin(*_MOVED) | f.coalesce(failed, f.lit(False)))
+    moved = lake.read(RUNS).where(f.col("word").isin(*_MOVED) | failed)
     return moved.select(
         "job_namespace",
         f.coalesce("application", "job").alias("application"),
@@ -139,14 +164,11 @@ def _runs(lake: Lake) -> DataFrame:
 
 def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
     """Each row once for each of these levels, under its name there, and once for all."""
-    names = {**levels, "all": f.lit("")}
-    each = f.array(
-        *(
-            f.struct(f.lit(level).alias("level"), (f.col(name) if isinstance(name, str) else name).alias("name"))
-            for level, name in names.items()
-        )
-    )
-    return rows.select(f.explode(each).alias("of"), *_COUNTS, *_FLAGS).select("of.*", *_COUNTS, *_FLAGS)
+    rows = rows.withColumn("level", f.explode(f.array(*(f.lit(level) for level in (*levels, "all")))))
+    named = f.lit("")
+    for level, name in levels.items():
+        named = f.when(f.col("level") == level, f.col(name) if isinstance(name, str) else name).otherwise(named)
+    return rows.select("level", named.alias("name"), *_COUNTS, *_FLAGS)
 
 
 def write_schema_changes(lake: Lake, *, batch: int) -> int:

@@ -27,7 +27,7 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
         if touched.isEmpty():
             return 0
         rows = _that_count(contributions(lake, touched), meaning)
-        ordered = rows.repartition("process").sortWithinPartitions("process", "application_run", "said")
+        ordered = lake.engine.in_order(rows, ("process",), ("application_run", "said"), keep=rows.columns)
         found = stream(ordered, _Adding(meaning), _ADDED, largest=largest_content(lake, touched), weigh="content")
         return lake.put(CURRENT, found, batch=batch, scope=touched)
 

@@ -36,12 +36,9 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
         run = Window.partitionBy("process", "application_run")
         began = f.least(f.min("first").over(run), f.col("app_first"))
         present = lake.live(CURRENT).select("process", f.col("content").alias("present"))
-        ordered = (
-            rows.withColumn("began", began)
-            .join(present, "process", "left")
-            .repartition("process")
-            .sortWithinPartitions("process", "began", "application_run", "said")
-        )
+        known = rows.withColumn("began", began).join(present, "process", "left")
+        then = ("began", "application_run", "said")
+        ordered = lake.engine.in_order(known, ("process",), then, keep=known.columns)
         found = stream(ordered, _Writing(meaning), _ROWS, largest=largest_content(lake, touched))
         return lake.put(HISTORY, found, batch=batch, scope=touched)
 

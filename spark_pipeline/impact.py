@@ -55,19 +55,18 @@ def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
     join names to the pairs took several times as long as to find these.
     """
     session = lake.session
-    held = session.sparkContext.broadcast(_Held.of(known))
+    held = _Held.of(known)
     starts = len(np.unique(known.start))
     chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
-    parts = max(1, min(len(chunks), session.sparkContext.defaultParallelism * 4))
+    parts = max(1, min(len(chunks), lake.engine.cores * 4))
     given = session.createDataFrame(chunks, "chunk int").repartition(parts)
     schema = schema_of(_ROWS)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        graphs = held.value
-        sources = np.unique(graphs.whole.starts)
+        sources = np.unique(held.whole.starts)
         for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
             some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
-            yield from graphs.rows(some, deepest, schema)
+            yield from held.rows(some, deepest, schema)
 
     return given.mapInArrow(work, _ROWS)
 

@@ -4,16 +4,20 @@ Delta where the session has it, one commit for each change. Without Delta a tabl
 which the newest whole one counts: a change writes the next, so that whoever is cut off leaves the last one as it was.
 """
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from spark_pipeline.declaring import Table
+from spark_pipeline.engine import Engine, engine_of
 from spark_pipeline.schemas import PROGRESS
 from spark_pipeline.session import has_delta, prepare
 
@@ -23,7 +27,9 @@ _MOST_PARTITIONS = 400
 _KEPT = 2
 _ASIDE = "_aside"
 _OPERATION = "_operation"
-_COMMIT = "commitInfo struct<operationMetrics:struct<numOutputRows:string>>"
+_COMMIT = re.compile(r"\d{20}\.json")
+"""The name of a commit in Delta's log (Delta's protocol)."""
+
 _ADD, _PUT, _END = "add", "put", "end"
 """What is to be done with a row: it is new, it replaces one, it goes."""
 
@@ -46,20 +52,21 @@ class Lake:
         Delta and the session has none.
         """
         lake = cls(session=prepare(session), root=root.rstrip("/"), format="delta" if has_delta(session) else "parquet")
-        if lake.format == "parquet" and lake._there(f"{lake._path(PROGRESS)}/_delta_log"):
+        if lake.format == "parquet" and lake.engine.exists(f"{lake._path(PROGRESS)}/_delta_log"):
             raise LakeError(f"The lake at {root} is in Delta, which this session lacks: add Delta's package to it")
         return lake
+
+    @property
+    def engine(self) -> Engine:
+        """What this session's engine does in its own way."""
+        return engine_of(self.session)
 
     def read(self, table: Table) -> DataFrame:
         """All rows, those marked as gone too; a table that is not there is empty."""
         place = self._current(table)
         if place is None:
             return self.session.createDataFrame([], table.struct())
-        found = self.session.read.format(self.format).load(place)
-        lacking = [each for each in table.struct().fields if each.name not in found.columns]
-        for each in lacking:
-            found = found.withColumn(each.name, f.lit(None).cast(each.dataType))
-        return found.select(*table.names)
+        return self.engine.load(place, self.format, table.struct())
 
     def live(self, table: Table) -> DataFrame:
         """The rows that hold."""
@@ -106,14 +113,13 @@ class Lake:
         place = f"{self.root}/{_ASIDE}/{name}"
         rows.write.mode("overwrite").parquet(place)
         try:
-            yield self.session.read.schema(rows.schema).parquet(place)
+            yield self.engine.load(place, "parquet", rows.schema)
         finally:
-            self._files(place).delete(self._hadoop_path(place), True)
+            self.engine.delete(place)
 
     def tidy(self) -> None:
         """Take away what runs that were cut off have put aside. One run at a time works on a lake."""
-        place = f"{self.root}/{_ASIDE}"
-        self._files(place).delete(self._hadoop_path(place), True)
+        self.engine.delete(f"{self.root}/{_ASIDE}")
 
     def progress(self, step: str) -> int:
         """The last batch that was done to its end."""
@@ -135,8 +141,7 @@ class Lake:
             return -1
         if self.format == "parquet":
             return int(place.rpartition("/v")[2])
-        found = self.session.sql(f"DESCRIBE HISTORY delta.`{place}` LIMIT 1").head()
-        return int(found["version"]) if found else -1
+        return max(int(name[:20]) for name in self.engine.names(f"{place}/_delta_log") if _COMMIT.fullmatch(name))
 
     def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
         """The rows that may change, and the values of the partition column that they can have, where they are few."""
@@ -158,15 +163,17 @@ class Lake:
         writer = writer.option("description", table.comment)
         (writer.partitionBy(table.partition) if table.partition else writer).save(place)
         count = self._created(place) if self.format == "delta" else None
-        return self.read(table).count() if count is None else count
+        return int(self.read(table).count()) if count is None else count
 
     def _created(self, place: str) -> int | None:
         """How many rows the first commit of a table says it wrote, if it does (Delta's protocol, `commitInfo`). To let
         Delta count them took as long as to write a small table.
         """
-        log = self.session.read.schema(_COMMIT).json(f"{place}/_delta_log/{0:020d}.json")
-        found = log.select("commitInfo.operationMetrics.numOutputRows").where("numOutputRows is not null").head()
-        return int(found[0]) if found else None
+        for (line,) in self.session.read.text(f"{place}/_delta_log/{0:020d}.json").collect():
+            metrics = json.loads(line).get("commitInfo", {}).get("operationMetrics") or {}
+            if "numOutputRows" in metrics:
+                return int(metrics["numOutputRows"])
+        return None
 
     def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
         """`adds`: the rows are all new, and so need not be looked for in what is there."""
@@ -196,12 +203,19 @@ class Lake:
         )
 
     def _evolve(self, table: Table, place: str) -> None:
-        """Add the columns that the stored table lacks."""
+        """Add the columns that the stored table lacks. Raises LakeError where the engine cannot (Sail)."""
         there = {name.lower() for name in self.session.read.format("delta").load(place).columns}
         lacking = [each for each in table.columns if each.name not in there]
         if lacking:
             added = ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in lacking)
-            self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
+            try:
+                self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
+            except PySparkException as error:
+                names = ", ".join(each.name for each in lacking)
+                raise LakeError(
+                    f"The table at {place} lacks {names}, and this engine cannot add columns ({error}): run the lake "
+                    "once with Spark (--engine spark)"
+                ) from error
 
     def _next_version(self, table: Table, changes: DataFrame) -> None:
         place = self._current(table)
@@ -213,7 +227,7 @@ class Lake:
         target = f"{self._path(table)}/v{number:06d}"
         (writer.partitionBy(table.partition) if table.partition else writer).parquet(target)
         for old in self._versions(table)[:-_KEPT]:
-            self._files(old).delete(self._hadoop_path(old), True)
+            self.engine.delete(old)
 
     def _path(self, table: Table) -> str:
         return f"{self.root}/{table.place}"
@@ -221,30 +235,17 @@ class Lake:
     def _current(self, table: Table) -> str | None:
         if self.format == "delta":
             place = self._path(table)
-            return place if self._there(f"{place}/_delta_log") else None
+            return place if self.engine.exists(f"{place}/_delta_log") else None
         versions = self._versions(table)
         return versions[-1] if versions else None
 
     def _versions(self, table: Table) -> list[str]:
         """The whole versions of a table in parquet, oldest first."""
         place = self._path(table)
-        if not self._there(place):
+        if not self.engine.exists(place):
             return []
-        names = sorted(
-            str(each.getPath().getName()) for each in self._files(place).listStatus(self._hadoop_path(place))
-        )
-        return [f"{place}/{name}" for name in names if self._there(f"{place}/{name}/_SUCCESS")]
-
-    def _there(self, place: str) -> bool:
-        return bool(self._files(place).exists(self._hadoop_path(place)))
-
-    def _hadoop_path(self, place: str) -> Any:
-        gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
-        return gateway.org.apache.hadoop.fs.Path(place)
-
-    def _files(self, place: str) -> Any:
-        java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
-        return self._hadoop_path(place).getFileSystem(java.hadoopConfiguration())
+        names = self.engine.names(place)
+        return [f"{place}/{name}" for name in names if self.engine.exists(f"{place}/{name}/_SUCCESS")]
 
 
 def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 from shared.model import Contribution, Process, Span
 from shared.translation import Fates, Lasting, lasting
 from spark_pipeline.arrow import Row, grouped, shape, stream
+from spark_pipeline.engine import Engine
 from spark_pipeline.schemas import PROCESSES
 from spark_pipeline.values import assets, edges, pack, unpack_fates, unpack_process
 
@@ -21,7 +22,7 @@ _LASTED = shape(
 )
 
 
-def lasted(sayings: DataFrame, fates: DataFrame) -> DataFrame:
+def lasted(engine: Engine, sayings: DataFrame, fates: DataFrame) -> DataFrame:
     """Rows of `processes` with their `assets`, for all applications of which these are the sayings (that hold) and the
     fates of data sets.
 
@@ -57,10 +58,10 @@ def lasted(sayings: DataFrame, fates: DataFrame) -> DataFrame:
         *(f.lit(None).cast(of).alias(name) for name, of in empty.items()),
         "fates",
     )
-    ordered = rows.unionByName(first).repartition("application_run")
+    both = rows.unionByName(first)
     largest = sayings.agg(f.max(f.length("content"))).head()
     return stream(
-        ordered.sortWithinPartitions("application_run", "rank", "digest"),
+        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=both.columns),
         _last,
         _LASTED,
         largest=largest[0] if largest else None,

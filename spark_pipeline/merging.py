@@ -45,12 +45,8 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
         events = events.where(came | f.col("day").isin(days) if days else came)
     own = events.join(touched, on="run_id", how="left_semi")
     largest = own.agg(f.max("size")).head()
-    ordered = (
-        own.select("run_id", "event_time", "event_type", "digest", "arrived", "day", "text")
-        .repartition("run_id")
-        .sortWithinPartitions("run_id", "event_time", "event_type", "digest")
-        .select("run_id", "arrived", "day", "text")
-    )
+    then = ("event_time", "event_type", "digest")
+    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
     return stream(ordered, _merge_all, MERGED, largest=largest[0] if largest else None, weigh="merged")
 
 

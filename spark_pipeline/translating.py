@@ -34,6 +34,7 @@ from shared.translation import (
     translate,
 )
 from spark_pipeline.arrow import Row, shape, stream
+from spark_pipeline.engine import Engine
 from spark_pipeline.merging import UNUSABLE
 from spark_pipeline.values import digest, pack, unpack_run, unpack_told
 
@@ -53,6 +54,7 @@ TRANSLATED = shape("""
 
 
 def translated(
+    engine: Engine,
     runs: DataFrame,
     wanted: DataFrame,
     *,
@@ -105,9 +107,7 @@ def translated(
             context = context.withColumn(name, f.lit(rank if name == "rank" else None).cast(fields[name]))  # noqa: PLW2901
         whole = whole.unionByName(context.select(*order))
     largest = own.agg(f.max(f.length("merged"))).head()
-    ordered = whole.repartition("application_run", "piece").sortWithinPartitions(
-        "application_run", "piece", "rank", "last", "run_id"
-    )
+    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=order)
     return stream(ordered, _Translating(names), TRANSLATED, largest=largest[0] if largest else None)
 
 

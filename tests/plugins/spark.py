@@ -1,22 +1,50 @@
-"""One Spark session with Delta for all tests of the lake: started when the first of them asks for it."""
+"""One session with Delta for all tests of the lake, started when the first of them asks for it: Spark's own, or with
+`--engine sail` one on Sail (tests/spark_pipeline/test_sail.py runs them so).
+"""
 
 import os
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
 
 from local.java import find_java
 from local.versions import SPARK_3
+from spark_pipeline.sail import sail_session
 from spark_pipeline.session import Local, local_session
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of the engine."""
+    parser.addoption("--engine", choices=("spark", "sail"), default="spark", help="what runs the tests of the lake")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what holds for the other engine alone."""
+    engine = config.getoption("--engine")
+    other = [item for item in items if any(mark.args != (engine,) for mark in item.iter_markers("engine"))]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in other]
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """A session on one core, for little data."""
+    if request.config.getoption("--engine") == "sail":
+        with sail_session(cores=1) as session:
+            yield session
+        return
     os.environ.setdefault("JAVA_HOME", str(find_java().path))
     scratch = tmp_path_factory.mktemp("spark")
     how = Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(scratch), brief=True)
     session = local_session(how)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def trial(request: pytest.FixtureRequest) -> Literal["delta", "parquet"]:
+    """The format in which little is tried out: the quicker one of the engine's."""
+    return "delta" if request.config.getoption("--engine") == "sail" else "parquet"

@@ -1,20 +1,21 @@
 """What changes in a table when it is to hold other rows, and when nothing does: in Delta and in parquet."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_pipeline.declaring import Column, Table, columns
-from spark_pipeline.lake import Lake
+from spark_pipeline.lake import Lake, LakeError
 from spark_pipeline.schemas import LAKE, SILVER
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
 
-FORMATS: tuple[Literal["delta", "parquet"], ...] = ("delta", "parquet")
+FORMATS = ("delta", pytest.param("parquet", marks=pytest.mark.engine("spark")))
 MARKED = Table(
     layer=SILVER,
     name="marked",
@@ -72,10 +73,13 @@ def test_rows_that_are_all_new_are_appended(spark: SparkSession, tmp_path: Path)
     assert _put(lake, PLAIN, 2, [("b", "x", "1"), ("c", "x", "1")]) == 2
     assert _put(lake, PLAIN, 3, [("b", "x", "2"), ("d", "x", "1")]) == 2
     assert _rows(lake, PLAIN) == [("a", "x", "1", 1), ("b", "x", "2", 3), ("c", "x", "1", 2), ("d", "x", "1", 3)]
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / PLAIN.place}`").orderBy("version").collect()
-    assert [row["operation"] for row in history] == ["WRITE", "WRITE", "MERGE"]
+    commits = sorted((tmp_path / PLAIN.place / "_delta_log").glob("*.json"))
+    actions = [[json.loads(line) for line in path.read_text().splitlines()] for path in commits]
+    done = [next(each["commitInfo"] for each in action if "commitInfo" in each)["operation"] for action in actions]
+    assert done[1:] == ["WRITE", "MERGE"]
 
 
+@pytest.mark.engine("spark")
 def test_rows_without_marks_go(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
@@ -83,14 +87,27 @@ def test_rows_without_marks_go(spark: SparkSession, tmp_path: Path) -> None:
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
 
 
-def test_a_table_gains_columns(lake: Lake) -> None:
+MORE = Column(name="more", type="bigint", comment="A column that came later")
+WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
+
+
+def _put_wider(lake: Lake) -> int:
     _put(lake, PLAIN, 1, [("a", "x", "1")])
-    more = Column(name="more", type="bigint", comment="A column that came later")
-    wider = replace(PLAIN, columns=(*PLAIN.columns, more))
-    assert [row["more"] for row in lake.read(wider).collect()] == [None]
+    assert [row["more"] for row in lake.read(WIDER).collect()] == [None]
     rows = lake.session.createDataFrame([("a", "x", "1", 5)], "id string, of string, word string, more bigint")
-    assert lake.put(wider, rows, batch=2) == 1
-    assert [row["more"] for row in lake.read(wider).collect()] == [5]
+    return lake.put(WIDER, rows, batch=2)
+
+
+@pytest.mark.engine("spark")
+def test_a_table_gains_columns(lake: Lake) -> None:
+    assert _put_wider(lake) == 1
+    assert [row["more"] for row in lake.read(WIDER).collect()] == [5]
+
+
+@pytest.mark.engine("sail")
+def test_an_engine_that_cannot_add_columns_says_which_can(lake: Lake) -> None:
+    with pytest.raises(LakeError, match=r"lacks more, .*--engine spark"):
+        _put_wider(lake)
 
 
 def test_what_is_not_there_is_empty(lake: Lake) -> None:
@@ -99,6 +116,7 @@ def test_what_is_not_there_is_empty(lake: Lake) -> None:
     assert lake.progress("lake") == 0
 
 
+@pytest.mark.engine("spark")
 def test_progress_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     lake.note("lake", 1)
@@ -106,6 +124,7 @@ def test_progress_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     assert lake.progress("lake") == 2
 
 
+@pytest.mark.engine("spark")
 def test_a_half_written_version_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(session=spark, root=str(tmp_path), format="parquet")
     _put(lake, PLAIN, 1, [("a", "x", "1")])

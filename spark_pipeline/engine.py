@@ -1,0 +1,173 @@
+"""What engines that speak PySpark do each in its own way: Spark with its JVM at hand, and servers of Spark Connect, of
+which Sail (https://docs.lakesail.com) is one. All else of the lake is the same for both.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+from pyspark.sql.window import Window
+
+_ORDER = "_order"
+_FILE = "file:"
+
+
+class Engine(Protocol):
+    """The differences. A place is a path or URL that the session can read."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks work at once."""
+
+    def exists(self, place: str) -> bool:
+        """Whether there is such a file or folder."""
+
+    def names(self, place: str) -> list[str]:
+        """What lies in a folder, in order."""
+
+    def delete(self, place: str) -> None:
+        """Take away a folder with all that is in it, if it is there."""
+
+    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
+        """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
+
+    def files(self, places: str | list[str]) -> DataFrame:
+        """Files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `length`, `content`."""
+
+    def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
+        """Rows with the same values `by` in one partition, one after the other, in the order of these values and `then`.
+        What comes out has the columns `keep`, and perhaps another.
+        """
+
+
+def engine_of(session: SparkSession) -> Engine:
+    """The engine behind a session."""
+    return ByConnect(session) if ".connect." in type(session).__module__ else WithJava(session)
+
+
+@dataclass(frozen=True, slots=True)
+class WithJava:
+    """Spark itself: its file systems are Hadoop's."""
+
+    session: SparkSession
+
+    @property
+    def cores(self) -> int:
+        """How many tasks work at once."""
+        return int(self.session.sparkContext.defaultParallelism)
+
+    def exists(self, place: str) -> bool:
+        """Whether there is such a file or folder."""
+        return bool(self._system(place).exists(self._path(place)))
+
+    def names(self, place: str) -> list[str]:
+        """What lies in a folder, in order."""
+        return sorted(str(each.getPath().getName()) for each in self._system(place).listStatus(self._path(place)))
+
+    def delete(self, place: str) -> None:
+        """Take away a folder with all that is in it, if it is there."""
+        self._system(place).delete(self._path(place), True)
+
+    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
+        """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
+        if form == "parquet":
+            return self.session.read.schema(schema).parquet(place)
+        found = self.session.read.format(form).load(place)
+        return _whole(found, schema)
+
+    def files(self, places: str | list[str]) -> DataFrame:
+        """Files as Spark's `binaryFile` tells of them."""
+        return self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(places)
+
+    def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
+        """Rows with the same values `by` in one partition, one after the other, in order."""
+        return rows.repartition(*by).sortWithinPartitions(*by, *then).select(*keep)
+
+    def _path(self, place: str) -> Any:
+        gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
+        return gateway.org.apache.hadoop.fs.Path(place)
+
+    def _system(self, place: str) -> Any:
+        java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
+        return self._path(place).getFileSystem(java.hadoopConfiguration())
+
+
+@dataclass(frozen=True, slots=True)
+class ByConnect:
+    """A server of Spark Connect: no JVM, and files only where this process sees them as well."""
+
+    session: SparkSession
+
+    @property
+    def cores(self) -> int:
+        """How many tasks work at once, if the server is on this machine."""
+        return len(os.sched_getaffinity(0))
+
+    def exists(self, place: str) -> bool:
+        """Whether there is such a file or folder."""
+        return _local(place).exists()
+
+    def names(self, place: str) -> list[str]:
+        """What lies in a folder, in order."""
+        return sorted(each.name for each in _local(place).iterdir())
+
+    def delete(self, place: str) -> None:
+        """Take away a folder with all that is in it, if it is there."""
+        if self.exists(place):
+            shutil.rmtree(_local(place))
+
+    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
+        """The rows of files in parquet or delta. Columns that a Delta table lacks are null.
+
+        The schema is given without comments and as it is there: where Sail brings columns together of which one has a
+        comment and one has none, it stops for the difference.
+        """
+        there = set(self.session.read.format(form).load(place).columns) if form == "delta" else set(schema.names)
+        bare = [StructField(each.name, each.dataType) for each in schema.fields]
+        known = StructType([each for each in bare if each.name in there])
+        return _whole(self.session.read.schema(known).format(form).load(place), StructType(bare))
+
+    def files(self, places: str | list[str]) -> DataFrame:
+        """Files as Spark's `binaryFile` tells of them: Sail's paths have no scheme and no slash in front, and its times
+        are not cut to milliseconds as those of Hadoop.
+        """
+        given = [_url(each) for each in ([places] if isinstance(places, str) else places)]
+        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(given)
+        path = f.col("path")
+        whole = f.when(path.rlike("^[A-Za-z0-9+.-]+:"), path).otherwise(f.concat(f.lit(f"{_FILE}/"), path))
+        time = f.date_trunc("millisecond", f.col("modificationTime"))
+        return found.withColumn("path", whole).withColumn("modificationTime", time)
+
+    def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
+        """Rows with the same values `by` in one partition, one after the other, in order. Sail leaves out a sort that
+        nothing in the plan asks for; numbering rows asks for it. Who reads them looks whether the order holds.
+        """
+        number = f.row_number().over(Window.partitionBy(*by).orderBy(*then))
+        return rows.withColumn(_ORDER, number).select(*keep, _ORDER)
+
+
+def _whole(found: DataFrame, schema: StructType) -> DataFrame:
+    for each in schema.fields:
+        if each.name not in found.columns:
+            found = found.withColumn(each.name, f.lit(None).cast(each.dataType))
+    return found.select(*schema.names)
+
+
+def _local(place: str) -> Path:
+    """Raises ValueError for a URL of another machine."""
+    if place.startswith(_FILE):
+        return Path(unquote(urlsplit(place).path))
+    if "://" in place:
+        raise ValueError(f"{place} does not lie on this machine: this engine reads only what does; use Spark")
+    return Path(place)
+
+
+def _url(place: str) -> str:
+    return f"{_FILE}//{place[len(_FILE) :]}" if place.startswith(f"{_FILE}/") and "//" not in place[:7] else place
