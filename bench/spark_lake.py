@@ -28,6 +28,8 @@ HOME = ROOT / "build" / "bench-spark"
 TEMPLATES = ROOT / "tests" / "golden" / "spark35-ol1.53"
 FOUND = ROOT / "build" / "bench-spark.json"
 
+SPARK, SAIL = "spark", "sail"
+
 _HANDFUL = 100
 _LOOKS = 2.0
 """Seconds between two looks at the memory: each costs the measured processes a little."""
@@ -117,12 +119,12 @@ class _Heard:
                 self.last = said
 
 
-def _child(options: argparse.Namespace, *words: str, cores: int = 2) -> dict[str, Any]:
-    """What a child says; the JVM and its workers are pinned to so many cores. The peak is that of the whole tree.
+def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str = SPARK) -> dict[str, Any]:
+    """What a child says; the engine and its workers are pinned to so many cores. The peak is that of the whole tree.
 
     Raises _SlowError when it took longer than it may.
     """
-    _say(f"{' '.join(words[:1])} {Path(words[1]).name} on {cores} cores")
+    _say(f"{' '.join(words[:1])} {Path(words[1]).name} by {engine} on {cores} cores")
     environment = {**os.environ, "JAVA_HOME": str(find_java().path), "PYTHONPATH": str(ROOT)}
     command = ["taskset", "-c", ",".join(map(str, range(cores))), sys.executable, "-m", "bench.spark_child", *words]
     log = HOME / "child.log"
@@ -130,7 +132,12 @@ def _child(options: argparse.Namespace, *words: str, cores: int = 2) -> dict[str
     with (
         log.open("w") as err,
         subprocess.Popen(  # noqa: S603 - our own child
-            [*command, "--cores", str(cores)], stdout=subprocess.PIPE, stderr=err, env=environment, cwd=ROOT, text=True
+            [*command, "--cores", str(cores), "--engine", engine],
+            stdout=subprocess.PIPE,
+            stderr=err,
+            env=environment,
+            cwd=ROOT,
+            text=True,
         ) as child,
     ):
         listener = threading.Thread(target=heard.listen, args=(child.stdout,))
@@ -175,8 +182,8 @@ def _estates(options: argparse.Namespace, _: dict[str, Any]) -> Results:
     for events, seed in (
         (options.events // 10, 1),
         (options.events, 1),
-        (_HANDFUL, 3),
-        (options.events // 100, 2),
+        *((_HANDFUL, seed) for seed in (3, 5)),
+        *((options.events // 100, seed) for seed in (2, 4)),
         (options.cores_events, 1),
     ):
         yield _estate(events, seed).name, events
@@ -209,23 +216,25 @@ def _cores(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
-    """One per cent more on the lake of the curve: against an empty run and its share. A handful more shows what any
-    news costs.
+    """One per cent more on the lake of the curve: against an empty run and its share, by the engine that `lake run`
+    chooses for as little, and by Spark. A handful more shows what any news costs.
     """
     lake = HOME / f"lake-{options.events}"
     try:
         whole = known["curve"][str(options.events)]["seconds"]
     except KeyError:
         raise SystemExit("There is no curve of as many events yet: take it first (--steps curve increment)") from None
-    empty = _child(options, "run", str(_estate(options.events)), str(lake))
-    yield "empty", empty
-    for name, events, seed in (("handful", _HANDFUL, 3), ("one_per_cent", options.events // 100, 2)):
-        more = _child(options, "run", str(_estate(events, seed)), str(lake))
-        if not more["counts"]["bronze"]["files"]:
-            raise SystemExit("The lake holds these events already: make it anew first (--steps curve increment)")
-        yield name, more
-    allowed = empty["seconds"] + 2 * whole / 100
-    yield "ratio", {"found": round(more["seconds"] / allowed, 3), "allowed": round(allowed, 1), "goal": "<= 1"}
+    for engine, first in ((SAIL, 4), (SPARK, 2)):
+        empty = _child(options, "run", str(_estate(options.events)), str(lake), engine=engine)
+        yield f"empty by {engine}", empty
+        for name, events, seed in (("handful", _HANDFUL, first + 1), ("one per cent", options.events // 100, first)):
+            more = _child(options, "run", str(_estate(events, seed)), str(lake), engine=engine)
+            if not more["counts"]["bronze"]["files"]:
+                raise SystemExit("The lake holds these events already: make it anew first (--steps curve increment)")
+            yield f"{name} by {engine}", more
+        allowed = empty["seconds"] + 2 * whole / 100
+        found = {"found": round(more["seconds"] / allowed, 3), "allowed": round(allowed, 1), "goal": "<= 1"}
+        yield f"ratio by {engine}", found
 
 
 def _commits(options: argparse.Namespace, _: dict[str, Any]) -> Results:
@@ -240,9 +249,14 @@ def _commits(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _translation(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """Merging and translating in Spark on one core, against the bare core on the same events."""
+    """Merging and translating in each engine on one core, against the bare core on the same events."""
     events = options.events // 10
-    yield str(events), _child(options, "translation", str(_estate(events)), str(_fresh("lake-translation")), cores=1)
+    for engine in (SAIL, SPARK):
+        lake = str(_fresh(f"lake-translation-{engine}"))
+        yield (
+            f"{events} by {engine}",
+            _child(options, "translation", str(_estate(events)), lake, cores=1, engine=engine),
+        )
 
 
 def _impact(options: argparse.Namespace, _: dict[str, Any]) -> Results:

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
+from cli.engines import Asked, Engine, choose
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
 from local.java import NoJavaError, find_java
@@ -35,7 +36,15 @@ Memory = Annotated[str, typer.Option(help="How much memory Spark's own process m
 
 @contextlib.contextmanager
 def _opened(
-    root: str, *, cores: int = 2, memory: str = "2g", delta: bool = True, report: str = "", key: str = ""
+    root: str,
+    *,
+    engine: Engine,
+    sources: Sequence[str] = (),
+    cores: int = 2,
+    memory: str = "2g",
+    delta: bool = True,
+    report: str = "",
+    key: str = "",
 ) -> "Iterator[Lake]":
     """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
     the session tells the receiver there what it reads and writes.
@@ -44,25 +53,33 @@ def _opened(
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
 
         from spark_pipeline.lake import Lake, LakeError  # noqa: PLC0415 - the same
-        from spark_pipeline.session import Local, local_session  # noqa: PLC0415 - the same
+        from spark_pipeline.opening import opened  # noqa: PLC0415 - the same
+        from spark_pipeline.session import Local  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    try:
-        os.environ.setdefault("JAVA_HOME", str(find_java().path))
-    except NoJavaError as error:
-        fail(str(error), code=2)
+    root = root if "://" in root else str(Path(root).resolve())
+    chosen = choose(engine, root, sources, delta=delta, report=report)
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
-    scratch = str(Path("build/lake-scratch").resolve())
-    package = platform.delta_package if delta else ""
-    more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
-    session = local_session(Local(cores=cores, memory=memory, delta_package=package, scratch=scratch, more=more))
+    more: Mapping[str, str] = {}
+    if chosen is Engine.spark:
+        logging.getLogger("py4j").setLevel(logging.ERROR)
+        try:
+            os.environ.setdefault("JAVA_HOME", str(find_java().path))
+        except NoJavaError as error:
+            fail(str(error), code=2)
+        more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
+    how = Local(
+        cores=cores,
+        memory=memory,
+        delta_package=platform.delta_package if delta else "",
+        scratch=str(Path("build/lake-scratch").resolve()),
+        more=more,
+    )
     try:
-        yield Lake.at(session, root if "://" in root else str(Path(root).resolve()))
+        with opened(how, "sail" if chosen is Engine.sail else "spark") as session:
+            yield Lake.at(session, root)
     except LakeError as error:
         fail(str(error), code=2)
-    finally:
-        session.stop()
 
 
 @app.command("run")
@@ -76,6 +93,7 @@ def run(
     cores: Cores = 2,
     memory: Memory = "2g",
     parquet: Annotated[bool, typer.Option("--parquet", help="Plain parquet instead of Delta")] = False,
+    engine: Asked = Engine.auto,
     report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
     key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
     as_json: Json = False,
@@ -90,11 +108,15 @@ def run(
     throughline lake run archive/ --report http://127.0.0.1:7071
     """  # noqa: D301 - \b keeps the lines of the examples apart
     told = (names.read_text(encoding="utf-8"), str(names)) if names else None
-    with _opened(root, cores=cores, memory=memory, delta=not parquet, report=report, key=key) as lake:
+    places = _places(sources)
+    opened = _opened(
+        root, engine=engine, sources=places, cores=cores, memory=memory, delta=not parquet, report=report, key=key
+    )
+    with opened as lake:
         from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see _opened
         from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - the same
 
-        order = Order(sources=_places(sources), meaning=Meaning(as_of=_moment(as_of), names=told), tags=tags)
+        order = Order(sources=places, meaning=Meaning(as_of=_moment(as_of), names=told), tags=tags)
         with progress_bar(transient=True) as bar:
             task = bar.add_task(STAGES[0], total=len(STAGES))
 
@@ -135,6 +157,7 @@ def impact(
     column: Annotated[str, typer.Argument(help="Its column")],
     *,
     root: Root = str(ROOT),
+    engine: Asked = Engine.auto,
     as_json: Json = False,
 ) -> None:
     """What depends on a column: what breaks when it goes.
@@ -142,7 +165,7 @@ def impact(
     \b
     throughline lake impact /data/sales/orders amount
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root) as lake:
+    with _opened(root, engine=engine) as lake:
         from spark_pipeline.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see _opened
 
         known = columns_of(column_edges(lake))
@@ -170,6 +193,7 @@ def coverage(
     *,
     level: Annotated[str, typer.Option(help="asset, store, owner, job or all")] = "store",
     root: Root = str(ROOT),
+    engine: Asked = Engine.auto,
     as_json: Json = False,
 ) -> None:
     """How much of what runs has lineage, worst first.
@@ -177,7 +201,7 @@ def coverage(
     \b
     throughline lake coverage --level owner
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root) as lake:
+    with _opened(root, engine=engine) as lake:
         from spark_pipeline.schemas import COVERAGE  # noqa: PLC0415 - see _opened
 
         rows = lake.read(COVERAGE).where(f"level = '{level}'") if level.isalpha() else None
@@ -191,6 +215,7 @@ def changes(
     *,
     asset: Annotated[str, typer.Option(help="Only data sets whose qualified name ends so")] = "",
     root: Root = str(ROOT),
+    engine: Asked = Engine.auto,
     as_json: Json = False,
 ) -> None:
     """Columns that came, went or changed their type, the latest first, and how many columns depend on each.
@@ -198,7 +223,7 @@ def changes(
     \b
     throughline lake changes --asset /sales/orders
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root) as lake:
+    with _opened(root, engine=engine) as lake:
         from pyspark.sql import functions as f  # noqa: PLC0415 - see _opened
 
         from spark_pipeline.schemas import SCHEMA_CHANGES  # noqa: PLC0415 - the same
@@ -234,6 +259,7 @@ def _plain(value: Any) -> Any:
 def publish(
     *,
     root: Root = str(ROOT),
+    engine: Asked = Engine.auto,
     plan: Annotated[bool, typer.Option("--plan", help="Only say how many processes there are")] = False,
     home: Home = HOME,
 ) -> None:
@@ -246,7 +272,7 @@ def publish(
     throughline lake publish
     """  # noqa: D301 - \b keeps the lines of the examples apart
     parts = None if plan else target(home)
-    with _opened(root) as lake, progress_bar(transient=True) as bar:
+    with _opened(root, engine=engine) as lake, progress_bar(transient=True) as bar:
         from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see _opened
         from spark_pipeline.values import unpack_process  # noqa: PLC0415 - the same
 

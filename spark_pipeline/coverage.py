@@ -97,7 +97,10 @@ def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
     """Rows one below the other, null where a part lacks a column."""
     whole = (
         part.select(
-            *((f.col(name) if name in part.columns else f.lit(None)).cast(of).alias(name) for name, of in columns.items())
+            *(
+                (f.col(name) if name in part.columns else f.lit(None)).cast(of).alias(name)
+                for name, of in columns.items()
+            )
         )
         for part in parts
     )

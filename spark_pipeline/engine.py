@@ -42,8 +42,8 @@ class Engine(Protocol):
         """Files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `length`, `content`."""
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
-        """Rows with the same values `by` in one partition, one after the other, in the order of these values and `then`.
-        What comes out has the columns `keep`, and perhaps another.
+        """Rows with the same values `by` in one partition, one after the other, in the order of these and `then`. What
+        comes out has the columns `keep`, and perhaps another.
         """
 
 

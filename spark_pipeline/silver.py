@@ -77,8 +77,14 @@ def _translate(
     with lake.kept("runs_to_translate", wanted.distinct()) as wanted:
         applications = runs.join(wanted, on="run_id", how="left_semi").select("application_run").distinct()
         concerned = runs.join(applications, on="application_run", how="left_semi")
-        times = {"as_of": meaning.as_of, "end_timeout": meaning.end_timeout}
-        out = translated(lake.engine, concerned, wanted, names=meaning.names, **times)
+        out = translated(
+            lake.engine,
+            concerned,
+            wanted,
+            as_of=meaning.as_of,
+            end_timeout=meaning.end_timeout,
+            names=meaning.names,
+        )
         with lake.kept("runs_translated", out) as said:
             scope = ids.unionByName(wanted).distinct()
             own = runs.join(wanted, on="run_id", how="left_semi")
@@ -160,7 +166,9 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
             return 0
         fates = lake.read(RUNS).where("fates is not null").join(applications, "application_run", "left_semi")
         sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
-        with lake.kept("processes_said", lasted(lake.engine, sayings, fates.select("application_run", "fates"))) as found:
+        with lake.kept(
+            "processes_said", lasted(lake.engine, sayings, fates.select("application_run", "fates"))
+        ) as found:
             lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications)
             lake.put(ASSETS, _assets(lake, found), batch=batch)
             return lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications)

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from local.java import find_java
 from local.versions import SPARK_3
-from spark_pipeline.sail import sail_session
-from spark_pipeline.session import Local, local_session
+from spark_pipeline.opening import opened
+from spark_pipeline.session import Local
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,16 +32,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """A session on one core, for little data."""
-    if request.config.getoption("--engine") == "sail":
-        with sail_session(cores=1) as session:
-            yield session
-        return
-    os.environ.setdefault("JAVA_HOME", str(find_java().path))
+    engine = request.config.getoption("--engine")
+    if engine == "spark":
+        os.environ.setdefault("JAVA_HOME", str(find_java().path))
     scratch = tmp_path_factory.mktemp("spark")
     how = Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(scratch), brief=True)
-    session = local_session(how)
-    yield session
-    session.stop()
+    with opened(how, engine) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

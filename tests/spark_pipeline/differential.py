@@ -1,5 +1,6 @@
 """`python -m tests.spark_pipeline.differential`: the lake beside the pure meaning, over all captured events and many
-made-up runs, in Delta, in as many steps as asked for. `--spark 4` does so with the Python that has Spark 4.
+made-up runs, in Delta, in as many steps as asked for. `--spark 4` does so with the Python that has Spark 4,
+`--engine sail` on Sail.
 """
 
 import argparse
@@ -22,8 +23,9 @@ from shared.openlineage import Event
 from shared.translation import translate_history
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import Read, Reader
+from spark_pipeline.opening import opened
 from spark_pipeline.schemas import CURRENT
-from spark_pipeline.session import Local, local_session
+from spark_pipeline.session import Local
 from spark_pipeline.steps import Order, run
 from spark_pipeline.synth import synthesize
 from spark_pipeline.values import unpack_process
@@ -75,33 +77,35 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--spark", choices=["4"], help="not the Spark that is installed here")
+    parser.add_argument("--engine", choices=["spark", "sail"], default="spark")
     options = parser.parse_args()
     if options.spark and not pyspark.__version__.startswith(options.spark):
         python = made_for(SPARK_4).python
         return subprocess.call([python, "-m", "tests.spark_pipeline.differential", *sys.argv[1:]])
-    os.environ.setdefault("JAVA_HOME", str(find_java().path))
+    if options.engine == "spark":
+        os.environ.setdefault("JAVA_HOME", str(find_java().path))
     delta = (SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3).delta_package
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        session = local_session(Local(delta_package=delta, scratch=str(home / "scratch")))
-        lake = Lake.at(session, str(home / "lake"))
-        synthesize(home / "all", events=int(options.runs * _EVENTS_A_RUN), seed=options.seed, templates=TEMPLATES)
-        files = sorted((home / "all").rglob("*.gz"))
-        lines = [line for path in captured() for line in path.read_bytes().splitlines()]
+        how = Local(delta_package=delta, scratch=str(home / "scratch"))
         wrong = 0
-        for step in range(options.steps):
-            target = home / "sources" / str(step)
-            target.mkdir(parents=True)
-            (target / "events.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines[step :: options.steps])))
-            for path in files[step :: options.steps]:
-                path.rename(target / path.name)
-            run(lake, Order(sources=(str(home / "sources"),)))
-            found, wanted = current(lake), history(usable(home / "sources"))
-            wrong += found != wanted
-            word = "the same" if found == wanted else "NOT the same"
-            sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {word}\n")
-            sys.stdout.flush()
-        session.stop()
+        with opened(how, options.engine) as session:
+            lake = Lake.at(session, str(home / "lake"))
+            synthesize(home / "all", events=int(options.runs * _EVENTS_A_RUN), seed=options.seed, templates=TEMPLATES)
+            files = sorted((home / "all").rglob("*.gz"))
+            lines = [line for path in captured() for line in path.read_bytes().splitlines()]
+            for step in range(options.steps):
+                target = home / "sources" / str(step)
+                target.mkdir(parents=True)
+                (target / "events.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines[step :: options.steps])))
+                for path in files[step :: options.steps]:
+                    path.rename(target / path.name)
+                run(lake, Order(sources=(str(home / "sources"),)))
+                found, wanted = current(lake), history(usable(home / "sources"))
+                wrong += found != wanted
+                word = "the same" if found == wanted else "NOT the same"
+                sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {word}\n")
+                sys.stdout.flush()
     return 1 if wrong else 0
 
 

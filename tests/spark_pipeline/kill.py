@@ -20,8 +20,9 @@ from local.java import find_java
 from local.versions import SPARK_3
 from spark_pipeline.declaring import Table
 from spark_pipeline.lake import Lake
+from spark_pipeline.opening import opened
 from spark_pipeline.schemas import LAKE
-from spark_pipeline.session import Local, local_session
+from spark_pipeline.session import Local
 from spark_pipeline.steps import Order, run
 from spark_pipeline.synth import synthesize
 
@@ -143,24 +144,27 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=10)
     parser.add_argument("--events", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=["spark", "sail"], default="spark")
     options = parser.parse_args()
-    os.environ.setdefault("JAVA_HOME", str(find_java().path))
+    if options.engine == "spark":
+        os.environ.setdefault("JAVA_HOME", str(find_java().path))
     with tempfile.TemporaryDirectory() as folder:
-        session = local_session(
-            Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
-        )
-        case = prepared(session, Path(folder), events=options.events, seed=options.seed)
-        whole, wrong = undisturbed(case), 0
-        moments = whole.moments[1]
-        for dies_at in sorted(random.Random(options.seed).sample(range(1, moments + 1), min(options.points, moments))):
-            found = disturbed(case, whole, dies_at)
-            differ = [name for name in found if found[name] != whole.tables[name]]
-            wrong += bool(differ)
-            sys.stdout.write(
-                f"died at {dies_at} of {moments}: {'the same' if not differ else f'differs in {differ}'}\n"
-            )
-            sys.stdout.flush()
-        session.stop()
+        how = Local(cores=1, memory="1g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
+        wrong = 0
+        with opened(how, options.engine) as session:
+            case = prepared(session, Path(folder), events=options.events, seed=options.seed)
+            whole = undisturbed(case)
+            moments = whole.moments[1]
+            for dies_at in sorted(
+                random.Random(options.seed).sample(range(1, moments + 1), min(options.points, moments))
+            ):
+                found = disturbed(case, whole, dies_at)
+                differ = [name for name in found if found[name] != whole.tables[name]]
+                wrong += bool(differ)
+                sys.stdout.write(
+                    f"died at {dies_at} of {moments}: {'the same' if not differ else f'differs in {differ}'}\n"
+                )
+                sys.stdout.flush()
     return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
-"""The tests of the lake that hold for every engine, on Sail: in a process of its own, for PySpark 3.5 speaks to one kind
-of engine in a process.
+"""The tests of the lake that hold for every engine, on Sail: in a process of its own, for in one process PySpark 3.5
+speaks to one kind of engine.
 """
 
 import subprocess
