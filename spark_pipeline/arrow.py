@@ -10,11 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from spark_pipeline.cells import Row, batch_of
+from spark_pipeline.cells import rows as rows_of
 from spark_pipeline.declaring import columns as declared
 from spark_pipeline.declaring import struct
-
-Row = dict[str, Any]
-"""One row, by the names of its columns."""
 
 _ROWS = 1_000
 _BYTES = 16 * 1024 * 1024
@@ -49,7 +48,7 @@ def stream(
     found = schema_of(schema)
 
     def batches(given: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        return _batches(work(_rows(given)), found, weigh)
+        return through(given, work, found, weigh)
 
     return rows.mapInArrow(batches, schema)
 
@@ -60,25 +59,24 @@ def schema_of(schema: StructType) -> pa.Schema:
     return found
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    for batch in batches:
-        names = batch.schema.names
-        values = [column.to_pylist() for column in batch.columns]
-        for row in zip(*values, strict=True):
-            yield dict(zip(names, row, strict=True))
-
-
-def _batches(rows: Iterable[Row], schema: pa.Schema, weigh: str) -> Iterator[pa.RecordBatch]:
+def through(
+    batches: Iterable[pa.RecordBatch],
+    work: Callable[[Iterator[Row]], Iterable[Row]],
+    schema: pa.Schema,
+    weigh: str = "",
+) -> Iterator[pa.RecordBatch]:
+    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
     waiting: list[Row] = []
     weight = 0
-    for row in rows:
+    for row in work(rows_of(batches)):
         waiting.append(row)
-        weight += len(row[weigh] or b"") if weigh else 0
+        if weigh and (heavy := row.get(weigh)):
+            weight += len(heavy)
         if len(waiting) >= _ROWS or weight >= _BYTES:
-            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+            yield batch_of(waiting, schema)
             waiting, weight = [], 0
     if waiting:
-        yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+        yield batch_of(waiting, schema)
 
 
 def grouped(rows: Iterable[Row], key: str) -> Iterator[tuple[Any, Iterator[Row]]]:

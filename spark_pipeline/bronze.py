@@ -8,10 +8,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_pipeline.arrow import Row, shape, stream
+from spark_pipeline.arrow import shape, stream
+from spark_pipeline.cells import Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import LARGEST_EVENT, Broken, Read, Reader
 from spark_pipeline.schemas import EVENTS, FILES, QUARANTINE
+from spark_pipeline.values import moment
 
 _SMALL = 256 * 1024
 """Bytes of a file that is read together with many others."""
@@ -126,8 +128,7 @@ class _Parsing:
 
     def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
         for row in rows:
-            written = row["modified"] if row["modified"].tzinfo else row["modified"].replace(tzinfo=UTC)
-            for found in self._reader.read(row["path"], row["content"], written):
+            for found in self._reader.read(row["path"], row["content"], moment(row["modified"])):
                 yield _broken_row(row["path"], found) if isinstance(found, Broken) else _event_row(row["path"], found)
 
 

@@ -1,7 +1,6 @@
 """Gold, `lineage_current`: what application runs said, added up to the processes that the catalog should hold."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -10,11 +9,12 @@ from pyspark.sql.window import Window
 from shared.atlas import process_entity
 from shared.model import ApplicationFacts, Contribution, Span
 from shared.translation import Patience, add_up
-from spark_pipeline.arrow import Row, grouped, shape, stream
+from spark_pipeline.arrow import grouped, shape, stream
+from spark_pipeline.cells import Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, PROCESSES, RUNS
 from spark_pipeline.silver import Meaning
-from spark_pipeline.values import assets, edges, pack, unpack_process
+from spark_pipeline.values import assets, edges, moment, pack, unpack_process
 
 _ADDED = shape(
     "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})
@@ -98,11 +98,11 @@ class _Adding:
             said: list[Contribution] = []
             for row in own:
                 run = row["application_run"]
-                if row["app_first"]:
+                if row["app_first"] is not None:
                     facts[run] = ApplicationFacts(
-                        first=utc(row["app_first"]), last=utc(row["app_last"]), ended=row["ended"]
+                        first=moment(row["app_first"]), last=moment(row["app_last"]), ended=row["ended"]
                     )
-                seen = Span(first=utc(row["first"]), last=utc(row["last"]))
+                seen = Span(first=moment(row["first"]), last=moment(row["last"]))
                 said.append(Contribution(application_run=run, content=unpack_process(row["content"]), seen=seen))
             total = add_up(said, facts, now=self._meaning.as_of, patience=self._patience)
             process = total.process
@@ -123,8 +123,3 @@ class _Adding:
                 "revisit": total.revisit,
                 "content": pack(process),
             }
-
-
-def utc(moment: datetime) -> datetime:
-    """A time of Spark's with its zone: sessions of ours are in UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -10,12 +10,13 @@ from pyspark.sql.window import Window
 
 from shared.model import ApplicationFacts, Contribution, Process, Span
 from shared.translation import Patience, add_up
-from spark_pipeline.arrow import Row, grouped, shape, stream
-from spark_pipeline.current import contributions, largest_content, utc
+from spark_pipeline.arrow import grouped, shape, stream
+from spark_pipeline.cells import Row
+from spark_pipeline.current import contributions, largest_content
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, HISTORY, PROCESSES
 from spark_pipeline.silver import Meaning
-from spark_pipeline.values import edges, unpack_process
+from spark_pipeline.values import edges, moment, unpack_process
 
 TABLE = "TABLE"
 _KEY = ("input", "input_column", "output", "output_column", "kind")
@@ -90,12 +91,12 @@ def _said(application_run: str, rows: Iterable[Row]) -> tuple[list[Contribution]
     contents: list[Contribution] = []
     facts, present = ApplicationFacts(), None
     for row in rows:
-        seen = Span(first=utc(row["first"]), last=utc(row["last"]))
+        seen = Span(first=moment(row["first"]), last=moment(row["last"]))
         content = unpack_process(row["content"])
         contents.append(Contribution(application_run=application_run, content=content, seen=seen))
         present = row["present"]
-        if row["app_first"]:
-            facts = ApplicationFacts(first=utc(row["app_first"]), last=utc(row["app_last"]), ended=row["ended"])
+        if row["app_first"] is not None:
+            facts = ApplicationFacts(first=moment(row["app_first"]), last=moment(row["app_last"]), ended=row["ended"])
     return contents, facts, present
 
 

@@ -1,7 +1,6 @@
 """What application runs said -> what lasts of it, now that their data sets are what they have become."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -9,10 +8,11 @@ from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
 from shared.translation import Fates, Lasting, lasting
-from spark_pipeline.arrow import Row, grouped, shape, stream
+from spark_pipeline.arrow import grouped, shape, stream
+from spark_pipeline.cells import Row
 from spark_pipeline.engine import Engine
 from spark_pipeline.schemas import PROCESSES
-from spark_pipeline.values import assets, edges, pack, unpack_fates, unpack_process
+from spark_pipeline.values import assets, edges, moment, pack, unpack_fates, unpack_process
 
 _FATES, _SAID = 0, 1
 
@@ -89,7 +89,7 @@ def _last(rows: Iterator[Row]) -> Iterable[Row]:
 
 
 def _contribution(application_run: str, row: Row) -> Contribution:
-    seen = Span(first=row["first"].astimezone(UTC), last=row["last"].astimezone(UTC))
+    seen = Span(first=moment(row["first"]), last=moment(row["last"]))
     return Contribution(application_run=application_run, content=unpack_process(row["content"]), seen=seen)
 
 

@@ -8,7 +8,8 @@ from pyspark.sql import functions as f
 
 from shared.openlineage import MergedRun, decode, merge
 from shared.translation import NOTHING_TOLD, names_no_source, told_by
-from spark_pipeline.arrow import Row, grouped, shape, stream
+from spark_pipeline.arrow import grouped, shape, stream
+from spark_pipeline.cells import Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import EVENTS, RUNS
 from spark_pipeline.thinning import TooManyEventsError, thinned

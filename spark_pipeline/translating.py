@@ -8,7 +8,7 @@ cut into pieces, each with the same beginning.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -33,10 +33,11 @@ from shared.translation import (
     told_by,
     translate,
 )
-from spark_pipeline.arrow import Row, shape, stream
+from spark_pipeline.arrow import shape, stream
+from spark_pipeline.cells import Row
 from spark_pipeline.engine import Engine
 from spark_pipeline.merging import UNUSABLE
-from spark_pipeline.values import digest, pack, unpack_run, unpack_told
+from spark_pipeline.values import digest, micros, moment, pack, unpack_run, unpack_told
 
 PIECE = 20_000
 """Runs of one application that are translated in one go."""
@@ -123,8 +124,8 @@ class _Batches:
 
     def add(self, batch: Batch) -> None:
         """One that ended no earlier than all before it."""
-        self._last.append(_micros(batch.seen.last))
-        self._first.append(_micros(batch.seen.first))
+        self._last.append(micros(batch.seen.last))
+        self._first.append(micros(batch.seen.first))
         self._began.append(batch.began)
         self._runs.append(batch.run_id)
         self._inputs.append(self._known.setdefault(batch.inputs, batch.inputs))
@@ -132,28 +133,16 @@ class _Batches:
     def around(self, run: MergedRun) -> tuple[Batch, ...]:
         """As `enclosing` of all: no more are looked at than those that may be it."""
         found: list[Batch] = []
-        for index in range(bisect_left(self._last, _micros(run.last)), len(self._last)):
-            if found and self._last[index] > _micros(found[0].seen.last + AT_ONCE):
+        for index in range(bisect_left(self._last, micros(run.last)), len(self._last)):
+            if found and self._last[index] > micros(found[0].seen.last + AT_ONCE):
                 break
             found += enclosing((self._at(index),), run)
         return enclosing(found, run)
 
     def _at(self, index: int) -> Batch:
-        seen = Span(first=_moment(self._first[index]), last=_moment(self._last[index]))
+        seen = Span(first=moment(self._first[index]), last=moment(self._last[index]))
         began = bool(self._began[index])
         return Batch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def _moment(micros: int) -> datetime:
-    return _EPOCH + micros * _MICROSECOND
 
 
 class _Translating:
@@ -203,7 +192,7 @@ def _understood(run: MergedRun, told: Told, batches: _Batches, names: Names, row
             {
                 "qualified_name": each.asset.qualified_name,
                 "written": each.written,
-                "fields": [{"name": name, "type": of} for name, of in each.columns],
+                "fields": each.columns,
             }
             for each in schemas_in(run, known)
         ]

@@ -1,6 +1,7 @@
 """Values of the core as bytes in a column, and back. Equal values are equal bytes."""
 
 import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -14,6 +15,20 @@ unpack_run = msgspec.msgpack.Decoder(MergedRun).decode
 unpack_told = msgspec.msgpack.Decoder(Told).decode
 unpack_process = msgspec.msgpack.Decoder(Process).decode
 unpack_fates = msgspec.msgpack.Decoder(tuple[Fate, ...]).decode
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def micros(moment: datetime) -> int:
+    """A time as a row has it: microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(micros: int) -> datetime:
+    """The time, in UTC, that a row has as microseconds since 1970."""
+    return _EPOCH + micros * _MICROSECOND
 
 
 def digest(data: bytes) -> str:

@@ -1,0 +1,62 @@
+"""Arrow's batches -> rows in Python and back, a column at a time: to make an object of each cell first, as Arrow's own
+`to_pylist` does, took as long as to read the events themselves.
+
+Days and times come as Arrow holds them: in days and microseconds since 1970, in UTC (`values.moment`). They may be
+given back so, or as Python has them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+Row = dict[str, Any]
+"""One row, by the names of its columns."""
+
+
+def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """The rows of these batches."""
+    for batch in batches:
+        names = batch.schema.names
+        for row in zip(*map(cells, batch.columns), strict=True):
+            yield dict(zip(names, row))  # noqa: B905 - a batch has a column for each name
+
+
+def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """These rows as a batch; what a row lacks is null. A struct may be given as a tuple, in the order of its fields."""
+    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def cells(column: pa.Array) -> list[Any]:
+    """What stands in a column, None where nothing does."""
+    if column.null_count == len(column):
+        return [None] * len(column)
+    kind = column.type
+    if types.is_timestamp(kind):
+        return _numbers(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()))
+    if types.is_date32(kind):
+        return _numbers(column.cast(pa.int32()))
+    if types.is_integer(kind):
+        return _numbers(column)
+    if any(fits(kind) for fits in _OBJECTS):
+        return _objects(column)
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+_OBJECTS = (types.is_string, types.is_binary, types.is_boolean, types.is_large_string, types.is_large_binary)
+
+
+def _objects(column: pa.Array) -> list[Any]:
+    found: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    return found
+
+
+def _numbers(column: pa.Array) -> list[Any]:
+    """Of a column that lacks some NumPy would make fractions."""
+    if not column.null_count:
+        return _objects(column)
+    found = _objects(column.fill_null(0))
+    return [number if there else None for number, there in zip(found, _objects(column.is_valid()), strict=True)]
