@@ -6,6 +6,7 @@ given back so, or as Python has them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 
 def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
     """These rows as a batch; what a row lacks is null. A struct may be given as a tuple, in the order of its fields."""
-    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in schema]
+    columns = [pa.array(list(map(dict.get, found, repeat(field.name))), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

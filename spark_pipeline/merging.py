@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.openlineage import MergedRun, decode, merge
+from shared.openlineage import Event, MergedRun, decode, merge
 from shared.translation import NOTHING_TOLD, names_no_source, told_by
 from spark_pipeline.arrow import grouped, shape, stream
 from spark_pipeline.cells import Row
@@ -48,36 +48,54 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     largest = own.agg(f.max("size")).head()
     then = ("event_time", "event_type", "digest")
     ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
-    return stream(ordered, _merge_all, MERGED, largest=largest[0] if largest else None, weigh="merged")
+    return stream(ordered, merge_all, MERGED, largest=largest[0] if largest else None, weigh="merged")
 
 
-def _merge_all(rows: Iterator[Row]) -> Iterable[Row]:
+def merge_all(rows: Iterator[Row]) -> Iterable[Row]:
+    """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day` and `text` of each. Of a run
+    that the core cannot take there is a row with its `problem`.
+    """
     for run_id, own in grouped(rows, "run_id"):
-        seen: dict[str, Any] = {"days": set(), "arrived": None, "events": 0}
+        seen = _Seen()
         try:
-            run = merge(thinned(decode(text.encode()) for text in _noted(own, seen)))
-            yield _row(run, seen)
+            found = _row(merge(thinned(seen.events(own))))
         except UNUSABLE as error:
-            for _ in _noted(own, seen):
-                pass
-            yield {"run_id": run_id, "application_run": run_id, **_seen(seen), "problem": _sentence(error)}
+            seen.pass_over(own)
+            found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
+        found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
+        yield found
 
 
-def _noted(rows: Iterator[Row], seen: dict[str, Any]) -> Iterator[str]:
-    for row in rows:
-        seen["days"].add(row["day"])
-        seen["events"] += 1
-        arrived = row["arrived"]
-        seen["arrived"] = arrived if seen["arrived"] is None else max(seen["arrived"], arrived)
-        yield row["text"]
+class _Seen:
+    """What is known of a run's events beside what they say: their days, the last arrival, how many they are."""
+
+    __slots__ = ("arrived", "count", "days")
+
+    def __init__(self) -> None:
+        self.days: set[int] = set()
+        self.arrived = 0
+        self.count = 0
+
+    def events(self, rows: Iterable[Row]) -> Iterator[Event]:
+        """The events, one after the other, each noted."""
+        for row in rows:
+            self._note(row)
+            yield decode(row["text"].encode())
+
+    def pass_over(self, rows: Iterable[Row]) -> None:
+        """Note those that are not read."""
+        for row in rows:
+            self._note(row)
+
+    def _note(self, row: Row) -> None:
+        self.days.add(row["day"])
+        self.count += 1
+        self.arrived = max(self.arrived, row["arrived"])
 
 
-def _seen(seen: dict[str, Any]) -> Row:
-    return {"days": sorted(seen["days"]), "arrived": seen["arrived"], "events": seen["events"]}
-
-
-def _row(run: MergedRun, seen: dict[str, Any]) -> Row:
+def _row(run: MergedRun) -> Row:
     told = told_by(run)
+    tells = told != NOTHING_TOLD
     return {
         "run_id": run.run_id,
         "application_run": run.application_run,
@@ -90,12 +108,11 @@ def _row(run: MergedRun, seen: dict[str, Any]) -> Row:
         "first": run.first,
         "last": run.last,
         "ended": run.ended,
-        "speaks": run.ended is not None and told != NOTHING_TOLD,
+        "speaks": tells and run.ended is not None,
         "streams": _may_be_a_batch(run),
         "alone": names_no_source(run),
-        "told": pack(told) if told != NOTHING_TOLD else None,
+        "told": pack(told) if tells else None,
         "merged": pack(run),
-        **_seen(seen),
     }
 
 

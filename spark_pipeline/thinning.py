@@ -1,6 +1,7 @@
 """A run with very many events, held in little memory: they are folded again and again while they come."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from shared.openlineage import Event, fold
 
@@ -17,12 +18,13 @@ class TooManyEventsError(Exception):
 
 def thinned(events: Iterable[Event]) -> list[Event]:
     """Events of one run that merge to the same as these. Raises TooManyEventsError."""
+    coming = iter(events)
     kept: tuple[Event, ...] = ()
-    waiting: list[Event] = []
-    for event in events:
-        waiting.append(event)
-        if len(waiting) >= max(FEW, len(kept)):
-            kept, waiting = fold((*kept, *waiting)), []
-            if len(kept) > MOST:
-                raise TooManyEventsError(f"more than {MOST} events of one run that differ")
-    return [*kept, *waiting]
+    while True:
+        step = max(FEW, len(kept))
+        waiting = list(islice(coming, step))
+        if len(waiting) < step:
+            return [*kept, *waiting]
+        kept = fold((*kept, *waiting))
+        if len(kept) > MOST:
+            raise TooManyEventsError(f"more than {MOST} events of one run that differ")

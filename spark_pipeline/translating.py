@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -23,6 +24,7 @@ from shared.translation import (
     NOTHING_TOLD,
     Around,
     Batch,
+    Datasets,
     Skip,
     Told,
     batch_of,
@@ -112,20 +114,26 @@ def translated(
     return stream(ordered, _Translating(names), TRANSLATED, largest=largest[0] if largest else None)
 
 
-class _Batches:
-    """The batches of one application by the order of their ends: little more than 40 bytes each."""
+class Batches:
+    """The batches of one application by the order of their ends: little more than 60 bytes each."""
 
     def __init__(self) -> None:
-        self._last, self._first = array("q"), array("q")
+        self._last, self._first, self._since = array("q"), array("q"), array("q")
+        self._earliest = array("q")
         self._began = bytearray()
         self._runs: list[str] = []
         self._inputs: list[tuple[Asset, ...]] = []
         self._known: dict[tuple[Asset, ...], tuple[Asset, ...]] = {}
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._runs)
+
     def add(self, batch: Batch) -> None:
         """One that ended no earlier than all before it."""
         self._last.append(micros(batch.seen.last))
         self._first.append(micros(batch.seen.first))
+        self._since.append(micros(batch.ends.first))
         self._began.append(batch.began)
         self._runs.append(batch.run_id)
         self._inputs.append(self._known.setdefault(batch.inputs, batch.inputs))
@@ -133,11 +141,22 @@ class _Batches:
     def around(self, run: MergedRun) -> tuple[Batch, ...]:
         """As `enclosing` of all: no more are looked at than those that may be it."""
         found: list[Batch] = []
-        for index in range(bisect_left(self._last, micros(run.last)), len(self._last)):
-            if found and self._last[index] > micros(found[0].seen.last + AT_ONCE):
+        until = micros(run.last)
+        earliest = self._earliest_from_here()
+        for index in range(bisect_left(self._last, until), len(self)):
+            over = found and self._last[index] > micros(found[0].seen.last + AT_ONCE)
+            if over or earliest[index] > until:
                 break
-            found += enclosing((self._at(index),), run)
+            if self._since[index] <= until:
+                found += enclosing((self._at(index),), run)
         return enclosing(found, run)
+
+    def _earliest_from_here(self) -> "array[int]":
+        """By batch, since when what ended later than it, or with it, may have enclosed anything."""
+        if len(self._earliest) != len(self):
+            self._earliest = array("q", accumulate(reversed(self._since), min))
+            self._earliest.reverse()
+        return self._earliest
 
     def _at(self, index: int) -> Batch:
         seen = Span(first=moment(self._first[index]), last=moment(self._last[index]))
@@ -154,11 +173,11 @@ class _Translating:
     def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
         names = _names_of(self._names)
         piece: Any = None
-        told, batches = NOTHING_TOLD, _Batches()
+        told, batches = NOTHING_TOLD, Batches()
         for row in rows:
             if (row["application_run"], row["piece"]) != piece:
                 piece = (row["application_run"], row["piece"])
-                told, batches = NOTHING_TOLD, _Batches()
+                told, batches = NOTHING_TOLD, Batches()
             if row["rank"] == _TOLD:
                 for each in row["tolds"]:
                     told |= unpack_told(each)
@@ -171,7 +190,7 @@ class _Translating:
                 yield found
 
 
-def _understood(run: MergedRun, told: Told, batches: _Batches, names: Names, row: Row) -> Row | None:
+def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row: Row) -> Row | None:
     """What a run says; nothing of a batch that stands here for others."""
     around = Around(told=told | told_by(run), names=names)
     if row["rank"] == _BATCH:
@@ -180,21 +199,22 @@ def _understood(run: MergedRun, told: Told, batches: _Batches, names: Names, row
             batches.add(batch)
         return None
     known = around
-    if names_no_source(run):
+    if batches and names_no_source(run):
         known = Around(told=around.told, batches=batches.around(run), names=names)
-    word = translate(run, known, timed_out=bool(row["timed_out"]))
+    datasets = Datasets.of(run, known) if run.ended == "COMPLETE" else None
+    word = translate(run, known, timed_out=bool(row["timed_out"]), datasets=datasets)
     fates = fates_in(run, known)
     found = _row(row, *_word(word))
     found["fates"] = pack(fates) if fates else None
     found["said"] = [_saying(each) for each in word.processes] if isinstance(word, Lineage) else []
-    if run.ended == "COMPLETE":
+    if datasets:
         found["schemas"] = [
             {
                 "qualified_name": each.asset.qualified_name,
                 "written": each.written,
                 "fields": each.columns,
             }
-            for each in schemas_in(run, known)
+            for each in schemas_in(datasets)
         ]
     return found
 

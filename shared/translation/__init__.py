@@ -13,6 +13,7 @@ from shared.translation.application import (
     told_by,
 )
 from shared.translation.columns import ALL_ROWS
+from shared.translation.datasets import Datasets
 from shared.translation.facts import RunFacts, facts_of, facts_told
 from shared.translation.fates import Fate, Fates, present_name
 from shared.translation.history import NO_PROCESS, History, Ignored, RunVerdict, translate_history
@@ -35,6 +36,7 @@ __all__ = [
     "Around",
     "Batch",
     "Change",
+    "Datasets",
     "Fate",
     "Fates",
     "History",

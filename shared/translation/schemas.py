@@ -5,8 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from shared.model import Asset, Contribution, Process, Schema
-from shared.openlineage import MergedRun
-from shared.translation.application import Around
 from shared.translation.datasets import Datasets
 
 
@@ -18,9 +16,10 @@ class SeenSchema(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     written: bool
 
 
-def schemas_in(run: MergedRun, around: Around) -> tuple[SeenSchema, ...]:
-    """The schemas that a run tells, without those of noise; of a data set that is read and written the written one."""
-    datasets = Datasets.of(run, around)
+def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
+    """The schemas that a run tells of the data sets that it names, without those of noise; of one that is read and
+    written the written one.
+    """
     found: dict[str, SeenSchema] = {}
     both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
     for spelled, assets, written in both:

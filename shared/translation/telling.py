@@ -17,8 +17,10 @@ from shared.translation.recovery import table_changed
 
 def names_no_source(run: MergedRun) -> bool:
     """Whether the run writes, and names nothing that it reads but what it writes."""
+    if not (run.inputs and run.outputs):
+        return bool(run.outputs)
     outputs = {canonical(*dataset.key) for dataset in run.outputs}
-    return bool(outputs) and all(canonical(*dataset.key) in outputs for dataset in run.inputs)
+    return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
 def batch_of(run: MergedRun, around: Around) -> Batch | None:

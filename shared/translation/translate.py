@@ -35,9 +35,12 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
-def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: bool = False) -> Lineage | Skip | Wait:
+def translate(
+    run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: bool = False, datasets: Datasets | None = None
+) -> Lineage | Skip | Wait:
     """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
-    that its end will not be waited for any more.
+    that its end will not be waited for any more; `datasets` are those of the run in these surroundings, where they are
+    at hand.
 
     A run counts when it ended by COMPLETE; without an end it counts after the timeout if it read and wrote.
     """
@@ -52,7 +55,7 @@ def translate(run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: boo
     work = _Work(
         run=run,
         around=around,
-        datasets=Datasets.of(run, around),
+        datasets=datasets or Datasets.of(run, around),
         identity=identity,
         formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
