@@ -15,7 +15,7 @@ import pyspark
 from pyspark.sql import functions as f
 
 from local.versions import SPARK_3, SPARK_4
-from shared.bootstrap import calm_collector
+from shared.collecting import calm_collector
 from shared.openlineage import decode, merge
 from shared.translation import Around, told_by, translate
 from spark_pipeline.bronze import ingest

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from shared.collecting import calm
 from spark_pipeline.cells import Row, batch_of
 from spark_pipeline.cells import rows as rows_of
 from spark_pipeline.declaring import columns as declared
@@ -66,17 +67,18 @@ def through(
     weigh: str = "",
 ) -> Iterator[pa.RecordBatch]:
     """What `work` makes of the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
-    waiting: list[Row] = []
-    weight = 0
-    for row in work(rows_of(batches)):
-        waiting.append(row)
-        if weigh and (heavy := row.get(weigh)):
-            weight += len(heavy)
-        if len(waiting) >= _ROWS or weight >= _BYTES:
+    with calm():
+        waiting: list[Row] = []
+        weight = 0
+        for row in work(rows_of(batches)):
+            waiting.append(row)
+            if weigh and (heavy := row.get(weigh)):
+                weight += len(heavy)
+            if len(waiting) >= _ROWS or weight >= _BYTES:
+                yield batch_of(waiting, schema)
+                waiting, weight = [], 0
+        if waiting:
             yield batch_of(waiting, schema)
-            waiting, weight = [], 0
-    if waiting:
-        yield batch_of(waiting, schema)
 
 
 def grouped(rows: Iterable[Row], key: str) -> Iterator[tuple[Any, Iterator[Row]]]:

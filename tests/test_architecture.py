@@ -43,7 +43,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "model errors secrets openlineage naming translation redacting atlas catalog storage telemetry places receiving "
-    "pipeline settings versions parts bootstrap_receiver bootstrap reading"
+    "pipeline settings versions collecting parts bootstrap_receiver bootstrap reading"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -51,6 +51,7 @@ ROOMS: dict[str, Room] = {
     "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
     "shared.versions": _room(),
+    "shared.collecting": _room(),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.naming": _room("errors secrets versions", "msgspec"),
@@ -73,11 +74,11 @@ ROOMS: dict[str, Room] = {
     "shared.parts": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage parts receiving redacting settings storage telemetry"),
     "shared.bootstrap": _room(
-        "catalog errors naming parts pipeline settings storage telemetry translation", "pyapacheatlas"
+        "catalog collecting errors naming parts pipeline settings storage telemetry translation", "pyapacheatlas"
     ),
     # the same meaning on Spark
     "spark_pipeline": _room(
-        "model errors naming openlineage translation atlas",
+        "model errors collecting naming openlineage translation atlas",
         "msgspec pyspark pyarrow pandas numpy",
     ),
     # the shells
