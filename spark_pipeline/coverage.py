@@ -95,16 +95,13 @@ _TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "
 
 def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
     """Rows one below the other, null where a part lacks a column."""
-    whole = (
-        part.select(
-            *(
-                (f.col(name) if name in part.columns else f.lit(None)).cast(of).alias(name)
-                for name, of in columns.items()
-            )
-        )
-        for part in parts
-    )
-    return reduce(lambda above, below: above.unionByName(below), whole)
+
+    def whole(part: DataFrame) -> DataFrame:
+        there = set(part.columns)
+        each = ((f.col(name) if name in there else f.lit(None)).cast(of).alias(name) for name, of in columns.items())
+        return part.select(*each)
+
+    return reduce(lambda above, below: above.unionByName(below), map(whole, parts))
 
 
 def _linked(lake: Lake) -> DataFrame:

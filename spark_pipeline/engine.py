@@ -5,7 +5,7 @@ which Sail (https://docs.lakesail.com) is one. All else of the lake is the same 
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -38,6 +38,9 @@ class Engine(Protocol):
     def load(self, place: str, form: str, schema: StructType) -> DataFrame:
         """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
 
+    def lacks(self, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the Delta table there has not."""
+
     def files(self, places: str | list[str]) -> DataFrame:
         """Files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `length`, `content`."""
 
@@ -52,11 +55,27 @@ def engine_of(session: SparkSession) -> Engine:
     return ByConnect(session) if ".connect." in type(session).__module__ else WithJava(session)
 
 
+class Columns:
+    """What is known of the columns of Delta tables. They only ever gain some, so what was seen once need not be asked
+    for again: each question is a call to the server, and a run of the lake asked it a thousand times.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[str]] = {}
+
+    def lacking(self, session: SparkSession, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the table has not now."""
+        if not self._seen.get(place, set()).issuperset(names):
+            self._seen[place] = {name.lower() for name in session.read.format("delta").load(place).columns}
+        return [name for name in names if name not in self._seen[place]]
+
+
 @dataclass(frozen=True, slots=True)
 class WithJava:
     """Spark itself: its file systems are Hadoop's."""
 
     session: SparkSession
+    columns: Columns = field(default_factory=Columns)
 
     @property
     def cores(self) -> int:
@@ -79,8 +98,11 @@ class WithJava:
         """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
         if form == "parquet":
             return self.session.read.schema(schema).parquet(place)
-        found = self.session.read.format(form).load(place)
-        return _whole(found, schema)
+        return _whole(self.session.read.format(form).load(place), schema, self.lacks(place, schema.names))
+
+    def lacks(self, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the Delta table there has not."""
+        return self.columns.lacking(self.session, place, names)
 
     def files(self, places: str | list[str]) -> DataFrame:
         """Files as Spark's `binaryFile` tells of them."""
@@ -104,6 +126,7 @@ class ByConnect:
     """A server of Spark Connect: no JVM, and files only where this process sees them as well."""
 
     session: SparkSession
+    columns: Columns = field(default_factory=Columns)
 
     @property
     def cores(self) -> int:
@@ -129,10 +152,14 @@ class ByConnect:
         The schema is given without comments and as it is there: where Sail brings columns together of which one has a
         comment and one has none, it stops for the difference.
         """
-        there = set(self.session.read.format(form).load(place).columns) if form == "delta" else set(schema.names)
+        lacking = self.lacks(place, schema.names) if form == "delta" else []
         bare = [StructField(each.name, each.dataType) for each in schema.fields]
-        known = StructType([each for each in bare if each.name in there])
-        return _whole(self.session.read.schema(known).format(form).load(place), StructType(bare))
+        known = StructType([each for each in bare if each.name not in lacking])
+        return _whole(self.session.read.schema(known).format(form).load(place), schema, lacking)
+
+    def lacks(self, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the Delta table there has not."""
+        return self.columns.lacking(self.session, place, names)
 
     def files(self, places: str | list[str]) -> DataFrame:
         """Files as Spark's `binaryFile` tells of them: Sail's paths have no scheme and no slash in front, and its times
@@ -153,11 +180,9 @@ class ByConnect:
         return rows.withColumn(_ORDER, number).select(*keep, _ORDER)
 
 
-def _whole(found: DataFrame, schema: StructType) -> DataFrame:
-    for each in schema.fields:
-        if each.name not in found.columns:
-            found = found.withColumn(each.name, f.lit(None).cast(each.dataType))
-    return found.select(*schema.names)
+def _whole(found: DataFrame, schema: StructType, lacking: Sequence[str]) -> DataFrame:
+    none = {name: f.lit(None).cast(schema[name].dataType).alias(name) for name in lacking}
+    return found.select(*(none.get(name, f.col(name)) for name in schema.names))
 
 
 def _local(place: str) -> Path:

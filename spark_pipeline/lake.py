@@ -204,18 +204,17 @@ class Lake:
 
     def _evolve(self, table: Table, place: str) -> None:
         """Add the columns that the stored table lacks. Raises LakeError where the engine cannot (Sail)."""
-        there = {name.lower() for name in self.session.read.format("delta").load(place).columns}
-        lacking = [each for each in table.columns if each.name not in there]
-        if lacking:
-            added = ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in lacking)
-            try:
-                self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
-            except PySparkException as error:
-                names = ", ".join(each.name for each in lacking)
-                raise LakeError(
-                    f"The table at {place} lacks {names}, and this engine cannot add columns ({error}): run the lake "
-                    "once with Spark (--engine spark)"
-                ) from error
+        lacking = self.engine.lacks(place, table.names)
+        if not lacking:
+            return
+        added = (f"{each.name} {each.type} COMMENT '{each.comment}'" for each in table.columns if each.name in lacking)
+        try:
+            self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({', '.join(added)})")
+        except PySparkException as error:
+            raise LakeError(
+                f"The table at {place} lacks {', '.join(sorted(lacking))}, and this engine cannot add columns ({error}): "
+                "run the lake once with Spark (--engine spark)"
+            ) from error
 
     def _next_version(self, table: Table, changes: DataFrame) -> None:
         place = self._current(table)

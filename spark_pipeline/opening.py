@@ -44,6 +44,7 @@ def _sail(how: Local) -> Iterator[SparkSession]:
     environment (https://docs.lakesail.com/sail/latest/reference/configuration), read when a server is made.
     """
     os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = str(how.cores)
+    os.environ["SAIL_PARQUET__PUSHDOWN_FILTERS"] = "true"  # wide columns are read of the rows that are wanted only
     if how.scratch:
         os.environ["SAIL_RUNTIME__TEMPORARY_FILES__PATHS"] = f'["{how.scratch}"]'
     os.environ.setdefault("RUST_LOG", "error")
