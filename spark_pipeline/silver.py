@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from spark_pipeline.concerned import around, needed, wanted
 from spark_pipeline.lake import Lake
 from spark_pipeline.lasting import lasted
 from spark_pipeline.merging import merged_runs, touched_runs
@@ -19,8 +20,6 @@ from spark_pipeline.schemas import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYING
 from spark_pipeline.translating import translated
 
 _MOST_DAYS = 400
-_BEFORE = "interval 2 seconds"
-"""How long before its START's time a batch may have begun that has no START of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,47 +57,50 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
         due = _due(stored, meaning)
         if ids.isEmpty() and (due is None or due.isEmpty()):
             return 0
-        known = stored.join(ids, on="run_id", how="left_semi")
-        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(known))) as merged:
-            return _translate(lake, meaning, ids, merged, due, batch=batch)
+        before = stored.join(ids, on="run_id", how="left_semi")
+        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
+            if not lake.exists(RUNS):
+                return _translate(lake, meaning, merged, merged.select("run_id"), ids, batch=batch)
+            with (
+                lake.kept("runs_around", around(stored, ids, merged, due)) as near,
+                lake.kept("runs_to_translate", wanted(near, merged, ids, due)) as asked,
+                lake.kept("runs_needed", needed(near, merged, ids, asked)) as wide,
+                lake.kept("runs_known", _known(stored, wide)) as known,
+            ):
+                runs = known.unionByName(merged)
+                return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
 
 
-def _translate(
-    lake: Lake, meaning: Meaning, ids: DataFrame, merged: DataFrame, due: DataFrame | None, *, batch: int
-) -> int:
-    stored = lake.read(RUNS)
-    columns = [*(name for name in RUNS.names if name not in {"word", "reason", "fates", "batch"}), "problem"]
-    rest = stored.join(ids, on="run_id", how="left_anti").withColumn("problem", f.lit(None).cast("string"))
-    if lake.exists(RUNS):
-        runs = rest.select(*columns).unionByName(merged.select(*columns))
-        wanted = _wanted(stored, runs, merged, ids, due)
-    else:
-        runs, wanted = merged.select(*columns), merged.select("run_id")
-    with lake.kept("runs_to_translate", wanted.distinct()) as wanted:
-        applications = runs.join(wanted, on="run_id", how="left_semi").select("application_run").distinct()
-        concerned = runs.join(applications, on="application_run", how="left_semi")
-        out = translated(
-            lake.engine,
-            concerned,
-            wanted,
-            as_of=meaning.as_of,
-            end_timeout=meaning.end_timeout,
-            names=meaning.names,
+_UNSAID = tuple(name for name in RUNS.names if name not in {"word", "reason", "fates", "batch"})
+"""The columns of runs that do not come of their translation."""
+
+
+def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
+    return stored.join(needed, on="run_id", how="left_semi").select(
+        *_UNSAID, f.lit(None).cast("string").alias("problem")
+    )
+
+
+def _translate(lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame, scope: DataFrame, *, batch: int) -> int:
+    """Translate the runs that are `asked` for; `runs` has all of them, and those that tell them something. `scope` are
+    the runs whose rows may change.
+    """
+    out = translated(
+        lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
+    )
+    with lake.kept("runs_translated", out) as said:
+        own = runs.join(asked, on="run_id", how="left_semi")
+        words = said.select("run_id", "word", "reason", "fates")
+        fresh = own.join(words, on="run_id", how="left").select(
+            *_UNSAID,
+            "fates",
+            f.coalesce("word", f.lit("unusable")).alias("word"),
+            f.coalesce("reason", "problem").alias("reason"),
         )
-        with lake.kept("runs_translated", out) as said:
-            scope = ids.unionByName(wanted).distinct()
-            own = runs.join(wanted, on="run_id", how="left_semi")
-            words = said.select("run_id", "word", "reason", "fates")
-            fresh = own.join(words, on="run_id", how="left").select(
-                *(name for name in columns if name != "problem"),
-                "fates",
-                f.coalesce("word", f.lit("unusable")).alias("word"),
-                f.coalesce("reason", "problem").alias("reason"),
-            )
-            times = own.select("run_id", "first", "last")
-            lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope)
-            lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope)
-            return lake.put(RUNS, fresh, batch=batch, scope=scope)
+        times = own.select("run_id", "first", "last")
+        lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope)
+        lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope)
+        return lake.put(RUNS, fresh, batch=batch, scope=scope)
 
 
 def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
@@ -113,38 +115,6 @@ def _days(known: DataFrame) -> Sequence[Any] | None:
     """The days on which what is known of these runs happened; None when there are too many to name."""
     days = known.select(f.explode("days")).distinct().limit(_MOST_DAYS + 1).collect()
     return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else None
-
-
-def _wanted(stored: DataFrame, runs: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
-    """The runs to translate: those that were touched, and those that what these tell concerns."""
-    before = stored.join(ids, on="run_id", how="left_semi")
-    touched = merged.select("application_run").union(before.select("application_run")).distinct()
-    told_now, told_then = (
-        each.where("speaks")
-        .join(touched, on="application_run", how="left_semi")
-        .groupBy("application_run")
-        .agg(f.md5(f.concat_ws("|", f.sort_array(f.collect_set(f.hex("told"))))).alias(name))
-        for each, name in ((runs, "now"), (stored, "then"))
-    )
-    changed = told_now.join(told_then, on="application_run", how="full").where(~f.col("now").eqNullSafe(f.col("then")))
-    spans = (
-        merged.where("streams")
-        .select("application_run", "first", "last")
-        .union(before.where("streams").select("application_run", "first", "last"))
-        .groupBy("application_run")
-        .agg(f.min("first").alias("since"), f.max("last").alias("until"))
-    )
-    inside = (
-        runs.where("alone")
-        .join(spans, on="application_run")
-        .where((f.col("last") >= f.col("since") - f.expr(_BEFORE)) & (f.col("last") <= f.col("until")))
-    )
-    found = (
-        merged.select("run_id")
-        .union(runs.join(changed, on="application_run", how="left_semi").select("run_id"))
-        .union(inside.select("run_id"))
-    )
-    return found.union(due) if due is not None else found
 
 
 def _sayings(said: DataFrame, times: DataFrame) -> DataFrame:
@@ -166,9 +136,8 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
             return 0
         fates = lake.read(RUNS).where("fates is not null").join(applications, "application_run", "left_semi")
         sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
-        with lake.kept(
-            "processes_said", lasted(lake.engine, sayings, fates.select("application_run", "fates"))
-        ) as found:
+        fates = fates.select("application_run", "fates")
+        with lake.kept("processes_said", lasted(lake.engine, sayings, fates)) as found:
             lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications)
             lake.put(ASSETS, _assets(lake, found), batch=batch)
             return lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications)

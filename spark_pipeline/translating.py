@@ -65,7 +65,8 @@ def translated(
     end_timeout: timedelta,
     names: tuple[str, str] | None = None,
 ) -> DataFrame:
-    """What the `wanted` runs (by run_id) say. `runs` are all runs of their applications; `as_of` is the time that
+    """What the `wanted` runs (by run_id) say. `runs` are they and all runs of their applications that speak or may be
+    batches around them, if not more; `as_of` is the time that
     counts as now, nothing where runs without an end are waited for for ever; `names` are a file's text and its path.
     """
     own = runs.where("merged is not null").join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
@@ -101,16 +102,23 @@ def translated(
         .select("application_run", pieces, "last", "run_id", "merged")
     )
     plain = rows.join(sizes, "application_run").withColumn("piece", f.col("hash") % f.col("pieces"))
-    order = ["application_run", "piece", "rank", "last", "run_id", "tolds", "merged", "timed_out"]
-    whole = plain.select(*order)
+    order = {
+        "application_run": "string",
+        "piece": "int",
+        "rank": "int",
+        "last": "timestamp",
+        "run_id": "string",
+        "tolds": "array<binary>",
+        "merged": "binary",
+        "timed_out": "boolean",
+    }
+    whole = plain.select(*(f.col(name).cast(of) for name, of in order.items()))
     for rank, context in ((_TOLD, tolds), (_BATCH, batches)):
-        missing = [name for name in order if name not in context.columns]
-        fields = {field.name: field.dataType for field in whole.schema.fields}
-        for name in missing:
-            context = context.withColumn(name, f.lit(rank if name == "rank" else None).cast(fields[name]))  # noqa: PLW2901
-        whole = whole.unionByName(context.select(*order))
+        lacking = set(order).difference(context.columns)
+        each = ((f.lit(rank if name == "rank" else None).cast(of).alias(name), name) for name, of in order.items())
+        whole = whole.unionByName(context.select(*(value if name in lacking else name for value, name in each)))
     largest = own.agg(f.max(f.length("merged"))).head()
-    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=order)
+    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=tuple(order))
     return stream(ordered, _Translating(names), TRANSLATED, largest=largest[0] if largest else None)
 
 
