@@ -38,9 +38,15 @@ def write_coverage(lake: Lake, *, batch: int) -> int:
 
 
 def latest_schemas(lake: Lake) -> DataFrame:
-    """The columns of each data set as the latest run saw them: one that wrote it, if any did."""
-    newest = f.max_by("fields", f.struct(f.col("written"), f.col("at"), f.col("run_id")))
-    return lake.live(SCHEMAS).groupBy("qualified_name").agg(newest.alias("fields"))
+    """The columns of each data set as the latest run saw them: one that wrote it, if any did. Its time is found first,
+    so that the columns of all other runs need not be read.
+    """
+    rows = lake.live(SCHEMAS)
+    times = rows.groupBy("qualified_name", "written").agg(f.max("at").alias("at"))
+    newest = times.groupBy("qualified_name").agg(f.max(f.struct("written", "at")).alias("newest"))
+    place = newest.select("qualified_name", "newest.*")
+    latest = rows.join(place, ["qualified_name", "written", "at"], "left_semi")
+    return latest.groupBy("qualified_name").agg(f.max_by("fields", "run_id").alias("fields"))
 
 
 def _assets(lake: Lake) -> DataFrame:
@@ -143,7 +149,7 @@ def _columns(lake: Lake) -> DataFrame:
 
 
 def _runs(lake: Lake) -> DataFrame:
-    """A row for each run that moved data or should have, with counts of 0 and 1."""
+    """A row for each job with counts of the runs that moved data or should have."""
     failed = reduce(lambda one, other: one | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
     number = {
         "runs": f.lit(1),
@@ -152,10 +158,11 @@ def _runs(lake: Lake) -> DataFrame:
         "unusable": f.col("word").eqNullSafe("unusable").cast("bigint"),
     }
     moved = lake.read(RUNS).where(f.col("word").isin(*_MOVED) | failed)
-    return moved.select(
+    jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))
+    return jobs.agg(*(f.sum(value.cast("bigint")).alias(name) for name, value in number.items())).select(
         "job_namespace",
-        f.coalesce("application", "job").alias("application"),
-        *(value.cast("bigint").alias(name) for name, value in number.items()),
+        "application",
+        *number,
         *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
         f.lit(False).alias("orphan"),
         f.lit(False).alias("placeholder"),
@@ -171,11 +178,34 @@ def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
     return rows.select("level", named.alias("name"), *_COUNTS, *_FLAGS)
 
 
-def write_schema_changes(lake: Lake, *, batch: int) -> int:
-    """Make `schema_changes` anew; how many rows have changed. Data sets that are written are judged by those who write
-    them, for who reads may look at some columns only.
+_CHANGE = ("qualified_name", "at", "run_id", "column", "change", "before", "after")
+
+
+def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
+    """Bring `schema_changes` up to what silver and `impact` hold; how many rows have changed. What data sets went
+    through is found anew of those of which anything came after the batch `since`; what depends on it is counted for all.
     """
     rows = lake.live(SCHEMAS)
+    if lake.exists(SCHEMA_CHANGES):
+        news = lake.read(SCHEMAS).where(f.col("batch") > since).select("qualified_name").distinct()
+        with lake.kept("schemas_touched", news) as touched:
+            rows = rows.join(touched, "qualified_name", "left_semi")
+            rest = lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched, "qualified_name", "left_anti")
+            return _put_changes(lake, rest.unionByName(_differing(rows)), batch=batch)
+    return _put_changes(lake, _differing(rows), batch=batch)
+
+
+def _put_changes(lake: Lake, found: DataFrame, *, batch: int) -> int:
+    hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
+    counts = hit.agg(f.count("*").alias("downstream"))
+    fresh = found.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
+    return lake.put(SCHEMA_CHANGES, fresh, batch=batch, whole=True)
+
+
+def _differing(rows: DataFrame) -> DataFrame:
+    """What differs between one row of `schemas` and the next, of data sets of which these are all that hold. Data sets
+    that are written are judged by those who write them, for who reads may look at some columns only.
+    """
     ever = f.max("written").over(Window.partitionBy("qualified_name"))
     order = Window.partitionBy("qualified_name").orderBy("at", "run_id")
     seen = rows.withColumn("ever", ever).where("written = ever").withColumn("was", f.lag("fields").over(order))
@@ -190,7 +220,4 @@ def write_schema_changes(lake: Lake, *, batch: int) -> int:
     each = before.join(after, keys, "full")
     kind = f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
     differing = each.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
-    hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
-    counts = hit.agg(f.count("*").alias("downstream"))
-    found = differing.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
-    return lake.put(SCHEMA_CHANGES, found, batch=batch, whole=True)
+    return differing.select(*_CHANGE)

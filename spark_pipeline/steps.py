@@ -73,7 +73,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
         tags = lake.session.read.option("header", "true").csv(order.tags)
         stage("tags", lambda: {"columns": write_tags(lake, tags, batch=batch)})
     if edges or schemas:
-        stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch)})
+        stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch, since=since)})
     if edges or schemas or runs:
         stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
     if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
