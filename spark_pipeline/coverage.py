@@ -23,7 +23,12 @@ _FAILED = ("FAIL", "ABORT")
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Make `coverage` anew; how many rows have changed."""
-    assets = _at(_assets(lake), asset="qualified_name", store="store")
+    with lake.kept("schemas_newest", _newest(lake)) as newest:
+        return _write_coverage(lake, newest, batch=batch)
+
+
+def _write_coverage(lake: Lake, newest: DataFrame, *, batch: int) -> int:
+    assets = _at(_assets(lake, newest), asset="qualified_name", store="store")
     runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
     flags = {each: f.max((f.col("level") == "asset") & f.col(each)) for each in _FLAGS}
     rows = (
@@ -37,25 +42,28 @@ def write_coverage(lake: Lake, *, batch: int) -> int:
     return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
 
 
-def latest_schemas(lake: Lake) -> DataFrame:
-    """The columns of each data set as the latest run saw them: one that wrote it, if any did. Its time is found first,
-    so that the columns of all other runs need not be read.
+def _newest(lake: Lake) -> DataFrame:
+    """When each data set was seen last: by one that wrote it, if any did. Put aside, these few rows let an engine read
+    the columns only of the runs that saw them then.
     """
-    rows = lake.live(SCHEMAS)
-    times = rows.groupBy("qualified_name", "written").agg(f.max("at").alias("at"))
+    times = lake.live(SCHEMAS).groupBy("qualified_name", "written").agg(f.max("at").alias("at"))
     newest = times.groupBy("qualified_name").agg(f.max(f.struct("written", "at")).alias("newest"))
-    place = newest.select("qualified_name", "newest.*")
-    latest = rows.join(place, ["qualified_name", "written", "at"], "left_semi")
-    return latest.groupBy("qualified_name").agg(f.max_by("fields", "run_id").alias("fields"))
+    return newest.select("qualified_name", "newest.*")
 
 
-def _assets(lake: Lake) -> DataFrame:
+def _latest(lake: Lake, newest: DataFrame) -> DataFrame:
+    """The columns of each data set as they were seen then, by the last run of several."""
+    rows = lake.live(SCHEMAS).join(newest, ["qualified_name", "written", "at"], "left_semi")
+    return rows.groupBy("qualified_name").agg(f.max_by("fields", "run_id").alias("fields"))
+
+
+def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     """A row for each data set, with counts of 0 and 1, and those of its columns. All that is known of data sets is laid
     one below the other and grouped once: joins would shuffle each part.
     """
     named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
     both = (
-        _laid(_KNOWN, named, _linked(lake), _columns(lake))
+        _laid(_KNOWN, named, _linked(lake), _columns(lake, newest))
         .groupBy("qualified_name")
         .agg(
             f.min("type").alias("type"),
@@ -124,7 +132,7 @@ def _side(name: str, *, written: bool) -> Column:
     )
 
 
-def _columns(lake: Lake) -> DataFrame:
+def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
     """A row for each column that is known or has a known source (or is known to have none)."""
     direct = f.filter("columns", lambda each: each["kind"] == "DIRECT")
     traced = f.concat(
@@ -136,7 +144,7 @@ def _columns(lake: Lake) -> DataFrame:
         .select(f.explode(traced).alias("one"))
         .select(f.col("one.of").alias("qualified_name"), "one.column", f.lit(1).alias("source"))
     )
-    fields = latest_schemas(lake).select(
+    fields = _latest(lake, newest).select(
         "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
     )
     return (
@@ -183,7 +191,7 @@ _CHANGE = ("qualified_name", "at", "run_id", "column", "change", "before", "afte
 
 def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
     """Bring `schema_changes` up to what silver and `impact` hold; how many rows have changed. What data sets went
-    through is found anew of those of which anything came after the batch `since`; what depends on it is counted for all.
+    through is found anew of those of which anything came after the batch `since`; what depends on it, of all.
     """
     rows = lake.live(SCHEMAS)
     if lake.exists(SCHEMA_CHANGES):

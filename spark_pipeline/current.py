@@ -64,8 +64,7 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
 def largest_content(lake: Lake, touched: DataFrame) -> int | None:
     """Bytes of the largest that is said of these processes, whether it counts or not."""
     said = lake.read(PROCESSES).join(touched, "process", "left_semi")
-    found = said.agg(f.max(f.length("content"))).head()
-    return found[0] if found else None
+    return lake.engine.largest(said, f.length("content"))
 
 
 def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import Window
@@ -48,6 +48,9 @@ class Engine(Protocol):
         """Rows with the same values `by` in one partition, one after the other, in the order of these and `then`. What
         comes out has the columns `keep`, and perhaps another.
         """
+
+    def largest(self, rows: DataFrame, size: Column) -> int | None:
+        """The size of the largest row, where the engine must be told how many rows go into one Arrow batch."""
 
 
 def engine_of(session: SparkSession) -> Engine:
@@ -111,6 +114,11 @@ class WithJava:
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """Rows with the same values `by` in one partition, one after the other, in order."""
         return rows.repartition(*by).sortWithinPartitions(*by, *then).select(*keep)
+
+    def largest(self, rows: DataFrame, size: Column) -> int | None:
+        """The size of the largest row: Spark counts the rows of a batch, and does not weigh them."""
+        found = rows.agg(f.max(size)).head()
+        return found[0] if found else None
 
     def _path(self, place: str) -> Any:
         gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
@@ -178,6 +186,10 @@ class ByConnect:
         """
         number = f.row_number().over(Window.partitionBy(*by).orderBy(*then))
         return rows.withColumn(_ORDER, number).select(*keep, _ORDER)
+
+    def largest(self, rows: DataFrame, size: Column) -> int | None:  # noqa: ARG002 - others look
+        """None: Sail makes batches as it likes, whatever it is told."""
+        return None
 
 
 def _whole(found: DataFrame, schema: StructType, lacking: Sequence[str]) -> DataFrame:

@@ -51,7 +51,7 @@ def lasted(engine: Engine, sayings: DataFrame, fates: DataFrame) -> DataFrame:
         "content",
         f.lit(None).cast("array<binary>").alias("fates"),
     )
-    empty = {name: rows.schema[name].dataType for name in ("digest", "first", "last", "content")}
+    empty = {"digest": "string", "first": "timestamp", "last": "timestamp", "content": "binary"}
     first = heads.select(
         "application_run",
         f.lit(_FATES).alias("rank"),
@@ -59,12 +59,13 @@ def lasted(engine: Engine, sayings: DataFrame, fates: DataFrame) -> DataFrame:
         "fates",
     )
     both = rows.unionByName(first)
-    largest = sayings.agg(f.max(f.length("content"))).head()
+    order = ("application_run", "rank", *empty, "fates")
+    largest = engine.largest(sayings, f.length("content"))
     return stream(
-        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=both.columns),
+        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=order),
         _last,
         _LASTED,
-        largest=largest[0] if largest else None,
+        largest=largest,
         weigh="content",
     )
 

@@ -45,10 +45,10 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
         came = f.col("batch") > since
         events = events.where(came | f.col("day").isin(days) if days else came)
     own = events.join(touched, on="run_id", how="left_semi")
-    largest = own.agg(f.max("size")).head()
+    largest = lake.engine.largest(own, f.col("size"))
     then = ("event_time", "event_type", "digest")
     ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
-    return stream(ordered, merge_all, MERGED, largest=largest[0] if largest else None, weigh="merged")
+    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
 
 
 def merge_all(rows: Iterator[Row]) -> Iterable[Row]:

@@ -117,9 +117,9 @@ def translated(
         lacking = set(order).difference(context.columns)
         each = ((f.lit(rank if name == "rank" else None).cast(of).alias(name), name) for name, of in order.items())
         whole = whole.unionByName(context.select(*(value if name in lacking else name for value, name in each)))
-    largest = own.agg(f.max(f.length("merged"))).head()
+    largest = engine.largest(own, f.length("merged"))
     ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=tuple(order))
-    return stream(ordered, _Translating(names), TRANSLATED, largest=largest[0] if largest else None)
+    return stream(ordered, _Translating(names), TRANSLATED, largest=largest)
 
 
 class Batches:
