@@ -22,6 +22,10 @@ _BATCH_BYTES = 64 * 1024 * 1024
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
+class OutOfOrderError(Exception):
+    """Rows came in another order than was asked for: what is made of them would be wrong."""
+
+
 def shape(text: str) -> StructType:
     """A StructType from lines of name, type and comment."""
     found: StructType = struct(declared(text))
@@ -81,6 +85,22 @@ def through(
             yield batch_of(waiting, schema)
 
 
-def grouped(rows: Iterable[Row], key: str) -> Iterator[tuple[Any, Iterator[Row]]]:
-    """Rows that follow one another with the same key, group by group; what of a group is not read is passed over."""
-    return groupby(rows, key=itemgetter(key))
+def grouped(rows: Iterable[Row], *keys: str) -> Iterator[tuple[Any, Iterator[Row]]]:
+    """Rows that follow one another with the same key or tuple of keys, group by group; what of a group is not read is
+    passed over. Raises OutOfOrderError.
+    """
+    last: Any = None
+    for found, own in groupby(rows, key=itemgetter(*keys)):
+        last = following(found, last)
+        yield found, own
+
+
+def following(key: Any, last: Any) -> Any:
+    """The key, which comes after `last` (None: nothing came yet). Raises OutOfOrderError where it does not: else one
+    group would be taken for two.
+    """
+    if last is not None and key <= last:
+        raise OutOfOrderError(
+            f"{key} came after {last}: the engine did not keep the order of the rows that was asked for"
+        )
+    return key

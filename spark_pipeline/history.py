@@ -61,7 +61,7 @@ class _Writing:
         for process, own in grouped(rows, "process"):
             holds: dict[tuple[str, ...], _Interval] = {}
             present: bytes | None = None
-            for application_run, said in grouped(own, "application_run"):
+            for (_, application_run), said in grouped(own, "began", "application_run"):
                 contents, facts, present = _said(application_run, said)
                 seen = contents[0].seen
                 for each in contents[1:]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Literal
 
@@ -45,6 +45,10 @@ class Lake:
     session: SparkSession
     root: str
     format: Literal["delta", "parquet"]
+    engine: Engine = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "engine", engine_of(self.session))
 
     @classmethod
     def at(cls, session: SparkSession, root: str) -> "Lake":
@@ -55,11 +59,6 @@ class Lake:
         if lake.format == "parquet" and lake.engine.exists(f"{lake._path(PROGRESS)}/_delta_log"):
             raise LakeError(f"The lake at {root} is in Delta, which this session lacks: add Delta's package to it")
         return lake
-
-    @property
-    def engine(self) -> Engine:
-        """What this session's engine does in its own way."""
-        return engine_of(self.session)
 
     def read(self, table: Table) -> DataFrame:
         """All rows, those marked as gone too; a table that is not there is empty."""
@@ -212,7 +211,7 @@ class Lake:
             self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({', '.join(added)})")
         except PySparkException as error:
             raise LakeError(
-                f"The table at {place} lacks {', '.join(sorted(lacking))}, and this engine cannot add columns ({error}): "
+                f"The table at {place} lacks {', '.join(lacking)}, and this engine cannot add columns ({error}): "
                 "run the lake once with Spark (--engine spark)"
             ) from error
 

@@ -35,7 +35,7 @@ from shared.translation import (
     told_by,
     translate,
 )
-from spark_pipeline.arrow import shape, stream
+from spark_pipeline.arrow import following, shape, stream
 from spark_pipeline.cells import Row
 from spark_pipeline.engine import Engine
 from spark_pipeline.merging import UNUSABLE
@@ -184,7 +184,7 @@ class _Translating:
         told, batches = NOTHING_TOLD, Batches()
         for row in rows:
             if (row["application_run"], row["piece"]) != piece:
-                piece = (row["application_run"], row["piece"])
+                piece = following((row["application_run"], row["piece"]), piece)
                 told, batches = NOTHING_TOLD, Batches()
             if row["rank"] == _TOLD:
                 for each in row["tolds"]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_pipeline.arrow import through
+from spark_pipeline.arrow import OutOfOrderError, grouped, through
 from spark_pipeline.cells import Row, batch_of, cells, rows
 from spark_pipeline.values import micros, moment
 
@@ -83,3 +83,10 @@ def test_no_batch_holds_many_rows_or_heavy_ones_for_long() -> None:
     heavy: list[Row] = [{"run_id": "x", "merged": bytes(9 * 1024 * 1024)} for _ in range(3)]
     made = list(through([], lambda _: [*light, *heavy], SCHEMA, "merged"))
     assert [batch.num_rows for batch in made] == [1_000, 1_000, 502, 1]
+
+
+def test_a_group_that_comes_twice_is_no_group() -> None:
+    rows = [{"key": each} for each in ("a", "a", "b", "a")]
+    with pytest.raises(OutOfOrderError, match="a came after b"):
+        [list(own) for _, own in grouped(rows, "key")]
+    assert [key for key, _ in grouped(rows[:3], "key")] == ["a", "b"]
