@@ -1,0 +1,64 @@
+"""Which engine runs the lake: what is asked for, else the one that suits how much is new."""
+
+import os
+from pathlib import Path
+
+import pytest
+import typer
+
+from cli.engines import MOST, Engine, choose
+
+REMOTE = "abfss://archive@account.dfs.core.windows.net/"
+
+
+def _file(folder: Path, *, size: int, written: float = 2_000_000_000) -> str:
+    folder.mkdir(parents=True)
+    path = folder / "events.jsonl.gz"
+    with path.open("wb") as file:
+        file.truncate(size)  # no byte is written
+    os.utime(path, (written, written))
+    return str(folder)
+
+
+def _lake(folder: Path, *, done: float) -> str:
+    log = folder / "bronze" / "progress" / "_delta_log"
+    log.mkdir(parents=True)
+    os.utime(log, (done, done))
+    return str(folder)
+
+
+def test_little_is_for_sail_and_much_for_spark(tmp_path: Path) -> None:
+    little, much = _file(tmp_path / "little", size=MOST), _file(tmp_path / "much", size=MOST + 1)
+    root = str(tmp_path / "lake")
+    assert choose(Engine.auto, root, [little]) is Engine.sail
+    assert choose(Engine.auto, root, [much]) is Engine.spark
+    assert choose(Engine.auto, root, [little, little]) is Engine.spark
+    assert choose(Engine.auto, root) is Engine.sail
+
+
+def test_only_what_was_written_since_counts(tmp_path: Path) -> None:
+    old = _file(tmp_path / "old", size=10 * MOST, written=1_000_000_000)
+    root = _lake(tmp_path / "lake", done=1_500_000_000)
+    assert choose(Engine.auto, root, [old]) is Engine.sail
+    new = _file(tmp_path / "new", size=10 * MOST, written=1_600_000_000)
+    assert choose(Engine.auto, root, [old, new]) is Engine.spark
+
+
+@pytest.mark.parametrize(
+    ("root", "source", "delta", "report", "reason"),
+    [
+        ("lake", REMOTE, True, "", "this machine's files alone"),
+        (REMOTE, "events", True, "", "this machine's files alone"),
+        ("lake", "events", False, "", "leave --parquet away"),
+        ("lake", "events", True, "http://127.0.0.1:7071", "runs in Spark"),
+    ],
+)
+def test_what_sail_cannot_do_is_for_spark(  # noqa: PLR0917 - a row of the table
+    root: str, source: str, delta: bool, report: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert choose(Engine.auto, root, [source], delta=delta, report=report) is Engine.spark
+    assert choose(Engine.spark, root, [source], delta=delta, report=report) is Engine.spark
+    with pytest.raises(typer.Exit) as stop:
+        choose(Engine.sail, root, [source], delta=delta, report=report)
+    assert stop.value.exit_code == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
