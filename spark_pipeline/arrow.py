@@ -1,8 +1,8 @@
 """Between Spark and the core: rows in Arrow batches, in a worker's memory a bounded number at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from shared.collecting import calm
-from spark_pipeline.cells import Row, batch_of
+from spark_pipeline.cells import Record, Row, batch_of
 from spark_pipeline.cells import rows as rows_of
 from spark_pipeline.declaring import columns as declared
 from spark_pipeline.declaring import struct
@@ -39,21 +39,23 @@ def records_for(largest: int | None) -> int:
 
 def stream(
     rows: DataFrame,
-    work: Callable[[Iterator[Row]], Iterable[Row]],
+    work: Callable[[Iterator[Record]], Iterable[Row]],
     schema: StructType,
     *,
     largest: int | None = None,
     weigh: str = "",
+    raw: Collection[str] = (),
 ) -> DataFrame:
     """What `work` makes of the rows of each partition, in their order, without ever holding more than a batch.
 
-    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most.
+    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most;
+    `raw`: columns of text that `work` wants as bytes.
     """
     rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
     found = schema_of(schema)
 
     def batches(given: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        return through(given, work, found, weigh)
+        return through(given, work, found, weigh=weigh, raw=raw)
 
     return rows.mapInArrow(batches, schema)
 
@@ -66,15 +68,17 @@ def schema_of(schema: StructType) -> pa.Schema:
 
 def through(
     batches: Iterable[pa.RecordBatch],
-    work: Callable[[Iterator[Row]], Iterable[Row]],
+    work: Callable[[Iterator[Record]], Iterable[Row]],
     schema: pa.Schema,
+    *,
     weigh: str = "",
+    raw: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
+    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` and `raw` as for `stream`."""
     with calm():
         waiting: list[Row] = []
         weight = 0
-        for row in work(rows_of(batches)):
+        for row in work(rows_of(batches, raw)):
             waiting.append(row)
             if weigh and (heavy := row.get(weigh)):
                 weight += len(heavy)
@@ -85,12 +89,12 @@ def through(
             yield batch_of(waiting, schema)
 
 
-def grouped(rows: Iterable[Row], *keys: str) -> Iterator[tuple[Any, Iterator[Row]]]:
+def grouped(rows: Iterable[Record], *keys: str) -> Iterator[tuple[Any, Iterator[Record]]]:
     """Rows that follow one another with the same key or tuple of keys, group by group; what of a group is not read is
     passed over. Raises OutOfOrderError.
     """
     last: Any = None
-    for found, own in groupby(rows, key=itemgetter(*keys)):
+    for found, own in groupby(rows, key=attrgetter(*keys)):
         last = following(found, last)
         yield found, own
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from spark_pipeline.arrow import shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import LARGEST_EVENT, Broken, Read, Reader
 from spark_pipeline.schemas import EVENTS, FILES, QUARANTINE
@@ -126,10 +126,10 @@ class _Parsing:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for row in rows:
-            for found in self._reader.read(row["path"], row["content"], moment(row["modified"])):
-                yield _broken_row(row["path"], found) if isinstance(found, Broken) else _event_row(row["path"], found)
+            for found in self._reader.read(row.path, row.content, moment(row.modified)):
+                yield _broken_row(row.path, found) if isinstance(found, Broken) else _event_row(row.path, found)
 
 
 def _broken_row(path: str, found: Broken) -> Row:

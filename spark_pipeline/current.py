@@ -10,7 +10,7 @@ from shared.atlas import process_entity
 from shared.model import ApplicationFacts, Contribution, Span
 from shared.translation import Patience, add_up
 from spark_pipeline.arrow import grouped, shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, PROCESSES, RUNS
 from spark_pipeline.silver import Meaning
@@ -91,18 +91,18 @@ class _Adding:
         self._meaning = meaning
         self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
 
-    def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for name, own in grouped(rows, "process"):
             facts: dict[str, ApplicationFacts] = {}
             said: list[Contribution] = []
             for row in own:
-                run = row["application_run"]
-                if row["app_first"] is not None:
+                run = row.application_run
+                if row.app_first is not None:
                     facts[run] = ApplicationFacts(
-                        first=moment(row["app_first"]), last=moment(row["app_last"]), ended=row["ended"]
+                        first=moment(row.app_first), last=moment(row.app_last), ended=row.ended
                     )
-                seen = Span(first=moment(row["first"]), last=moment(row["last"]))
-                said.append(Contribution(application_run=run, content=unpack_process(row["content"]), seen=seen))
+                seen = Span(first=moment(row.first), last=moment(row.last))
+                said.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
             total = add_up(said, facts, now=self._meaning.as_of, patience=self._patience)
             process = total.process
             if process is None:

@@ -11,7 +11,7 @@ from pyspark.sql.window import Window
 from shared.model import ApplicationFacts, Contribution, Process, Span
 from shared.translation import Patience, add_up
 from spark_pipeline.arrow import grouped, shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.current import contributions, largest_content
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import CURRENT, HISTORY, PROCESSES
@@ -57,7 +57,7 @@ class _Writing:
         self._meaning = meaning
         self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
 
-    def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for process, own in grouped(rows, "process"):
             holds: dict[tuple[str, ...], _Interval] = {}
             present: bytes | None = None
@@ -87,16 +87,16 @@ class _Writing:
         return bool(facts.ended is None and now and last + self._meaning.quiet <= now)
 
 
-def _said(application_run: str, rows: Iterable[Row]) -> tuple[list[Contribution], ApplicationFacts, bytes | None]:
+def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contribution], ApplicationFacts, bytes | None]:
     contents: list[Contribution] = []
     facts, present = ApplicationFacts(), None
     for row in rows:
-        seen = Span(first=moment(row["first"]), last=moment(row["last"]))
-        content = unpack_process(row["content"])
+        seen = Span(first=moment(row.first), last=moment(row.last))
+        content = unpack_process(row.content)
         contents.append(Contribution(application_run=application_run, content=content, seen=seen))
-        present = row["present"]
-        if row["app_first"] is not None:
-            facts = ApplicationFacts(first=moment(row["app_first"]), last=moment(row["app_last"]), ended=row["ended"])
+        present = row.present
+        if row.app_first is not None:
+            facts = ApplicationFacts(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
     return contents, facts, present
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from shared.model import Contribution, Process, Span
 from shared.translation import Fates, Lasting, lasting
 from spark_pipeline.arrow import grouped, shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.engine import Engine
 from spark_pipeline.schemas import PROCESSES
 from spark_pipeline.values import assets, edges, moment, pack, unpack_fates, unpack_process
@@ -70,28 +70,28 @@ def lasted(engine: Engine, sayings: DataFrame, fates: DataFrame) -> DataFrame:
     )
 
 
-def _last(rows: Iterator[Row]) -> Iterable[Row]:
+def _last(rows: Iterator[Record]) -> Iterable[Row]:
     for application_run, own in grouped(rows, "application_run"):
         spoken: dict[int, str] = {}
         contributions: list[Contribution] = []
         fates: Fates | None = None
         for row in own:
-            if row["rank"] == _FATES:
-                fates = Fates.of(fate for packed in row["fates"] for fate in unpack_fates(packed))
+            if row.rank == _FATES:
+                fates = Fates.of(fate for packed in row.fates for fate in unpack_fates(packed))
                 continue
             said = _contribution(application_run, row)
             if fates is None:
-                yield _row(row["digest"], Lasting(said=said, remains=said))
+                yield _row(row.digest, Lasting(said=said, remains=said))
             else:
-                spoken[id(said)] = row["digest"]
+                spoken[id(said)] = row.digest
                 contributions.append(said)
         if fates is not None:
             yield from (_row(spoken[id(each.said)], each) for each in lasting(contributions, fates))
 
 
-def _contribution(application_run: str, row: Row) -> Contribution:
-    seen = Span(first=moment(row["first"]), last=moment(row["last"]))
-    return Contribution(application_run=application_run, content=unpack_process(row["content"]), seen=seen)
+def _contribution(application_run: str, row: Record) -> Contribution:
+    seen = Span(first=moment(row.first), last=moment(row.last))
+    return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
 def _row(said: str, each: Lasting) -> Row:

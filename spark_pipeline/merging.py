@@ -6,10 +6,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.openlineage import Event, MergedRun, decode, merge
+from shared.openlineage import MergedRun, decode, merge
 from shared.translation import NOTHING_TOLD, names_no_source, told_by
 from spark_pipeline.arrow import grouped, shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import EVENTS, RUNS
 from spark_pipeline.thinning import TooManyEventsError, thinned
@@ -17,6 +17,9 @@ from spark_pipeline.values import pack
 
 UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
 """What the core raises when it meets what nobody thought of: the run is unusable, and the others go on."""
+
+RAW = ("text",)
+"""What `merge_all` wants as bytes."""
 
 _STREAMING = "STREAMING"
 
@@ -48,19 +51,20 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     largest = lake.engine.largest(own, f.col("size"))
     then = ("event_time", "event_type", "digest")
     ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
-    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
+    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged", raw=RAW)
 
 
-def merge_all(rows: Iterator[Row]) -> Iterable[Row]:
+def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
     """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day` and `text` of each. Of a run
     that the core cannot take there is a row with its `problem`.
     """
     for run_id, own in grouped(rows, "run_id"):
         seen = _Seen()
         try:
-            found = _row(merge(thinned(seen.events(own))))
+            found = _row(merge(thinned(map(decode, seen.texts(own)))))
         except UNUSABLE as error:
-            seen.pass_over(own)
+            for _ in seen.texts(own):
+                pass
             found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
         found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
         yield found
@@ -76,21 +80,13 @@ class _Seen:
         self.arrived = 0
         self.count = 0
 
-    def events(self, rows: Iterable[Row]) -> Iterator[Event]:
+    def texts(self, rows: Iterable[Record]) -> Iterator[bytes]:
         """The events, one after the other, each noted."""
         for row in rows:
-            self._note(row)
-            yield decode(row["text"].encode())
-
-    def pass_over(self, rows: Iterable[Row]) -> None:
-        """Note those that are not read."""
-        for row in rows:
-            self._note(row)
-
-    def _note(self, row: Row) -> None:
-        self.days.add(row["day"])
-        self.count += 1
-        self.arrived = max(self.arrived, row["arrived"])
+            self.days.add(row.day)
+            self.count += 1
+            self.arrived = max(self.arrived, row.arrived)
+            yield row.text
 
 
 def _row(run: MergedRun) -> Row:

@@ -36,7 +36,7 @@ from shared.translation import (
     translate,
 )
 from spark_pipeline.arrow import following, shape, stream
-from spark_pipeline.cells import Row
+from spark_pipeline.cells import Record, Row
 from spark_pipeline.engine import Engine
 from spark_pipeline.merging import UNUSABLE
 from spark_pipeline.values import digest, micros, moment, pack, unpack_run, unpack_told
@@ -178,30 +178,30 @@ class _Translating:
     def __init__(self, names: tuple[str, str] | None) -> None:
         self._names = names
 
-    def __call__(self, rows: Iterator[Row]) -> Iterable[Row]:
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         names = _names_of(self._names)
         piece: Any = None
         told, batches = NOTHING_TOLD, Batches()
         for row in rows:
-            if (row["application_run"], row["piece"]) != piece:
-                piece = following((row["application_run"], row["piece"]), piece)
+            if (row.application_run, row.piece) != piece:
+                piece = following((row.application_run, row.piece), piece)
                 told, batches = NOTHING_TOLD, Batches()
-            if row["rank"] == _TOLD:
-                for each in row["tolds"]:
+            if row.rank == _TOLD:
+                for each in row.tolds:
                     told |= unpack_told(each)
                 continue
             try:
-                found = _understood(unpack_run(row["merged"]), told, batches, names, row)
+                found = _understood(unpack_run(row.merged), told, batches, names, row)
             except UNUSABLE as error:
                 found = _row(row, "unusable", f"{type(error).__name__}: {error}"[:1000])
             if found:
                 yield found
 
 
-def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row: Row) -> Row | None:
+def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row: Record) -> Row | None:
     """What a run says; nothing of a batch that stands here for others."""
     around = Around(told=told | told_by(run), names=names)
-    if row["rank"] == _BATCH:
+    if row.rank == _BATCH:
         batch = batch_of(run, around)
         if batch:
             batches.add(batch)
@@ -210,7 +210,7 @@ def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row:
     if batches and names_no_source(run):
         known = Around(told=around.told, batches=batches.around(run), names=names)
     datasets = Datasets.of(run, known) if run.ended == "COMPLETE" else None
-    word = translate(run, known, timed_out=bool(row["timed_out"]), datasets=datasets)
+    word = translate(run, known, timed_out=bool(row.timed_out), datasets=datasets)
     fates = fates_in(run, known)
     found = _row(row, *_word(word))
     found["fates"] = pack(fates) if fates else None
@@ -243,10 +243,10 @@ def _word(word: Any) -> tuple[str, str | None]:
     return ("skipped" if isinstance(word, Skip) else "waiting"), word.reason
 
 
-def _row(row: Row, word: str, reason: str | None) -> Row:
+def _row(row: Record, word: str, reason: str | None) -> Row:
     return {
-        "run_id": row["run_id"],
-        "application_run": row["application_run"],
+        "run_id": row.run_id,
+        "application_run": row.application_run,
         "word": word,
         "reason": reason,
         "said": [],

@@ -74,14 +74,23 @@ def test_what_a_row_lacks_is_null_and_structs_may_be_tuples() -> None:
         {"run_id": "a", "at": NOON, "merged": None, "fields": [{"name": "x", "type": "int"}]},
         {"run_id": "b", "at": None, "merged": b"1", "fields": None},
     ]
-    assert [row["run_id"] for row in rows([made, made])] == ["a", "b"] * 2
+    assert [row.run_id for row in rows([made, made])] == ["a", "b"] * 2
+
+
+@given(st.lists(st.text() | st.none()))
+def test_text_is_bytes_where_these_are_wanted(texts: list[str | None]) -> None:
+    batch = batch_of([{"run_id": text} for text in texts], SCHEMA)
+    assert [row.run_id for row in rows([batch])] == texts
+    assert [row.run_id for row in rows([batch], raw=["run_id"])] == [
+        None if text is None else text.encode() for text in texts
+    ]
 
 
 def test_no_batch_holds_many_rows_or_heavy_ones_for_long() -> None:
     """Rows that lack what weighs most weigh nothing: a run that cannot be merged is such a row."""
     light: list[Row] = [{"run_id": str(number)} for number in range(2_500)]
     heavy: list[Row] = [{"run_id": "x", "merged": bytes(9 * 1024 * 1024)} for _ in range(3)]
-    made = list(through([], lambda _: [*light, *heavy], SCHEMA, "merged"))
+    made = list(through([], lambda _: [*light, *heavy], SCHEMA, weigh="merged"))
     assert [batch.num_rows for batch in made] == [1_000, 1_000, 502, 1]
 
 

@@ -2,12 +2,13 @@
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from shared.openlineage import Event, decode, merge
 from spark_pipeline.arrow import schema_of, through
-from spark_pipeline.merging import MERGED, merge_all
+from spark_pipeline.merging import MERGED, RAW, merge_all
 from spark_pipeline.values import unpack_run
 
 LINES = (Path(__file__).parent.parent / "golden/spark35-ol1.53/reruns/events.jsonl").read_text().splitlines()
@@ -33,6 +34,12 @@ def _batches(texts: list[tuple[str, str]], size: int) -> list[pa.RecordBatch]:
     return found
 
 
+def _merged(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
+    made = through(batches, merge_all, schema_of(MERGED), weigh="merged", raw=RAW)
+    found: list[dict[str, Any]] = pa.Table.from_batches(made).to_pylist()
+    return found
+
+
 def _runs() -> dict[str, list[tuple[str, Event]]]:
     found: dict[str, list[tuple[str, Event]]] = {}
     for text in LINES:
@@ -46,7 +53,9 @@ def test_runs_are_merged_whatever_batches_they_lie_in() -> None:
     runs = _runs()
     texts = [(run_id, text) for run_id, own in runs.items() for text, _ in own]
     for size in (1, 3, 1_000):
-        made = pa.Table.from_batches(through(_batches(texts, size), merge_all, schema_of(MERGED), "merged"))
+        made = pa.Table.from_batches(
+            through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged", raw=RAW)
+        )
         rows = {row["run_id"]: row for row in made.to_pylist()}
         assert rows.keys() == runs.keys()
         for run_id, own in runs.items():
@@ -60,9 +69,7 @@ def test_a_run_that_the_core_cannot_take_is_a_row_too() -> None:
     """Its events are counted to the end, and the next run is as it would be."""
     (run_id, own), *_ = _runs().items()
     texts = [*[("0", OF_NO_RUN)] * 3, *((run_id, text) for text, _ in own)]
-    broken, whole = pa.Table.from_batches(
-        through(_batches(texts, 2), merge_all, schema_of(MERGED), "merged")
-    ).to_pylist()
+    broken, whole = _merged(_batches(texts, 2))
     assert broken["problem"].startswith("ValueError: ")
     assert (broken["run_id"], broken["application_run"], broken["merged"]) == ("0", "0", None)
     assert (broken["events"], broken["arrived"]) == (3, NOON + timedelta(minutes=2))
