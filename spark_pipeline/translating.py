@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.model import Asset, Lineage, Span
+from shared.model import Asset, Lineage, Process, Span
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.openlineage import MergedRun
 from shared.translation import (
@@ -54,6 +54,7 @@ TRANSLATED = shape("""
     fates binary -
     said array<struct<process:string,digest:string,wanted:boolean,content:binary>> -
     schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+"""What `said` and `schemas` hold is given in just this order."""
 
 
 def translated(
@@ -216,25 +217,13 @@ def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row:
     found["fates"] = pack(fates) if fates else None
     found["said"] = [_saying(each) for each in word.processes] if isinstance(word, Lineage) else []
     if datasets:
-        found["schemas"] = [
-            {
-                "qualified_name": each.asset.qualified_name,
-                "written": each.written,
-                "fields": each.columns,
-            }
-            for each in schemas_in(datasets)
-        ]
+        found["schemas"] = [(each.asset.qualified_name, each.written, each.columns) for each in schemas_in(datasets)]
     return found
 
 
-def _saying(content: Any) -> Row:
+def _saying(content: Process) -> tuple[str, str, bool, bytes]:
     data = pack(content)
-    return {
-        "process": content.qualified_name,
-        "digest": digest(data),
-        "wanted": bool(content.wanted),
-        "content": data,
-    }
+    return content.qualified_name, digest(data), bool(content.wanted), data
 
 
 def _word(word: Any) -> tuple[str, str | None]:
