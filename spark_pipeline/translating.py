@@ -120,7 +120,7 @@ def translated(
         whole = whole.unionByName(context.select(*(value if name in lacking else name for value, name in each)))
     largest = engine.largest(own, f.length("merged"))
     ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=tuple(order))
-    return stream(ordered, _Translating(names), TRANSLATED, largest=largest)
+    return stream(ordered, Translating(names), TRANSLATED, largest=largest)
 
 
 class Batches:
@@ -173,13 +173,14 @@ class Batches:
         return Batch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)
 
 
-class _Translating:
+class Translating:
     """The rows of applications in, what their runs say out."""
 
     def __init__(self, names: tuple[str, str] | None) -> None:
         self._names = names
 
     def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
+        """Rows of TRANSLATED from the rows that `translated` puts in order."""
         names = _names_of(self._names)
         piece: Any = None
         told, batches = NOTHING_TOLD, Batches()
@@ -210,7 +211,8 @@ def _understood(run: MergedRun, told: Told, batches: Batches, names: Names, row:
     known = around
     if batches and names_no_source(run):
         known = Around(told=around.told, batches=batches.around(run), names=names)
-    datasets = Datasets.of(run, known) if run.ended == "COMPLETE" else None
+    names_any = run.inputs or run.outputs
+    datasets = Datasets.of(run, known) if run.ended == "COMPLETE" and names_any else None
     word = translate(run, known, timed_out=bool(row.timed_out), datasets=datasets)
     fates = fates_in(run, known)
     found = _row(row, *_word(word))

@@ -10,6 +10,9 @@ from shared.openlineage import Event, decode, merge
 from spark_pipeline.arrow import schema_of, through
 from spark_pipeline.merging import MERGED, RAW, merge_all
 from spark_pipeline.values import unpack_run
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
 
 LINES = (Path(__file__).parent.parent / "golden/spark35-ol1.53/reruns/events.jsonl").read_text().splitlines()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

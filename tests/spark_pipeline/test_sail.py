@@ -1,5 +1,5 @@
-"""The lake on Sail: what its tests hold every engine to, and the commands as a user runs them. In processes of their own,
-for in one process PySpark 3.5 speaks to one kind of engine.
+"""The lake on Sail: what its tests hold every engine to, and the commands as a user runs them. In other processes, for
+in one of them PySpark 3.5 speaks to one kind of engine.
 """
 
 import json
