@@ -90,18 +90,36 @@ class Lake:
 
         `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of
         the table's columns, with the values to look at), or all of a `whole` table, that are not in it go. `compared`:
-        the columns by which rows differ, all unless given.
+        the columns by which rows differ, all unless given; not where rows go.
         """
         fresh = _dressed(fresh, table, batch)
         if not self.exists(table):
             return self._create(table, fresh)
         old, within = self._old(table, fresh, scope)
         rows = _changes(table, fresh, old, batch, compared, ends=whole or scope is not None)
+        if compared:
+            return self._put_compared(table, fresh, rows.select(*table.keys, _OPERATION), within)
         with self.kept(f"changes_of_{table.name}", rows) as changes:
-            count, known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
+            count, known = _counted(changes)
             if count:
                 self._change(table, changes, within, adds=not known)
-        return int(count)
+        return count
+
+    def _put_compared(self, table: Table, fresh: DataFrame, changes: DataFrame, within: Sequence[Any]) -> int:
+        """The same where few columns tell what changes: only keys are put aside, and rows that are all new, as they
+        mostly are, are written as they come.
+        """
+        with self.kept(f"changes_of_{table.name}", changes) as known_by_key:
+            count, known = _counted(known_by_key)
+            if not count:
+                return 0
+            if not known and count == fresh.count():
+                self._change(table, fresh.withColumn(_OPERATION, f.lit(_ADD)), within, adds=True)
+                return count
+            rows = fresh.join(known_by_key, on=list(table.keys))
+            with self.kept(f"rows_of_{table.name}", rows) as whole:
+                self._change(table, whole, within, adds=not known)
+        return count
 
     @contextmanager
     def kept(self, name: str, rows: DataFrame) -> Iterator[DataFrame]:
@@ -283,6 +301,12 @@ def _changes(
     return changed.select(
         *table.keys, *(value.alias(name) for name, value in values.items()), operation.alias(_OPERATION)
     )
+
+
+def _counted(changes: DataFrame) -> tuple[int, int]:
+    """How many changes there are, and how many of them are of rows that were there."""
+    count, known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
+    return int(count), int(known)
 
 
 def _literal(value: Any) -> str:
