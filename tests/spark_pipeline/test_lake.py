@@ -67,6 +67,22 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
     assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
 
 
+def test_rows_may_differ_by_some_columns_only_and_are_written_whole(lake: Lake) -> None:
+    _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1")])
+    rows = [("a", "y", "1"), ("b", "y", "2"), ("c", "y", "1")]
+    assert _put(lake, MARKED, 2, rows, compared=("word",)) == 2
+    assert _put(lake, MARKED, 3, rows, compared=("word",)) == 0
+    assert _put(lake, MARKED, 4, [("a", "z", "1"), ("d", "z", "1")], compared=("word",)) == 1
+    assert _put(lake, MARKED, 5, [("e", "z", "1")], compared=("word",)) == 1
+    assert _rows(lake, MARKED) == [
+        ("a", "x", "1", True, 1),
+        ("b", "y", "2", True, 2),
+        ("c", "y", "1", True, 2),
+        ("d", "z", "1", True, 4),
+        ("e", "z", "1", True, 5),
+    ]
+
+
 def test_rows_that_are_all_new_are_appended(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(session=spark, root=str(tmp_path), format="delta")
     assert _put(lake, PLAIN, 1, [("a", "x", "1")]) == 1
