@@ -47,7 +47,8 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     if days is not None:
         came = f.col("batch") > since
         events = events.where(came | f.col("day").isin(days) if days else came)
-    own = events.join(touched, on="run_id", how="left_semi")
+    # at first all runs are touched, and the texts need not go through a join
+    own = events.join(touched, on="run_id", how="left_semi") if since else events.where(f.col("run_id") != "")
     largest = lake.engine.largest(own, f.col("size"))
     then = ("event_time", "event_type", "digest")
     ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
