@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import functions as f
 
+from local.lake_session import opened
 from local.versions import SPARK_3, SPARK_4
 from shared.collecting import calm_collector
 from shared.openlineage import decode, merge
@@ -24,7 +25,6 @@ from spark_pipeline.impact import downstream, impact
 from spark_pipeline.lake import Lake
 from spark_pipeline.merging import merged_runs, touched_runs
 from spark_pipeline.numbered import Columns
-from spark_pipeline.opening import opened
 from spark_pipeline.schemas import EVENTS, LAKE
 from spark_pipeline.session import Local
 from spark_pipeline.steps import Order, Stage, run

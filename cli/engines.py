@@ -31,7 +31,7 @@ Asked = Annotated[
 
 def choose(asked: Engine, root: str, sources: Sequence[str] = (), *, delta: bool = True, report: str = "") -> Engine:
     """The engine for a lake and what it is to read. Ends the command where Sail is asked for and cannot do it."""
-    from spark_pipeline.opening import has_sail  # noqa: PLC0415 - PySpark is slow to import
+    from local.lake_session import has_sail  # noqa: PLC0415 - PySpark is slow to import
 
     if asked is Engine.spark:
         return asked

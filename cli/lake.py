@@ -52,8 +52,8 @@ def _opened(
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
 
+        from local.lake_session import opened  # noqa: PLC0415 - the same
         from spark_pipeline.lake import Lake, LakeError  # noqa: PLC0415 - the same
-        from spark_pipeline.opening import opened  # noqa: PLC0415 - the same
         from spark_pipeline.session import Local  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)

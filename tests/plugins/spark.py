@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from local.java import find_java
+from local.lake_session import opened
 from local.versions import SPARK_3
-from spark_pipeline.opening import opened
 from spark_pipeline.session import Local
 
 

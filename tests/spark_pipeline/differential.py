@@ -17,13 +17,13 @@ import pyspark
 
 from local.interpreter import made_for
 from local.java import find_java
+from local.lake_session import opened
 from local.versions import SPARK_3, SPARK_4
 from shared.model import Process
 from shared.openlineage import Event
 from shared.translation import translate_history
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import Read, Reader
-from spark_pipeline.opening import opened
 from spark_pipeline.schemas import CURRENT
 from spark_pipeline.session import Local
 from spark_pipeline.steps import Order, run

@@ -17,10 +17,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from local.java import find_java
+from local.lake_session import opened
 from local.versions import SPARK_3
 from spark_pipeline.declaring import Table
 from spark_pipeline.lake import Lake
-from spark_pipeline.opening import opened
 from spark_pipeline.schemas import LAKE
 from spark_pipeline.session import Local
 from spark_pipeline.steps import Order, run
