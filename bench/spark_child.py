@@ -133,7 +133,7 @@ def _python_seconds() -> float:
     """
     total = 0.0
     for process in psutil.Process().children(recursive=True):
-        if "daemon" in " ".join(process.cmdline()):
+        if "spark_pipeline.daemon" in process.cmdline():
             times = process.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total

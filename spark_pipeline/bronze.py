@@ -72,17 +72,12 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
     return Ingested(files=count, events=events, quarantined=quarantined)
 
 
-def _listed(lake: Lake, source: str) -> DataFrame:
-    """The files below a folder, listed by Spark itself: what is in them is not read for that."""
-    return lake.engine.files(source).select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
-
-
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
     """Those that were not read as they are now, or only by this very step before it was cut off."""
     found: DataFrame | None = None
     for source in sources:
         try:
-            listed = _listed(lake, source)
+            listed = lake.engine.listed(source)
         except AnalysisException as error:
             if "PATH_NOT_FOUND" in str(error):
                 continue
@@ -106,7 +101,7 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     found: DataFrame | None = None
     for small, together in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
-            content = lake.engine.files(paths)
+            content = lake.engine.contents(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
             part = stream(rows, _Parsing(reader), _READ, largest=64 * 1024 * 1024 // together, weigh="text")
             found = part if found is None else found.unionByName(part)

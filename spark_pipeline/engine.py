@@ -4,8 +4,9 @@ which Sail (https://docs.lakesail.com) is one. All else of the lake is the same 
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -41,7 +42,12 @@ class Engine(Protocol):
     def lacks(self, place: str, names: Sequence[str]) -> list[str]:
         """Those of these columns that the Delta table there has not."""
 
-    def files(self, places: str | list[str]) -> DataFrame:
+    def listed(self, folder: str) -> DataFrame:
+        """All files below a folder: `path`, `length` and `modified`. Whether a folder that is not there has none, or
+        PySpark's AnalysisException is raised, is the engine's own.
+        """
+
+    def contents(self, paths: list[str]) -> DataFrame:
         """Files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `length`, `content`."""
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
@@ -107,9 +113,14 @@ class WithJava:
         """Those of these columns that the Delta table there has not."""
         return self.columns.lacking(self.session, place, names)
 
-    def files(self, places: str | list[str]) -> DataFrame:
+    def listed(self, folder: str) -> DataFrame:
+        """All files below a folder, listed by Spark itself: what is in them is not read for that."""
+        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
+        return found.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
+
+    def contents(self, paths: list[str]) -> DataFrame:
         """Files as Spark's `binaryFile` tells of them."""
-        return self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(places)
+        return self.session.read.format("binaryFile").load(paths)
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """Rows with the same values `by` in one partition, one after the other, in order."""
@@ -169,12 +180,18 @@ class ByConnect:
         """Those of these columns that the Delta table there has not."""
         return self.columns.lacking(self.session, place, names)
 
-    def files(self, places: str | list[str]) -> DataFrame:
-        """Files as Spark's `binaryFile` tells of them: Sail's paths have no scheme and no slash in front, and its times
-        are not cut to milliseconds as those of Hadoop.
+    def listed(self, folder: str) -> DataFrame:
+        """All files below a folder, with their names and times as Spark tells of them, for another run may be Spark's.
+        Sail's own `binaryFile` reads every file for it.
         """
-        given = [_url(each) for each in ([places] if isinstance(places, str) else places)]
-        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(given)
+        found = [(f"{_FILE}{path}", status.st_size, _milliseconds(status)) for path, status in _files(_local(folder))]
+        return self.session.createDataFrame(found, "path string, length bigint, modified timestamp")
+
+    def contents(self, paths: list[str]) -> DataFrame:
+        """Files as Spark's `binaryFile` tells of them: Sail's paths have no scheme and no slash in front, its times are
+        not cut to milliseconds as those of Hadoop, and a file that lies where it cuts its work in parts comes twice.
+        """
+        found = self.session.read.format("binaryFile").load([_url(each) for each in paths]).dropDuplicates(["path"])
         path = f.col("path")
         whole = f.when(path.rlike("^[A-Za-z0-9+.-]+:"), path).otherwise(f.concat(f.lit(f"{_FILE}/"), path))
         time = f.date_trunc("millisecond", f.col("modificationTime"))
@@ -195,6 +212,20 @@ class ByConnect:
 def _whole(found: DataFrame, schema: StructType, lacking: Sequence[str]) -> DataFrame:
     none = {name: f.lit(None).cast(schema[name].dataType).alias(name) for name in lacking}
     return found.select(*(none.get(name, f.col(name)) for name in schema.names))
+
+
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a folder but for what lies in hidden ones, as Hadoop sees it."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        for name in names:
+            path = os.path.join(place, name)  # noqa: PTH118 - of very many
+            yield path, os.stat(path)  # noqa: PTH116 - the same
+
+
+def _milliseconds(status: os.stat_result) -> datetime:
+    """When a file was written, as Hadoop tells it."""
+    return datetime.fromtimestamp(status.st_mtime_ns // 1_000_000 / 1_000, UTC)
 
 
 def _local(place: str) -> Path:

@@ -1,12 +1,14 @@
 """What changes in a table when it is to hold other rows, and when nothing does: in Delta and in parquet."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from spark_pipeline.declaring import Column, Table, columns
 from spark_pipeline.lake import Lake, LakeError
@@ -124,6 +126,26 @@ def test_a_table_gains_columns(lake: Lake) -> None:
 def test_an_engine_that_cannot_add_columns_says_which_can(lake: Lake) -> None:
     with pytest.raises(LakeError, match=r"lacks more, .*--engine spark"):
         _put_wider(lake)
+
+
+def test_every_file_comes_once(lake: Lake, tmp_path: Path) -> None:
+    size, names = 5 * 1024 * 1024, ("a.gz", "b.gz", "in/c d.gz")  # together so much that engines read them in parts
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.truncate(path, size)
+        os.utime(path, ns=(0, 1_700_000_000_123_456_789))
+    listed = sorted(
+        lake.engine.listed(str(tmp_path)).select("path", "length", f.col("modified").cast("string")).collect()
+    )
+    assert [tuple(row) for row in listed] == [(f"file:{tmp_path}/{name}", size, _WRITTEN) for name in names]
+    found = lake.engine.contents([path for path, *_ in listed])
+    rows = found.select("path", f.length("content"), f.col("modificationTime").cast("string"))
+    assert sorted(tuple(row) for row in rows.collect()) == [tuple(row) for row in listed]
+
+
+_WRITTEN = "2023-11-14 22:13:20.123"
 
 
 def test_what_is_not_there_is_empty(lake: Lake) -> None:
