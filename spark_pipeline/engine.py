@@ -39,6 +39,9 @@ class Engine(Protocol):
     def load(self, place: str, form: str, schema: StructType) -> DataFrame:
         """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
 
+    def aside(self, place: str, rows: DataFrame) -> DataFrame:
+        """Rows that were written there in parquet."""
+
     def lacks(self, place: str, names: Sequence[str]) -> list[str]:
         """Those of these columns that the Delta table there has not."""
 
@@ -109,6 +112,10 @@ class WithJava:
             return self.session.read.schema(schema).parquet(place)
         return _whole(self.session.read.format(form).load(place), schema, self.lacks(place, schema.names))
 
+    def aside(self, place: str, rows: DataFrame) -> DataFrame:
+        """Rows that were written there in parquet, by the schema that is known of them: so no file is looked at."""
+        return self.session.read.schema(rows.schema).parquet(place)
+
     def lacks(self, place: str, names: Sequence[str]) -> list[str]:
         """Those of these columns that the Delta table there has not."""
         return self.columns.lacking(self.session, place, names)
@@ -175,6 +182,14 @@ class ByConnect:
         bare = [StructField(each.name, each.dataType) for each in schema.fields]
         known = StructType([each for each in bare if each.name not in lacking])
         return _whole(self.session.read.schema(known).format(form).load(place), schema, lacking)
+
+    def aside(self, place: str, rows: DataFrame) -> DataFrame:
+        """Rows that were written there in parquet, by the schema of the files: to ask for that of `rows` is to have the
+        server plan them once more. Sail writes no file where there are no rows.
+        """
+        if any(name.endswith(".parquet") for name in (self.names(place) if self.exists(place) else ())):
+            return self.session.read.parquet(place)
+        return self.session.createDataFrame([], rows.schema)
 
     def lacks(self, place: str, names: Sequence[str]) -> list[str]:
         """Those of these columns that the Delta table there has not."""

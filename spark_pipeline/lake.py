@@ -130,7 +130,7 @@ class Lake:
         place = f"{self.root}/{_ASIDE}/{name}"
         rows.write.mode("overwrite").parquet(place)
         try:
-            yield self.engine.load(place, "parquet", rows.schema)
+            yield self.engine.aside(place, rows)
         finally:
             self.engine.delete(place)
 
