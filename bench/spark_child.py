@@ -1,6 +1,7 @@
 """One measurement of the lake, in a process of its own: prints a line of JSON for each stage, and one for all."""
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -133,9 +134,10 @@ def _python_seconds() -> float:
     """
     total = 0.0
     for process in psutil.Process().children(recursive=True):
-        if "spark_pipeline.daemon" in process.cmdline():
-            times = process.cpu_times()
-            total += times.user + times.system + times.children_user + times.children_system
+        with contextlib.suppress(psutil.Error):  # ended meanwhile: then its parent has its times
+            if "spark_pipeline.daemon" in process.cmdline():
+                times = process.cpu_times()
+                total += times.user + times.system + times.children_user + times.children_system
     return total
 
 

@@ -13,6 +13,11 @@ from spark_pipeline.session import DELTA, Local, local_session
 
 EngineName = Literal["spark", "sail"]
 
+_SAIL = {
+    "SAIL_PARQUET__PUSHDOWN_FILTERS": "true",  # wide columns are read of the rows that are wanted only
+    "SAIL_SPARK__SESSION_TIMEOUT_SECS": "86400",  # whoever publishes for hours asks nothing meanwhile
+}
+
 
 @contextmanager
 def opened(how: Local, engine: EngineName = "spark") -> Iterator[SparkSession]:
@@ -43,8 +48,7 @@ def _sail(how: Local) -> Iterator[SparkSession]:
     second, and its queries take hundredths of a second where Spark's take tenths. Its settings are variables of the
     environment (https://docs.lakesail.com/sail/latest/reference/configuration), read when a server is made.
     """
-    os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = str(how.cores)
-    os.environ["SAIL_PARQUET__PUSHDOWN_FILTERS"] = "true"  # wide columns are read of the rows that are wanted only
+    os.environ |= _SAIL | {"SAIL_EXECUTION__DEFAULT_PARALLELISM": str(how.cores)}
     if how.scratch:
         os.environ["SAIL_RUNTIME__TEMPORARY_FILES__PATHS"] = f'["{how.scratch}"]'
     os.environ.setdefault("RUST_LOG", "error")
@@ -60,6 +64,8 @@ def _sail(how: Local) -> Iterator[SparkSession]:
         session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
         for name, value in DELTA.items():
             session.conf.set(name, value)
+        # PySpark 3.5 writes every plan as text for its log, kept or not: a tenth of the time of a small run
+        vars(session.client)["_proto_to_string"] = lambda _: ""
         try:
             yield session
         finally:

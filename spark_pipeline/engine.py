@@ -4,13 +4,14 @@ which Sail (https://docs.lakesail.com) is one. All else of the lake is the same 
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
@@ -51,7 +52,7 @@ class Engine(Protocol):
         """
 
     def contents(self, paths: list[str]) -> DataFrame:
-        """Files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `length`, `content`."""
+        """These files as Spark's `binaryFile` tells of them: `path`, `modificationTime`, `content`."""
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """Rows with the same values `by` in one partition, one after the other, in the order of these and `then`. What
@@ -157,7 +158,7 @@ class ByConnect:
     @property
     def cores(self) -> int:
         """How many tasks work at once, if the server is on this machine."""
-        return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
 
     def exists(self, place: str) -> bool:
         """Whether there is such a file or folder."""
@@ -203,14 +204,12 @@ class ByConnect:
         return self.session.createDataFrame(found, "path string, length bigint, modified timestamp")
 
     def contents(self, paths: list[str]) -> DataFrame:
-        """Files as Spark's `binaryFile` tells of them: Sail's paths have no scheme and no slash in front, its times are
-        not cut to milliseconds as those of Hadoop, and a file that lies where it cuts its work in parts comes twice.
+        """Files as Spark's `binaryFile` tells of them, read by Python: Sail's own gives a file twice that lies where it
+        cuts its work in parts.
         """
-        found = self.session.read.format("binaryFile").load([_url(each) for each in paths]).dropDuplicates(["path"])
-        path = f.col("path")
-        whole = f.when(path.rlike("^[A-Za-z0-9+.-]+:"), path).otherwise(f.concat(f.lit(f"{_FILE}/"), path))
-        time = f.date_trunc("millisecond", f.col("modificationTime"))
-        return found.withColumn("path", whole).withColumn("modificationTime", time)
+        found = [(path, _milliseconds(_local(path).stat())) for path in paths]
+        given = self.session.createDataFrame(found, "path string, modificationTime timestamp")
+        return given.mapInArrow(_read, "path string, modificationTime timestamp, content binary")
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """Rows with the same values `by` in one partition, one after the other, in order. Sail leaves out a sort that
@@ -231,11 +230,20 @@ def _whole(found: DataFrame, schema: StructType, lacking: Sequence[str]) -> Data
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """The files below a folder but for what lies in hidden ones, as Hadoop sees it."""
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in os.walk(folder.absolute()):
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
         for name in names:
             path = os.path.join(place, name)  # noqa: PTH118 - of very many
             yield path, os.stat(path)  # noqa: PTH116 - the same
+
+
+def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Files with what is in them, each by itself: they may be large."""
+    for batch in batches:
+        for number, path in enumerate(batch.column("path").to_pylist()):
+            row = batch.slice(number, 1)
+            content = pa.array([_local(path).read_bytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([*row.columns, content], names=[*row.schema.names, "content"])
 
 
 def _milliseconds(status: os.stat_result) -> datetime:
@@ -245,12 +253,10 @@ def _milliseconds(status: os.stat_result) -> datetime:
 
 def _local(place: str) -> Path:
     """Raises ValueError for a URL of another machine."""
-    if place.startswith(_FILE):
+    if place.startswith(f"{_FILE}//"):
         return Path(unquote(urlsplit(place).path))
+    if place.startswith(_FILE):  # as Spark tells of a file: a path with nothing in it quoted
+        return Path(place.removeprefix(_FILE))
     if "://" in place:
         raise ValueError(f"{place} does not lie on this machine: this engine reads only what does; use Spark")
     return Path(place)
-
-
-def _url(place: str) -> str:
-    return f"{_FILE}//{place[len(_FILE) :]}" if place.startswith(f"{_FILE}/") and "//" not in place[:7] else place

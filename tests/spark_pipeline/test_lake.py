@@ -129,7 +129,7 @@ def test_an_engine_that_cannot_add_columns_says_which_can(lake: Lake) -> None:
 
 
 def test_every_file_comes_once(lake: Lake, tmp_path: Path) -> None:
-    size, names = 5 * 1024 * 1024, ("a.gz", "b.gz", "in/c d.gz")  # together so much that engines read them in parts
+    size, names = 5 * 1024 * 1024, ("a.gz", "b.gz", "in/c d%20.gz")  # together so much that engines read them in parts
     for name in names:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
