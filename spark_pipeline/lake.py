@@ -128,7 +128,7 @@ class Lake:
         that the lake's own lineage stays the same.
         """
         place = f"{self.root}/{_ASIDE}/{name}"
-        rows.write.mode("overwrite").parquet(place)
+        rows.write.mode("overwrite").option("compression", "snappy").parquet(place)
         try:
             yield self.engine.aside(place, rows)
         finally:
@@ -198,7 +198,10 @@ class Lake:
             self._next_version(table, changes)
         elif adds:
             self._evolve(table, self._path(table))
-            changes.select(*table.names).write.format("delta").mode("append").save(self._path(table))
+            rows = changes.select(*table.names)
+            if table.partition:  # else every task would write a file into every partition
+                rows = rows.repartition(table.partition)
+            rows.write.format("delta").mode("append").save(self._path(table))
         else:
             self._merge(table, changes, within)
 
