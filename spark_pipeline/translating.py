@@ -13,6 +13,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
+import sqlglot.dialects.databricks  # noqa: F401 - the core imports it when a statement is read: else each worker would
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 

@@ -79,7 +79,7 @@ ROOMS: dict[str, Room] = {
     # the same meaning on Spark
     "spark_pipeline": _room(
         "model errors collecting naming openlineage translation atlas",
-        "msgspec pyspark pyarrow pandas numpy",
+        "msgspec pyspark pyarrow pandas numpy sqlglot",
     ),
     # the shells
     "receiver_function": _room("bootstrap_receiver errors receiving", "azure.functions"),
