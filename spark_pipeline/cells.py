@@ -5,7 +5,7 @@ Days and times come as Arrow holds them: in days and microseconds since 1970, in
 given back so, or as Python has them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
 from typing import Any
@@ -21,15 +21,10 @@ Record = Any
 """A row that was read: its columns are its attributes."""
 
 
-def rows(batches: Iterable[pa.RecordBatch], raw: Collection[str] = ()) -> Iterator[Record]:
-    """The rows of these batches; of the `raw` columns the text as bytes, in UTF-8."""
+def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+    """The rows of these batches."""
     for batch in batches:
-        names = batch.schema.names
-        columns = [
-            cells(column.cast(pa.binary()) if name in raw else column)
-            for name, column in zip(names, batch.columns, strict=True)
-        ]
-        yield from map(_kind(*names), *columns)
+        yield from map(_kind(*batch.schema.names), *map(cells, batch.columns))
 
 
 @cache

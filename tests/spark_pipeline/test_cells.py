@@ -78,12 +78,8 @@ def test_what_a_row_lacks_is_null_and_structs_may_be_tuples() -> None:
 
 
 @given(st.lists(st.text() | st.none()))
-def test_text_is_bytes_where_these_are_wanted(texts: list[str | None]) -> None:
-    batch = batch_of([{"run_id": text} for text in texts], SCHEMA)
-    assert [row.run_id for row in rows([batch])] == texts
-    assert [row.run_id for row in rows([batch], raw=["run_id"])] == [
-        None if text is None else text.encode() for text in texts
-    ]
+def test_text_comes_back(texts: list[str | None]) -> None:
+    assert [row.run_id for row in rows([batch_of([{"run_id": text} for text in texts], SCHEMA)])] == texts
 
 
 def test_no_batch_holds_many_rows_or_heavy_ones_for_long() -> None:

@@ -74,6 +74,15 @@ def test_what_stands_before_the_break_of_a_file_is_read() -> None:
     assert [type(each) for each in found] == [Read, Broken]
 
 
+@pytest.mark.parametrize("size", [0, 5_000_000, 9_000_000])
+def test_many_members_are_read_to_the_end(size: int) -> None:
+    """Whether they are unpacked at once or, being too much for that, piece by piece."""
+    blank = gzip.compress(b" " * size + b"\n")
+    content = b"".join([gzip.compress(_archived() + b"\n"), *[blank] * 4, gzip.compress(_archived() + b"\n"), bytes(9)])
+    found = _read("a.jsonl.gz", content)
+    assert [type(each) for each in found] == [Read, Read]
+
+
 def test_an_event_that_is_too_large_is_told_and_the_next_is_read() -> None:
     large = EVENT.replace(b"START", b"START" + b" " * 100_000)
     found = _read("a.jsonl.gz", gzip.compress(large + b"\n" + EVENT + b"\n"), largest=50_000)
