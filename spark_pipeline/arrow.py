@@ -1,6 +1,6 @@
 """Between Spark and the core: rows in Arrow batches, in a worker's memory a bounded number at a time."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -15,10 +15,11 @@ from spark_pipeline.cells import Record, Row, batch_of
 from spark_pipeline.cells import rows as rows_of
 from spark_pipeline.declaring import columns as declared
 from spark_pipeline.declaring import struct
+from spark_pipeline.engine import LIGHT
 
 _ROWS = 1_000
 _BYTES = 16 * 1024 * 1024
-_BATCH_BYTES = 64 * 1024 * 1024
+BATCH_BYTES = _ROWS * LIGHT
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -34,7 +35,7 @@ def shape(text: str) -> StructType:
 
 def records_for(largest: int | None) -> int:
     """How many rows of this size an Arrow batch may hold: Spark counts them, and does not weigh them."""
-    return max(1, min(_ROWS, _BATCH_BYTES // max(1, largest or 1)))
+    return max(1, min(_ROWS, BATCH_BYTES // max(1, largest or 1)))
 
 
 def stream(
@@ -44,18 +45,16 @@ def stream(
     *,
     largest: int | None = None,
     weigh: str = "",
-    raw: Collection[str] = (),
 ) -> DataFrame:
     """What `work` makes of the rows of each partition, in their order, without ever holding more than a batch.
 
-    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most;
-    `raw`: columns of text that `work` wants as bytes.
+    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most.
     """
     rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
     found = schema_of(schema)
 
     def batches(given: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        return through(given, work, found, weigh=weigh, raw=raw)
+        return through(given, work, found, weigh=weigh)
 
     return rows.mapInArrow(batches, schema)
 
@@ -72,13 +71,12 @@ def through(
     schema: pa.Schema,
     *,
     weigh: str = "",
-    raw: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` and `raw` as for `stream`."""
+    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
     with calm():
         waiting: list[Row] = []
         weight = 0
-        for row in work(rows_of(batches, raw)):
+        for row in work(rows_of(batches)):
             waiting.append(row)
             if weigh and (heavy := row.get(weigh)):
                 weight += len(heavy)

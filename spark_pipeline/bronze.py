@@ -8,11 +8,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_pipeline.arrow import shape, stream
+from spark_pipeline.arrow import BATCH_BYTES, shape, stream
 from spark_pipeline.cells import Record, Row
+from spark_pipeline.decoded import DECODER, kept
 from spark_pipeline.lake import Lake
 from spark_pipeline.lines import LARGEST_EVENT, Broken, Read, Reader
 from spark_pipeline.schemas import EVENTS, FILES, QUARANTINE
+from spark_pipeline.together import together
 from spark_pipeline.values import moment
 
 _SMALL = 256 * 1024
@@ -21,7 +23,7 @@ _SMALL = 256 * 1024
 _SMALL_TOGETHER = 200
 _LARGE_TOGETHER = 2
 _PARTITION = 32 * 1024 * 1024
-_LISTERS = 4
+LISTERS = 4
 """Tasks a core that look at the files that are to be read; Spark would take one for each file."""
 
 _PER_FILE = 64 * 1024
@@ -41,7 +43,9 @@ _READ = shape("""
     late boolean -
     ignored string -
     size bigint -
-    text string -""")
+    text string -
+    decoded binary -
+    decoded_by string -""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +68,23 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
         if not count:
             return Ingested(files=0, events=0, quarantined=0)
         with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
-            with lake.kept("events_repeated", _repeated(parsed)) as repeated:
-                events = lake.put(EVENTS, _once(parsed, repeated), batch=batch, compared=("late", "ignored"))
-            broken = parsed.where("line is not null").select("path", "line", "reason", "text")
-            quarantined = lake.put(QUARANTINE, broken, batch=batch)
+            events, quarantined = together(
+                lake.engine,
+                lambda: _put_events(lake, parsed, batch),
+                lambda: _put_broken(lake, parsed, batch),
+            )
         lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
     return Ingested(files=count, events=events, quarantined=quarantined)
+
+
+def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
+    with lake.kept("events_repeated", _repeated(parsed)) as repeated:
+        return lake.put(EVENTS, _once(parsed, repeated), batch=batch, compared=("late", "ignored"))
+
+
+def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
+    broken = parsed.where("line is not null").select("path", "line", "reason", "text")
+    return lake.put(QUARANTINE, broken, batch=batch)
 
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
@@ -96,14 +111,14 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     sizes = {row["small"]: row["paths"] for row in _by_size(files).collect()}
     lake.session.conf.set("spark.sql.files.maxPartitionBytes", str(_PARTITION))
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
-    listers = str(_LISTERS * lake.engine.cores)
+    listers = str(LISTERS * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
     found: DataFrame | None = None
-    for small, together in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
+    for small, at_once in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
             content = lake.engine.contents(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
-            part = stream(rows, _Parsing(reader), _READ, largest=64 * 1024 * 1024 // together, weigh="text")
+            part = stream(rows, _Parsing(reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
             found = part if found is None else found.unionByName(part)
     if found is None:
         raise ValueError("no files to read")
@@ -133,6 +148,8 @@ def _broken_row(path: str, found: Broken) -> Row:
 
 def _event_row(path: str, found: Read) -> Row:
     event = found.event
+    counts = not found.late and found.ignored is None
+    decoded = kept(event) if counts else None
     return {
         "path": path,
         "day": event.time.astimezone(UTC).date(),
@@ -147,6 +164,8 @@ def _event_row(path: str, found: Read) -> Row:
         "ignored": found.ignored,
         "size": found.size,
         "text": found.text,
+        "decoded": decoded,
+        "decoded_by": DECODER if decoded or not counts else None,
     }
 
 
@@ -166,7 +185,7 @@ def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
     too late.
     """
     events = parsed.where("line is null").drop("line", "reason")
-    first = ("event_time", "event_type", "parent", "job", "size", "text")
+    first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by")
     again = (
         events.join(repeated, list(_KEYS), "left_semi")
         .groupBy(*_KEYS)

@@ -4,11 +4,11 @@ which Sail (https://docs.lakesail.com) is one. All else of the lake is the same 
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -16,6 +16,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import Window
+from pyspark.util import inheritable_thread_target
+
+T = TypeVar("T")
+
+LIGHT = 64 * 1024
+"""Bytes of a row that goes into an Arrow batch with any others."""
 
 _ORDER = "_order"
 _FILE = "file:"
@@ -60,7 +66,12 @@ class Engine(Protocol):
         """
 
     def largest(self, rows: DataFrame, size: Column) -> int | None:
-        """The size of the largest row, where the engine must be told how many rows go into one Arrow batch."""
+        """The size of the largest row, where the engine must be told how many rows go into one Arrow batch, and any is
+        larger than LIGHT.
+        """
+
+    def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
+        """The same work, to be done in a thread of its own."""
 
 
 def engine_of(session: SparkSession) -> Engine:
@@ -135,9 +146,16 @@ class WithJava:
         return rows.repartition(*by).sortWithinPartitions(*by, *then).select(*keep)
 
     def largest(self, rows: DataFrame, size: Column) -> int | None:
-        """The size of the largest row: Spark counts the rows of a batch, and does not weigh them."""
-        found = rows.agg(f.max(size)).head()
+        """The size of the largest row: Spark counts the rows of a batch, and does not weigh them. Where `size` is a
+        column, files without a heavy row are passed over by what is noted of their values.
+        """
+        found = rows.where(size > LIGHT).agg(f.max(size)).head()
         return found[0] if found else None
+
+    def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
+        """With the properties of this thread, by which whoever started the work can cancel it (Spark's job groups)."""
+        found: Callable[[], T] = inheritable_thread_target(work)
+        return found
 
     def _path(self, place: str) -> Any:
         gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
@@ -221,6 +239,10 @@ class ByConnect:
     def largest(self, rows: DataFrame, size: Column) -> int | None:  # noqa: ARG002 - others look
         """None: Sail makes batches as it likes, whatever it is told."""
         return None
+
+    def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
+        """As it is: a session is the same in all threads."""
+        return work
 
 
 def _whole(found: DataFrame, schema: StructType, lacking: Sequence[str]) -> DataFrame:

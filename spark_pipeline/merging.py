@@ -6,20 +6,19 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.openlineage import MergedRun, decode, merge
+from shared.errors import Refused
+from shared.openlineage import MergedRun, merge
 from shared.translation import NOTHING_TOLD, names_no_source, told_by
 from spark_pipeline.arrow import grouped, shape, stream
 from spark_pipeline.cells import Record, Row
+from spark_pipeline.decoded import contents, event_of
 from spark_pipeline.lake import Lake
 from spark_pipeline.schemas import EVENTS, RUNS
 from spark_pipeline.thinning import TooManyEventsError, thinned
 from spark_pipeline.values import pack
 
-UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
+UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
 """What the core raises when it meets what nobody thought of: the run is unusable, and the others go on."""
-
-RAW = ("text",)
-"""What `merge_all` wants as bytes."""
 
 _STREAMING = "STREAMING"
 
@@ -29,7 +28,7 @@ MERGED = shape(
         for each in RUNS.columns
         if each.name not in {"fates", "word", "reason", "batch", "arrived"}
     )
-    + "\narrived timestamp -\nproblem string -"
+    + "\narrived timestamp -\nproblem string -\nweight int -"
 )
 
 
@@ -47,24 +46,25 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     if days is not None:
         came = f.col("batch") > since
         events = events.where(came | f.col("day").isin(days) if days else came)
-    # at first all runs are touched, and the texts need not go through a join
-    own = events.join(touched, on="run_id", how="left_semi") if since else events.where(f.col("run_id") != "")
+    known = contents(events)
+    # at first all runs are touched, and the events need not go through a join
+    own = known.join(touched, on="run_id", how="left_semi") if since else known.where(f.col("run_id") != "")
     largest = lake.engine.largest(own, f.col("size"))
     then = ("event_time", "event_type", "digest")
-    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "text"))
-    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged", raw=RAW)
+    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
+    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
 
 
 def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
-    """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day` and `text` of each. Of a run
-    that the core cannot take there is a row with its `problem`.
+    """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day`, `content` and `plain` of each.
+    Of a run that the core cannot take there is a row with its `problem`.
     """
     for run_id, own in grouped(rows, "run_id"):
         seen = _Seen()
         try:
-            found = _row(merge(thinned(map(decode, seen.texts(own)))))
+            found = _row(merge(thinned(map(event_of, seen.each(own)))))
         except UNUSABLE as error:
-            for _ in seen.texts(own):
+            for _ in seen.each(own):
                 pass
             found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
         found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
@@ -81,17 +81,17 @@ class _Seen:
         self.arrived = 0
         self.count = 0
 
-    def texts(self, rows: Iterable[Record]) -> Iterator[bytes]:
-        """The events, one after the other, each noted."""
+    def each(self, rows: Iterable[Record]) -> Iterator[Record]:
+        """The same rows, one after the other, each noted as it is read."""
         for row in rows:
             self.days.add(row.day)
             self.count += 1
             self.arrived = max(self.arrived, row.arrived)
-            yield row.text
+            yield row
 
 
 def _row(run: MergedRun) -> Row:
-    told = told_by(run)
+    told, merged = told_by(run), pack(run)
     tells = told != NOTHING_TOLD
     return {
         "run_id": run.run_id,
@@ -109,7 +109,8 @@ def _row(run: MergedRun) -> Row:
         "streams": _may_be_a_batch(run),
         "alone": names_no_source(run),
         "told": pack(told) if tells else None,
-        "merged": pack(run),
+        "merged": merged,
+        "weight": len(merged),
     }
 
 

@@ -49,6 +49,8 @@ EVENTS = Table(
         path string The file that it was read from first
         size bigint How many bytes the text has
         text string The event as it was received
+        decoded binary What the core reads of it, as MessagePack; null where it does not count or cannot be said so
+        decoded_by string Which state of the core has read it
         {_BATCH}"""),
 )
 QUARANTINE = Table(

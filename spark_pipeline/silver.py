@@ -17,6 +17,7 @@ from spark_pipeline.lake import Lake
 from spark_pipeline.lasting import lasted
 from spark_pipeline.merging import merged_runs, touched_runs
 from spark_pipeline.schemas import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYINGS, SCHEMAS
+from spark_pipeline.together import together
 from spark_pipeline.translating import translated
 
 _MOST_DAYS = 400
@@ -76,9 +77,11 @@ _UNSAID = tuple(name for name in RUNS.names if name not in {"word", "reason", "f
 
 
 def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
-    return stored.join(needed, on="run_id", how="left_semi").select(
-        *_UNSAID, f.lit(None).cast("string").alias("problem")
-    )
+    """What is stored of these runs, as `merged_runs` tells it; of one that could not be merged the reason stays."""
+    problem = f.when(f.col("merged").isNull(), f.col("reason"))
+    weight = f.length("merged")
+    own = stored.join(needed, on="run_id", how="left_semi")
+    return own.select(*_UNSAID, problem.alias("problem"), weight.alias("weight"))
 
 
 def _translate(lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame, scope: DataFrame, *, batch: int) -> int:
@@ -98,8 +101,11 @@ def _translate(lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame, 
             f.coalesce("reason", "problem").alias("reason"),
         )
         times = own.select("run_id", "first", "last")
-        lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope)
-        lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope)
+        together(
+            lake.engine,
+            lambda: lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope),
+            lambda: lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope),
+        )
         return lake.put(RUNS, fresh, batch=batch, scope=scope)
 
 
@@ -138,9 +144,13 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
         sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
         fates = fates.select("application_run", "fates")
         with lake.kept("processes_said", lasted(lake.engine, sayings, fates)) as found:
-            lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications)
-            lake.put(ASSETS, _assets(lake, found), batch=batch)
-            return lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications)
+            _, _, processes = together(
+                lake.engine,
+                lambda: lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications),
+                lambda: lake.put(ASSETS, _assets(lake, found), batch=batch),
+                lambda: lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications),
+            )
+            return processes
 
 
 def _edges(found: DataFrame) -> DataFrame:

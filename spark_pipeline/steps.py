@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from time import monotonic
 
 from pyspark.sql import functions as f
@@ -16,6 +17,7 @@ from spark_pipeline.lake import Lake
 from spark_pipeline.lines import LARGEST_EVENT
 from spark_pipeline.schemas import CURRENT, RUNS, SCHEMAS
 from spark_pipeline.silver import Meaning, refine
+from spark_pipeline.together import together
 
 STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")
 """The stages in their order."""
@@ -46,12 +48,14 @@ class Order:
 
 
 def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: None) -> Sequence[Stage]:
-    """Bring every table up to what the sources hold; `note` is told after each stage.
+    """Bring every table up to what the sources hold; `note` is told after each stage, one at a time, in the order in
+    which they end: what follows `current` is worked on side by side.
 
     A run that is cut off anywhere is finished by the next one, with the same tables in the end. Where nothing is new,
     nothing is written.
     """
     done: list[Stage] = []
+    noting = Lock()
     lake.tidy()
     since = lake.progress(DONE)
     batch = since + 1
@@ -59,26 +63,37 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
         began = monotonic()
         counts = work()
-        done.append(Stage(name=name, counts=counts, seconds=monotonic() - began))
-        note(done[-1])
+        ended = Stage(name=name, counts=counts, seconds=monotonic() - began)
+        with noting:
+            done.append(ended)
+            note(ended)
 
     stage("bronze", lambda: _bronze(lake, order, batch))
     stage("silver", lambda: _silver(lake, order, batch, since))
     stage("current", lambda: {"processes": add_all_up(lake, order.meaning, batch=batch, since=since)})
-    stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
     edges, schemas, runs = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS))
-    if edges:
-        stage("impact", lambda: {"pairs": write_impact(lake, batch=batch)})
-    if order.tags:
-        tags = lake.session.read.option("header", "true").csv(order.tags)
-        stage("tags", lambda: {"columns": write_tags(lake, tags, batch=batch)})
-    if edges or schemas:
-        stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch, since=since)})
-    if edges or schemas or runs:
-        stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
+
+    def dependants() -> None:
+        """What depends on what, and what is counted by it."""
+        if edges:
+            stage("impact", lambda: {"pairs": write_impact(lake, batch=batch)})
+        if order.tags:
+            tags = lake.session.read.option("header", "true").csv(order.tags)
+            stage("tags", lambda: {"columns": write_tags(lake, tags, batch=batch)})
+        if edges or schemas:
+            stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch, since=since)})
+
+    def covered() -> None:
+        if edges or schemas or runs:
+            stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
+
+    def lasted() -> None:
+        stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
+
+    together(lake.engine, lasted, dependants, covered)
     if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
         lake.note(DONE, batch)
-    return done
+    return sorted(done, key=lambda each: STAGES.index(each.name))
 
 
 def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:

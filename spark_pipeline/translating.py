@@ -68,7 +68,7 @@ def translated(
     names: tuple[str, str] | None = None,
 ) -> DataFrame:
     """What the `wanted` runs (by run_id) say. `runs` are they and all runs of their applications that speak or may be
-    batches around them, if not more; `as_of` is the time that
+    batches around them, if not more, with the `weight` of what is `merged`; `as_of` is the time that
     counts as now, nothing where runs without an end are waited for for ever; `names` are a file's text and its path.
     """
     own = runs.where("merged is not null").join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
@@ -119,7 +119,7 @@ def translated(
         lacking = set(order).difference(context.columns)
         each = ((f.lit(rank if name == "rank" else None).cast(of).alias(name), name) for name, of in order.items())
         whole = whole.unionByName(context.select(*(value if name in lacking else name for value, name in each)))
-    largest = engine.largest(own, f.length("merged"))
+    largest = engine.largest(own, f.col("weight"))
     ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=tuple(order))
     return stream(ordered, Translating(names), TRANSLATED, largest=largest)
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from shared.openlineage import Event, decode, merge
 from spark_pipeline.arrow import schema_of, through
-from spark_pipeline.merging import MERGED, RAW, merge_all
+from spark_pipeline.decoded import kept
+from spark_pipeline.merging import MERGED, merge_all
 from spark_pipeline.values import unpack_run
 from tests.spark_pipeline.files import OF_SPARK
 
@@ -22,23 +23,26 @@ EVENTS = pa.schema(
         ("run_id", pa.string()),
         ("arrived", pa.timestamp("us", tz="UTC")),
         ("day", pa.date32()),
-        ("text", pa.string()),
+        ("content", pa.binary()),
+        ("plain", pa.bool_()),
     ]
 )
 
 
 def _batches(texts: list[tuple[str, str]], size: int) -> list[pa.RecordBatch]:
+    """Every third event as its text, the others as bronze keeps them."""
     rows = [
         {"run_id": run_id, "arrived": NOON + timedelta(minutes=number % 7), "day": date(2026, 3, 1 + number % 2)}
-        | {"text": text}
+        | {"content": text.encode() if plain else kept(decode(text.encode())), "plain": plain}
         for number, (run_id, text) in enumerate(texts)
+        for plain in (number % 3 == 0,)
     ]
     found: list[pa.RecordBatch] = pa.Table.from_pylist(rows, EVENTS).to_batches(max_chunksize=size)
     return found
 
 
 def _merged(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
-    made = through(batches, merge_all, schema_of(MERGED), weigh="merged", raw=RAW)
+    made = through(batches, merge_all, schema_of(MERGED), weigh="merged")
     found: list[dict[str, Any]] = pa.Table.from_batches(made).to_pylist()
     return found
 
@@ -56,9 +60,7 @@ def test_runs_are_merged_whatever_batches_they_lie_in() -> None:
     runs = _runs()
     texts = [(run_id, text) for run_id, own in runs.items() for text, _ in own]
     for size in (1, 3, 1_000):
-        made = pa.Table.from_batches(
-            through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged", raw=RAW)
-        )
+        made = pa.Table.from_batches(through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged"))
         rows = {row["run_id"]: row for row in made.to_pylist()}
         assert rows.keys() == runs.keys()
         for run_id, own in runs.items():
@@ -78,3 +80,12 @@ def test_a_run_that_the_core_cannot_take_is_a_row_too() -> None:
     assert (broken["events"], broken["arrived"]) == (3, NOON + timedelta(minutes=2))
     assert broken["days"] == [date(2026, 3, 1), date(2026, 3, 2)]
     assert (whole["events"], whole["problem"]) == (len(own), None)
+
+
+def test_what_a_later_core_refuses_stops_no_other_run() -> None:
+    (run_id, own), *_ = _runs().items()
+    refused = {"run_id": "0", "arrived": NOON, "day": NOON.date(), "content": b'{"eventTime": 1}', "plain": True}
+    first = pa.RecordBatch.from_pylist([refused], EVENTS)
+    broken, whole = _merged([first, *_batches([(run_id, text) for text, _ in own], 2)])
+    assert broken["problem"].startswith("Unreadable: ")
+    assert (broken["events"], whole["events"], whole["problem"]) == (1, len(own), None)
