@@ -1,85 +1,24 @@
 """`throughline lake`: the tables that Spark makes of the archive, on this machine."""
 
-import contextlib
-import logging
-import os
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
-from cli.engines import Asked, Engine, choose
+from cli.engines import Asked, Engine
+from cli.lake_opening import ROOT, Cores, Memory, Root, opened_lake
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
-from local.java import NoJavaError, find_java
-from local.spark import listener_configuration
-from local.versions import SPARK_3, SPARK_4
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.pipeline import Published, backfill
 
-if TYPE_CHECKING:
-    from spark_pipeline.lake import Lake
-
 app = typer.Typer(name="lake", help="Lineage as tables, made by Spark of the archive.", no_args_is_help=True)
 
-ROOT = Path("build/lake")
-Root = Annotated[str, typer.Option("--lake", help="The folder or URL of the tables")]
 Json = Annotated[bool, typer.Option("--json", help="The machine-readable form")]
-Cores = Annotated[int, typer.Option(min=1, help="How many cores Spark may use")]
-Memory = Annotated[str, typer.Option(help="How much memory Spark's own process may use, as 2g")]
-
-
-@contextlib.contextmanager
-def _opened(
-    root: str,
-    *,
-    engine: Engine,
-    sources: Sequence[str] = (),
-    cores: int = 2,
-    memory: str = "2g",
-    delta: bool = True,
-    report: str = "",
-    key: str = "",
-) -> "Iterator[Lake]":
-    """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
-    the session tells the receiver there what it reads and writes.
-    """
-    try:
-        import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
-
-        from local.lake_session import opened  # noqa: PLC0415 - the same
-        from spark_pipeline.lake import Lake, LakeError  # noqa: PLC0415 - the same
-        from spark_pipeline.session import Local  # noqa: PLC0415 - the same
-    except ModuleNotFoundError as error:
-        fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
-    root = root if "://" in root else str(Path(root).resolve())
-    chosen = choose(engine, root, sources, delta=delta, report=report)
-    platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
-    more: Mapping[str, str] = {}
-    if chosen is Engine.spark:
-        logging.getLogger("py4j").setLevel(logging.ERROR)
-        try:
-            os.environ.setdefault("JAVA_HOME", str(find_java().path))
-        except NoJavaError as error:
-            fail(str(error), code=2)
-        more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
-    how = Local(
-        cores=cores,
-        memory=memory,
-        delta_package=platform.delta_package if delta else "",
-        scratch=str(Path("build/lake-scratch").resolve()),
-        more=more,
-    )
-    try:
-        with opened(how, "sail" if chosen is Engine.sail else "spark") as session:
-            yield Lake.at(session, root)
-    except LakeError as error:
-        fail(str(error), code=2)
 
 
 @app.command("run")
@@ -109,20 +48,22 @@ def run(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     told = (names.read_text(encoding="utf-8"), str(names)) if names else None
     places = _places(sources)
-    opened = _opened(
+    opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, delta=not parquet, report=report, key=key
     )
     with opened as lake:
-        from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see _opened
+        from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - the same
 
         order = Order(sources=places, meaning=Meaning(as_of=_moment(as_of), names=told), tags=tags)
         with progress_bar(transient=True) as bar:
             task = bar.add_task(STAGES[0], total=len(STAGES))
 
+            waiting = list(STAGES)
+
             def tell(stage: Stage) -> None:
-                following = STAGES[min(STAGES.index(stage.name) + 1, len(STAGES) - 1)]
-                bar.update(task, completed=STAGES.index(stage.name) + 1, description=following)
+                waiting.remove(stage.name)
+                bar.update(task, advance=1, description=waiting[0] if waiting else "")
 
             done = run(lake, order, note=tell)
     if as_json:
@@ -165,8 +106,8 @@ def impact(
     \b
     throughline lake impact /data/sales/orders amount
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root, engine=engine) as lake:
-        from spark_pipeline.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see _opened
+    with opened_lake(root, engine=engine) as lake:
+        from spark_pipeline.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see opened_lake
 
         known = columns_of(column_edges(lake))
         assets = [str(each) for each in known.nodes.assets if each == asset or each.endswith(asset)]
@@ -201,8 +142,8 @@ def coverage(
     \b
     throughline lake coverage --level owner
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root, engine=engine) as lake:
-        from spark_pipeline.schemas import COVERAGE  # noqa: PLC0415 - see _opened
+    with opened_lake(root, engine=engine) as lake:
+        from spark_pipeline.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
 
         rows = lake.read(COVERAGE).where(f"level = '{level}'") if level.isalpha() else None
         if rows is None:
@@ -223,8 +164,8 @@ def changes(
     \b
     throughline lake changes --asset /sales/orders
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    with _opened(root, engine=engine) as lake:
-        from pyspark.sql import functions as f  # noqa: PLC0415 - see _opened
+    with opened_lake(root, engine=engine) as lake:
+        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
         from spark_pipeline.schemas import SCHEMA_CHANGES  # noqa: PLC0415 - the same
 
@@ -255,6 +196,40 @@ def _plain(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
+@app.command("compact")
+def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: Json = False) -> None:
+    """Put the small files together that runs have left: every later run reads fewer. By Spark, with Delta.
+
+    Once a day or a week is enough, while no run works on the lake. What is replaced is kept for a week, for those who
+    still read it.
+
+    \b
+    throughline lake compact --lake build/lake
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    with (
+        opened_lake(root, engine=Engine.spark, cores=cores, memory=memory) as lake,
+        progress_bar(transient=True) as bar,
+    ):
+        from spark_pipeline.compacting import Compacted  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.compacting import compact as put_together  # noqa: PLC0415 - the same
+        from spark_pipeline.schemas import LAKE  # noqa: PLC0415 - the same
+
+        task = bar.add_task("tables", total=len(LAKE))
+
+        def tell(done: Compacted) -> None:
+            bar.update(task, advance=1, description=done.table)
+
+        done = put_together(lake, note=tell)
+    if as_json:
+        print_json([asdict(each) for each in done])
+        return
+    table = Table("table", "files", "now")
+    for each in done:
+        if each.files:
+            table.add_row(each.table, f"{each.files:,}", f"{each.now:,}")
+    out.print(table if table.row_count else "no small files")
+
+
 @app.command("publish")
 def publish(
     *,
@@ -272,8 +247,8 @@ def publish(
     throughline lake publish
     """  # noqa: D301 - \b keeps the lines of the examples apart
     parts = None if plan else target(home)
-    with _opened(root, engine=engine) as lake, progress_bar(transient=True) as bar:
-        from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see _opened
+    with opened_lake(root, engine=engine) as lake, progress_bar(transient=True) as bar:
+        from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.values import unpack_process  # noqa: PLC0415 - the same
 
         rows = lake.live(CURRENT).orderBy("process").select("content")

@@ -208,13 +208,14 @@ class Lake:
     def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
         place = self._path(table)
         self._evolve(table, place)
-        changes.createOrReplaceTempView("throughline_changes")
+        view = f"throughline_changes_of_{table.name}"
+        changes.createOrReplaceTempView(view)
         conditions = [f"t.`{key}` = s.`{key}`" for key in table.keys]
         if within:
             conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
         pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
         self.session.sql(
-            f"MERGE INTO delta.`{place}` t USING throughline_changes s "  # noqa: S608 - names of ours
+            f"MERGE INTO delta.`{place}` t USING {view} s "  # noqa: S608 - names of ours
             f"ON {' AND '.join(conditions)} "
             f"WHEN MATCHED AND s.{_OPERATION} = '{_END}' THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {pairs} "
