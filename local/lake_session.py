@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -10,6 +11,10 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from spark_pipeline.session import DELTA, Local, local_session
+
+_STDOUT, _STDERR = 1, 2
+_INTERRUPTED = 130
+"""How a process ends that Ctrl-C has stopped, as shells have it."""
 
 EngineName = Literal["spark", "sail"]
 
@@ -30,11 +35,34 @@ def opened(how: Local, engine: EngineName = "spark") -> Iterator[SparkSession]:
         with _sail(how) as session:
             yield session
         return
-    session = local_session(how)
+    with _output_is_ours():
+        session = local_session(how)
     try:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _output_is_ours() -> Iterator[None]:
+    """A JVM that is begun meanwhile prints to stderr what it would print to stdout, which belongs to the command."""
+    sys.stdout.flush()
+    ours = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(ours, _STDOUT)
+        os.close(ours)
+
+
+def _try_once(session: SparkSession) -> None:
+    """Have no call tried again for minutes: a server in this process that does not answer was stopped by Ctrl-C."""
+    client = session.client
+    if hasattr(client, "set_retry_policies"):  # PySpark 4
+        client.set_retry_policies([])
+    else:
+        vars(client)["_retry_policy"] |= {"max_retries": 0}
 
 
 def has_sail() -> bool:
@@ -66,8 +94,15 @@ def _sail(how: Local) -> Iterator[SparkSession]:
             session.conf.set(name, value)
         # PySpark 3.5 writes every plan as text for its log, kept or not: a tenth of the time of a small run
         vars(session.client)["_proto_to_string"] = lambda _: ""
+        _try_once(session)
         try:
             yield session
+        except KeyboardInterrupt:
+            # Sail stops by itself then, but Python's part of a query goes on in its threads, which abort the process,
+            # with a dump, when they find it closing. The next run takes away what was put aside.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(_INTERRUPTED)
         finally:
             session.stop()
     finally:
