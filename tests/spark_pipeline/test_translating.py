@@ -13,7 +13,8 @@ from shared.model import Lineage, Span
 from shared.openlineage import Event, MergedRun, decode, merge
 from shared.translation import NOTHING_TOLD, Around, Batch, Datasets, enclosing, schemas_in, told_by, translate
 from spark_pipeline.arrow import schema_of, through
-from spark_pipeline.translating import TRANSLATED, Batches, Translating
+from spark_pipeline.batches import Batches
+from spark_pipeline.translating import TRANSLATED, Translating
 from spark_pipeline.values import digest, pack, unpack_process
 from tests.spark_pipeline.files import OF_SPARK
 
@@ -103,3 +104,15 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
                 for each in row["schemas"]
             ] == [(each.asset.qualified_name, each.written, each.columns) for each in seen]
             assert row["reason"] == (None if isinstance(word, Lineage) else word.reason)
+
+
+def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:
+    """By its own row, where it is translated; the row that stands before others for what it read says nothing."""
+    broken = {"run_id": "b", "merged": b"no run", "timed_out": False}
+    told = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
+    rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, told | {"rank": _OF_RUN}]
+    given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
+    made = pa.Table.from_batches(through([given], Translating(None), schema_of(TRANSLATED))).to_pylist()
+    assert [row["run_id"] for row in made] == ["b", RUN.run_id]
+    assert made[0]["word"] == "unusable"
+    assert made[1]["word"] != "unusable"
