@@ -147,9 +147,7 @@ def _best(work: Callable[[], object]) -> float:
 def _merged_and_translated(lake: Lake, remembered: int) -> None:
     with lake.kept("touched", touched_runs(lake, 0)) as ids:  # noqa: SIM117 - the second needs the first
         with lake.kept("merged", merged_runs(lake, ids, 0, [])) as runs:
-            words = translated(
-                lake.engine, runs, runs.select("run_id"), as_of=None, end_timeout=_NEVER, remembered=remembered
-            )
+            words = translated(lake.engine, runs, None, as_of=None, end_timeout=_NEVER, remembered=remembered)
             words.agg(f.count("*"), f.sum(f.size("said"))).collect()
 
 

@@ -61,7 +61,7 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
         before = stored.join(ids, on="run_id", how="left_semi")
         with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
             if not lake.exists(RUNS):
-                return _translate(lake, meaning, merged, merged.select("run_id"), ids, batch=batch)
+                return _translate(lake, meaning, merged, None, ids, batch=batch)
             with (
                 lake.kept("runs_around", around(stored, ids, merged, due)) as near,
                 lake.kept("runs_to_translate", wanted(near, merged, ids, due)) as asked,
@@ -84,15 +84,17 @@ def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
     return own.select(*_UNSAID, problem.alias("problem"), weight.alias("weight"))
 
 
-def _translate(lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame, scope: DataFrame, *, batch: int) -> int:
-    """Translate the runs that are `asked` for; `runs` has all of them, and those that tell them something. `scope` are
-    the runs whose rows may change.
+def _translate(
+    lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame | None, scope: DataFrame, *, batch: int
+) -> int:
+    """Translate the runs that are `asked` for (None: all); `runs` has all of them, and those that tell them something.
+    `scope` are the runs whose rows may change.
     """
     out = translated(
         lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
     )
     with lake.kept("runs_translated", out) as said:
-        own = runs.join(asked, on="run_id", how="left_semi")
+        own = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
         words = said.select("run_id", "word", "reason", "fates")
         fresh = own.join(words, on="run_id", how="left").select(
             *_UNSAID,
@@ -100,11 +102,10 @@ def _translate(lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame, 
             f.coalesce("word", f.lit("unusable")).alias("word"),
             f.coalesce("reason", "problem").alias("reason"),
         )
-        times = own.select("run_id", "first", "last")
         together(
             lake.engine,
-            lambda: lake.put(SAYINGS, _sayings(said, times), batch=batch, scope=scope),
-            lambda: lake.put(SCHEMAS, _schemas(said, times), batch=batch, scope=scope),
+            lambda: lake.put(SAYINGS, _sayings(said), batch=batch, scope=scope),
+            lambda: lake.put(SCHEMAS, _schemas(said), batch=batch, scope=scope),
         )
         return lake.put(RUNS, fresh, batch=batch, scope=scope)
 
@@ -123,14 +124,14 @@ def _days(known: DataFrame) -> Sequence[Any] | None:
     return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else None
 
 
-def _sayings(said: DataFrame, times: DataFrame) -> DataFrame:
-    each = said.select("run_id", "application_run", f.explode("said").alias("one"))
-    return each.select("run_id", "application_run", "one.*").join(times, on="run_id")
+def _sayings(said: DataFrame) -> DataFrame:
+    each = said.select("run_id", "application_run", "first", "last", f.explode("said").alias("one"))
+    return each.select("run_id", "application_run", "first", "last", "one.*")
 
 
-def _schemas(said: DataFrame, times: DataFrame) -> DataFrame:
-    each = said.select("run_id", f.explode("schemas").alias("one")).select("run_id", "one.*")
-    return each.join(times, on="run_id").withColumnRenamed("last", "at").drop("first")
+def _schemas(said: DataFrame) -> DataFrame:
+    each = said.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
+    return each.select("run_id", "at", "one.*")
 
 
 def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:

@@ -38,6 +38,8 @@ _TOLD, _BATCH, _RUN = 0, 1, 2
 TRANSLATED = shape("""
     run_id string -
     application_run string -
+    first timestamp -
+    last timestamp -
     word string -
     reason string -
     fates binary -
@@ -49,19 +51,21 @@ TRANSLATED = shape("""
 def translated(
     engine: Engine,
     runs: DataFrame,
-    wanted: DataFrame,
+    wanted: DataFrame | None,
     *,
     as_of: datetime | None,
     end_timeout: timedelta,
     names: tuple[str, str] | None = None,
     remembered: int = MOST,
 ) -> DataFrame:
-    """What the `wanted` runs (by run_id) say. `runs` are they and all runs of their applications that speak or may be
-    batches around them, if not more, with the `weight` of what is `merged`; `as_of` is the time that
+    """What the `wanted` runs (by run_id; None: all) say. `runs` are they and all runs of their applications that speak
+    or may be batches around them, if not more, with the `weight` of what is `merged`; `as_of` is the time that
     counts as now, nothing where runs without an end are waited for for ever; `names` are a file's text and its path;
     `remembered` are the bytes that a worker may hold of what runs said.
     """
-    own = runs.where("merged is not null").join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
+    own = runs.where("merged is not null")
+    if wanted is not None:
+        own = own.join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
     cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
     blank = {name: f.lit(None) for name in ("tolds", "merged", "run_id")}
     rows = own.select(
@@ -69,6 +73,7 @@ def translated(
         f.pmod(f.xxhash64("run_id"), f.lit(1 << 30)).alias("hash"),
         f.lit(_RUN).alias("rank"),
         "last",
+        "first",
         "run_id",
         blank["tolds"].cast("array<binary>").alias("tolds"),
         "merged",
@@ -93,12 +98,16 @@ def translated(
         .where(f.col("last") >= f.col("alone_since"))
         .select("application_run", pieces, "last", "run_id", "merged")
     )
-    plain = rows.join(sizes, "application_run").withColumn("piece", f.col("hash") % f.col("pieces"))
+    # very few applications are cut: of all others nothing is joined, for that would move what is merged once more
+    cut_up = f.broadcast(sizes.where("pieces > 1").select("application_run", "pieces"))
+    piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0))
+    plain = rows.join(cut_up, "application_run", "left").withColumn("piece", piece)
     order = {
         "application_run": "string",
         "piece": "int",
         "rank": "int",
         "last": "timestamp",
+        "first": "timestamp",
         "run_id": "string",
         "tolds": "array<binary>",
         "merged": "binary",
@@ -147,7 +156,8 @@ class Translating:
                 if row.rank == _BATCH:  # of which there is a row that says so where it is translated itself
                     continue
                 found = {"word": "unusable", "reason": f"{type(error).__name__}: {error}"[:1000]}
-            yield {"run_id": row.run_id, "application_run": row.application_run, **found}
+            seen = {"first": row.first, "last": row.last}
+            yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
 
 
 @cache

@@ -57,6 +57,8 @@ RUNS = pa.schema(
         ("application_run", pa.string()),
         ("piece", pa.int32()),
         ("rank", pa.int32()),
+        ("first", pa.timestamp("us", tz="UTC")),
+        ("last", pa.timestamp("us", tz="UTC")),
         ("run_id", pa.string()),
         ("tolds", pa.list_(pa.binary())),
         ("merged", pa.binary()),
