@@ -7,13 +7,16 @@ from msgspec.structs import replace
 
 from shared.model import Lineage, Process
 from shared.openlineage import MergedRun
-from shared.translation import Around, Datasets, Skip, fates_in, schemas_in, translate
+from shared.translation import NOTHING_TOLD, Around, Datasets, Skip, fates_in, schemas_in, translate
 from spark_pipeline.cells import Row
 from spark_pipeline.engine import LIGHT
 from spark_pipeline.values import digest, pack
 
 MOST = 32 * 1024 * 1024
-"""Bytes that are remembered of runs at once: then all is forgotten."""
+"""Bytes, about, that are remembered of runs at once: then all is forgotten."""
+
+_COLUMN, _RUN = 256, 1024
+"""Bytes that Python holds, about, of a column of a schema, and of a run beside its words."""
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,13 +36,14 @@ class Sayings:
         if around.batches:
             return said_by(run, around, timed_out=timed_out)
         words = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        key = (words, around.told, run.is_application, timed_out)
+        told = pack(around.told) if around.told != NOTHING_TOLD else b""
+        key = (words, told, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
             return known
         found = said_by(run, around, timed_out=timed_out)
         if found["fates"] is None:
-            self._remember(key, found, len(words) + sum(len(each[-1]) for each in found["said"]))
+            self._remember(key, found, len(words) + len(told) + _size(found))
         return found
 
     def _remember(self, key: tuple[Any, ...], found: Row, size: int) -> None:
@@ -50,6 +54,11 @@ class Sayings:
             self._held = 0
         self._held += size
         self._known[key] = found
+
+
+def _size(found: Row) -> int:
+    columns = sum(len(each[-1]) for each in found["schemas"])
+    return _RUN + sum(len(each[-1]) for each in found["said"]) + columns * _COLUMN
 
 
 def said_by(run: MergedRun, around: Around, *, timed_out: bool) -> Row:

@@ -1,8 +1,8 @@
 """Runs -> what each says: the core's translation, with what the other runs of its application tell.
 
-A run is translated by itself; what it is to know of its application comes before it in the same stream of rows: who and
-where the application is, and the batches of its streams. So an application may have any number of runs: it is
-cut into pieces, each with the same beginning.
+What a run is to know of its application comes before it in the same stream of rows: who and where the application is,
+and the batches of its streams. So an application may have any number of runs: it is cut into pieces, each with the same
+beginning. What a run says in the same words as one before it (`saying`) is not made again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -98,7 +98,7 @@ def translated(
         .where(f.col("last") >= f.col("alone_since"))
         .select("application_run", pieces, "last", "run_id", "merged")
     )
-    # very few applications are cut: of all others nothing is joined, for that would move what is merged once more
+    # very few applications are cut: to join the sizes of all would move what is merged once more (Sail takes no hints)
     cut_up = f.broadcast(sizes.where("pieces > 1").select("application_run", "pieces"))
     piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0))
     plain = rows.join(cut_up, "application_run", "left").withColumn("piece", piece)
@@ -153,7 +153,7 @@ class Translating:
                     around = Around(told=around.told, batches=batches.around(run), names=names)
                 found = sayings.of(run, around, timed_out=row.timed_out)
             except UNUSABLE as error:
-                if row.rank == _BATCH:  # of which there is a row that says so where it is translated itself
+                if row.rank == _BATCH:  # where it is translated itself it has a row of its own
                     continue
                 found = {"word": "unusable", "reason": f"{type(error).__name__}: {error}"[:1000]}
             seen = {"first": row.first, "last": row.last}

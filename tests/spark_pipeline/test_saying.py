@@ -1,5 +1,6 @@
 """What runs say, remembered or not, is what the core says of each."""
 
+import tracemalloc
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from shared.model import Span
 from shared.openlineage import Event, MergedRun, decode, merge
 from shared.translation import NOTHING_AROUND, NOTHING_TOLD, Around, Batch, Datasets, names_no_source, told_by
 from spark_pipeline.saying import MOST, Sayings, said_by
-from spark_pipeline.values import unpack_fates
+from spark_pipeline.values import pack, unpack_fates, unpack_run
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
@@ -103,3 +104,20 @@ def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
         for each in (application, replace(application, application_run=IDS[1]))
     }
     assert reasons == {"an application's own event", "names no data set"}
+
+
+def test_no_more_is_held_than_is_allowed() -> None:
+    """By wide runs that all differ, of which the words are little of what Python holds."""
+    run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
+    source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))
+    most = 1_000_000
+    sayings = Sayings(most)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            one = unpack_run(pack(replace(run, inputs=(source,), statement=f"select {number}")))
+            sayings.of(one, NOTHING_AROUND, timed_out=False)
+            held, _ = tracemalloc.get_traced_memory()
+            assert held < 2 * most
+    finally:
+        tracemalloc.stop()
