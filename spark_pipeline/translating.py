@@ -155,7 +155,8 @@ class Translating:
             except UNUSABLE as error:
                 if row.rank == _BATCH:  # where it is translated itself it has a row of its own
                     continue
-                found = {"word": "unusable", "reason": f"{type(error).__name__}: {error}"[:1000]}
+                reason = f"{type(error).__name__}: {error}"[:1000]
+                found = {"word": "unusable", "reason": reason, "said": [], "schemas": []}
             seen = {"first": row.first, "last": row.last}
             yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
 
