@@ -1,5 +1,6 @@
 """How a Spark job runs and ends; a small script stands in for spark-submit, and one for Java."""
 
+import sys
 from pathlib import Path
 
 import psutil
@@ -9,12 +10,16 @@ from local.interpreter import Interpreter
 from local.java import JavaHome
 from local.spark import SparkJob
 
-JAVA = """\
-#!/bin/sh
-trap 'printf "%s\\n" "Full thread dump" "THREADS" "JNI global refs: 1"' QUIT
-echo started
-while :; do sleep 0.05; done
+JAVA = f"""\
+#!{sys.executable}
+import signal, time
+dump = ("Full thread dump", "THREADS", "JNI global refs: 1")
+signal.signal(signal.SIGQUIT, lambda *_: print(*dump, sep="\\n", flush=True))
+print("started", flush=True)
+while True:
+    time.sleep(0.05)
 """
+"""No shell: one that was begun in the background cannot take the signal, for it was begun ignoring it."""
 
 
 def _job(folder: Path, submit: str) -> SparkJob:
