@@ -3,10 +3,8 @@ in one of them PySpark 3.5 speaks to one kind of engine.
 """
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +38,3 @@ def test_a_lake_is_made_and_asked_without_java(tmp_path: Path) -> None:
     assert whole["linked"] > 10
     assert ask("changes") == [] or {"qualified_name", "change"} <= ask("changes")[0].keys()
     assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
-
-
-def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    """In the midst of bronze: calls were once tried again for minutes."""
-    _run("cli", "synth", "--events", "3000", "--out", tmp_path / "archive")
-    words = ("lake", "run", tmp_path / "archive", "--lake", tmp_path / "lake", "--as-of", "never", "--engine", "sail")
-    command = [sys.executable, "-m", "cli", *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as begun:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "lake" / "_aside" / "lines_read").exists():
-            assert begun.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        begun.send_signal(signal.SIGINT)
-        said, _ = begun.communicate(timeout=60)
-    assert begun.returncode == 130, said
-    assert "Traceback" not in said
-    done = {each["name"]: each["counts"] for each in json.loads(_run("cli", *words, "--json"))}
-    assert done["silver"]["runs"] > 500
