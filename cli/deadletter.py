@@ -125,7 +125,7 @@ def replay(
     if bool(ids) + everything + bool(reason and not everything) != 1:
         fail("say which: ids, or --all, or --reason TEXT", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=True)
     outcomes: Counter[Outcome] = Counter()
     try:
         chosen = {_found(parts.storage, each).digest for each in ids or ()}

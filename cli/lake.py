@@ -246,7 +246,10 @@ def publish(
     throughline lake publish --plan
     throughline lake publish
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    parts = None if plan else target(home)
+    parts = None if plan else target(home, writes=True)
+    if parts and parts.publishing.shadow:
+        note("shadow mode", "the catalog stays as it is: publish again when it is off")
+        return
     with opened_lake(root, engine=engine) as lake, progress_bar(transient=True) as bar:
         from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.values import unpack_process  # noqa: PLC0415 - the same

@@ -40,7 +40,7 @@ def purge(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail("shadow mode is on, and keeps everything from the catalog: set THROUGHLINE_SHADOW=false here", code=2)
     with one_sentence():

@@ -45,7 +45,7 @@ def replay(
         fail("--resume goes on with what was asked for then: leave the other options out", code=2)
     wanted = Wanted(since=_moment(since, "--from"), before=_moment(before, "--to"), job=job, run_id=_run_id(run))
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     try:
         begin = pipeline.last_stop(parts.storage) if resume else Stop(wanted=wanted)
         if begin is None:

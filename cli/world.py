@@ -23,6 +23,7 @@ from local.spark import listener_configuration
 from local.world import World, running_world
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
+from shared.pipeline import record_settings
 from shared.settings import load
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
@@ -59,7 +60,8 @@ def started_world(
             catalog = "a real Atlas (40 s; the first time fetches 280 MB)" if atlas else "the catalog"
             with err.status(f"starting Azurite, {catalog} and the functions"):
                 parts.enter_context(world)
-                assemble(load(catalog=True, over=world.environment))  # its functions would say it in their log alone
+                parts_made = assemble(load(catalog=True, over=world.environment))  # what is wrong shows here, not in a log
+                record_settings(parts_made.storage, parts_made.to_record)  # the functions do so at their first tick only
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)

@@ -31,6 +31,7 @@ from shared.pipeline.replay import (
     replay_letters,
 )
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
+from shared.pipeline.settings_row import SettingsOnRecord, record_settings, settings_on_record
 from shared.pipeline.settle import settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.side_by_side import SideBySide
@@ -75,6 +76,7 @@ __all__ = [
     "Reconciled",
     "ReplayedLetter",
     "ReplayedRun",
+    "SettingsOnRecord",
     "Shadow",
     "SideBySide",
     "Stage",
@@ -121,12 +123,14 @@ __all__ = [
     "publish_all",
     "purge",
     "rebuild",
+    "record_settings",
     "recorded",
     "remove_left",
     "remove_placeholders",
     "replay",
     "replay_letters",
     "retire",
+    "settings_on_record",
     "settle_event",
     "settle_run",
     "states",
