@@ -10,8 +10,10 @@ import typer
 
 from cli.catalog_check import check_catalog
 from cli.console import err, fail, out, plain, print_json
+from cli.settings_check import check_settings
 from cli.target import HOME, Home, parts_of
 from cli.trial import Step, follow
+from cli.types_check import check_types, error_step
 from local.java import NoJavaError, find_java
 from local.node import NodeError, find_node
 from local.world import running_world
@@ -23,6 +25,7 @@ from shared.settings import named
 
 _TOO_LONG = timedelta(minutes=15)
 _PYTHON = (3, 11)
+_TO_CATALOG = ("network", "identity", "account", "collection", "role", "catalog")
 _NOWHERE = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")
 
 
@@ -65,7 +68,9 @@ def doctor(
     parts = parts_of(context, home)
     tell(_careful("storage", lambda: _storage(parts)))
     tell(check_catalog(parts) if catalog else _careful("catalog", lambda: _catalog(parts)))
-    if all(step.good for step in steps if step.name == "storage"):
+    tell(_careful("types", lambda: check_types(parts)) if _answered(steps, *_TO_CATALOG) else iter(()))
+    if _answered(steps, "storage"):
+        tell(_careful("settings", lambda: check_settings(parts)))
         tell(_careful("counts", lambda: _counts(parts)))
     if listener:
         world = running_world(home)
@@ -78,6 +83,11 @@ def doctor(
         print_json({"good": all(step.good for step in steps), "steps": [asdict(step) for step in steps]})
     if not all(step.good for step in steps):
         raise typer.Exit(1)
+
+
+def _answered(steps: list[Step], *names: str) -> bool:
+    """Whether none of these steps is bad: what does not answer is not asked again."""
+    return all(step.good for step in steps if step.name in names)
 
 
 def _show(step: Step) -> None:
@@ -157,5 +167,6 @@ def _counts(parts: Worker) -> Iterator[Step]:
         advice="do parser and sweeper run? the worker app's log tells" if late else "",
     )
     for sentence in found.last_errors:
-        if sentence.startswith("catalog: "):  # the others are dead letters or refused bodies, and past
-            yield Step(name="catalog", good=False, found=sentence, advice="what it says is tried again by itself")
+        step = error_step(sentence)
+        if step:  # the others are dead letters or refused bodies, and past
+            yield step

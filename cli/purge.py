@@ -42,7 +42,11 @@ def purge(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
-        fail("shadow mode is on, and keeps everything from the catalog: set THROUGHLINE_SHADOW=false here", code=2)
+        fail(
+            "in shadow mode, here or of the functions, nothing is taken out of the catalog: set THROUGHLINE_SHADOW=false"
+            " on both sides first",
+            code=2,
+        )
     with one_sentence():
         processes, placeholders = _look(parts)
         if as_json:

@@ -5,6 +5,7 @@ from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.dirty import try_refused_again
 from shared.pipeline.fill import Filled, ToFill, fill, last_fill, missing, to_fill
 from shared.pipeline.finding import Finding, ask, finds
 from shared.pipeline.found import FoundAsset
@@ -141,6 +142,7 @@ __all__ = [
     "sweep",
     "tidy",
     "to_fill",
+    "try_refused_again",
     "unseen",
     "upgrade",
     "verify",
