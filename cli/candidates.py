@@ -108,7 +108,9 @@ def show_candidates(steps: Steps, answer: Answer | None) -> None:
     for name in found.rivals:
         out.print(f"[bold]{'not sure':14}[/] [yellow]{plain(' '.join(name))}[/] may be meant: nothing is chosen")
     if answer.problem:
-        out.print(f"[bold]{'found':14}[/] [red]nothing, and it can't be published: {plain(in_words(answer.problem))}[/]")
+        out.print(
+            f"[bold]{'found':14}[/] [red]nothing, and it can't be published: {plain(in_words(answer.problem))}[/]"
+        )
         out.print(f"{'':14} {plain(mend(answer.problem))}")
     elif not found.scanned and not found.rivals:
         out.print(f"[bold]{'found':14}[/] nothing: {'our placeholder is used' if found.guid else 'it would be placed'}")

@@ -43,7 +43,7 @@ def purge(
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail(
-            "in shadow mode, here or of the functions, nothing is taken out of the catalog: set THROUGHLINE_SHADOW=false"
+            "in shadow mode, here or of the functions, nothing leaves the catalog: set THROUGHLINE_SHADOW=false"
             " on both sides first",
             code=2,
         )

@@ -25,4 +25,6 @@ def check_settings(parts: Worker) -> Iterator[Step]:
         advice = f"commands that write refuse to: `unset {names}`, or set them so for the functions"
         yield Step(name="settings", good=False, found="; ".join(map(str, different)), advice=advice)
     else:
-        yield Step(name="settings", good=True, found=f"the functions', on record since {found.since:%Y-%m-%d %H:%M} UTC")
+        yield Step(
+            name="settings", good=True, found=f"the functions', on record since {found.since:%Y-%m-%d %H:%M} UTC"
+        )

@@ -60,8 +60,10 @@ def started_world(
             catalog = "a real Atlas (40 s; the first time fetches 280 MB)" if atlas else "the catalog"
             with err.status(f"starting Azurite, {catalog} and the functions"):
                 parts.enter_context(world)
-                parts_made = assemble(load(catalog=True, over=world.environment))  # what is wrong shows here, not in a log
-                record_settings(parts_made.storage, parts_made.to_record)  # the functions do so at their first tick only
+                same = assemble(
+                    load(catalog=True, over=world.environment)
+                )  # its functions would fail in their log only
+                record_settings(same.storage, same.to_record)  # they would at their first tick, up to a minute later
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)

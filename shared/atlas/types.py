@@ -148,8 +148,8 @@ def type_changes(
 ) -> tuple[TypeChange, ...]:
     """What a catalog with these definitions lacks, entity types first; nothing where it has all that we write.
 
-    `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours is wanted
-    as a data set without attributes.
+    `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours has to
+    be a data set that demands no attributes.
     """
     known = {str(each["name"]): each for each in held}
     ours = wanted_types()

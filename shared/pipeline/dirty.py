@@ -81,7 +81,7 @@ def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | 
 
 
 def try_refused_again(storage: Storage) -> int:
-    """Have what the catalog refused published at once, and not when its wait is over: the reason was mended. How many."""
+    """Make what the catalog refused due now, and not after its wait, since the reason was mended. How many."""
     refused = [each for each in dirty_processes(storage)[0] if each.alone]
     now = datetime.now(UTC)
     return sum(storage.replace(DIRTY, replace(each, due=now).row()) is not None for each in refused)

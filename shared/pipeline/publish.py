@@ -39,7 +39,7 @@ _WITHOUT_ACCESS = 60.0
 _MOST_CALLS = 20
 """To the catalog, one after the other, in one write."""
 _LACKS_TYPE = (
-    "The catalog lacks this type: `throughline types plan` says which rule names it, `throughline types apply` creates it"
+    "The catalog lacks this type: `throughline types plan` names the rule, `throughline types apply` creates it"
 )
 _LOOKS = 8
 """Into how many parts the time is cut for which marks are let come together."""

@@ -3,9 +3,9 @@
 The row holds texts by the names of settings (`shared/settings/recording.py` says which) as packed JSON, cut into cells
 of the size that a table takes. One conditional write replaces it whole, so a reader sees the settings of one process.
 
-Who writes: a process of the functions when it starts, and the sweeper at each tick; both only where the row differs from
-their own settings. During a deployment processes with old and new settings may run side by side, and the row has those
-of the one that looked last. Once the last old process has ended, the next tick of the sweeper leaves the new ones.
+Who writes: a process of the functions when it starts, and the sweeper at each tick; both only where the row differs
+from their own settings. During a deployment processes with old and new settings may run side by side, and the row has
+those of the one that looked last. Once the last old process has ended, a tick writes the new ones.
 """
 
 import gzip

@@ -204,7 +204,9 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
     errors = [f"catalog: {each.error}" for each in dirty if each.error and not each.alone]
-    errors += [f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.alone]
+    errors += [
+        f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.alone
+    ]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {each.error}" for each in letters.values() if not each.discarded]
     errors += [f"refused: {error}" for _, error in refusals]

@@ -74,8 +74,8 @@ class RunWord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processes:
-    """The processes that are `written` to the catalog, that are yet to be (`unsettled`), those of these that the catalog
-    `refused` by themselves, and that shadow mode keeps from it (`held`); and `why` some are not shown.
+    """The processes that are `written` to the catalog; those that are yet to be (`unsettled`), and those of them that
+    the catalog `refused`; those that shadow mode keeps from it (`held`); and `why` some are not shown.
     """
 
     written: frozenset[int]

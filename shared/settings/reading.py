@@ -115,7 +115,7 @@ def load(
             misses=values["THROUGHLINE_MISSED_HOURS"],
         ),
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
-        to_record=texts_to_record(found, values) if catalog else {},
+        to_record=texts_to_record(found, values) if catalog and not theirs else {},
     )
 
 
@@ -132,9 +132,7 @@ def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
     return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])
 
 
-def _parsed(
-    found: Mapping[str, str], record: Mapping[str, str], *, catalog: bool
-) -> tuple[dict[str, Any], list[str]]:
+def _parsed(found: Mapping[str, str], record: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
     """The values of all settings that have one, and what is wrong with the others."""
     values: dict[str, Any] = {}
     problems: list[str] = []

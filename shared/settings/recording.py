@@ -32,7 +32,7 @@ class Difference:
 
 
 def texts_to_record(environment: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
-    """What the functions put on record: the text of each setting, given or default, for `values` as they were parsed."""
+    """What the functions put on record: the text of each setting, given or default; `values` are the parsed ones."""
     found = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
     return {**found, NAMES: values[NAMES].text if values[NAMES] else ""}
 

@@ -82,8 +82,8 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings; `catalog` is None where it was not asked for. `to_record`: what the functions put on record of
-    them, by name.
+    """All settings; `catalog` is None where it was not asked for. `to_record`: the texts that the functions put on
+    record, by name; none for a command.
     """
 
     storage: StorageSettings
