@@ -72,8 +72,8 @@ _SIGNS = {Action.CREATE: "[green]+[/]", Action.UPDATE: "[yellow]~[/]", Action.DI
 
 def _show(found: Sequence[TypeChange]) -> None:
     for each in found:
-        words = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
-        what = f": {', '.join(words)}" if words else ""
+        said = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
+        what = f": {', '.join(said)}" if said else ""
         out.print(
             f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
         )

@@ -81,7 +81,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_old_row_or_the_new_one(
     if before:
         record_settings(storage, before)
     with pytest.raises(Killed):
-        record_settings(Dying(storage, call, after=after), NEW)  # type: ignore[arg-type]  # stands for it
+        record_settings(Dying(storage, call, after=after), NEW)
     assert texts(storage) in (before, NEW)
     record_settings(storage, NEW)
     assert texts(storage) == NEW
