@@ -10,10 +10,12 @@ from cli.console import fail, note
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured, StorageUnavailable
 from shared.pipeline import SettingsOnRecord, settings_on_record
-from shared.settings import ENDPOINT, RECORDED, SHADOW, Difference, differing, load
+from shared.settings import ENDPOINT, RECORDED, SHADOW, Difference, Settings, differing, load
 from shared.storage import Storage
 
 _ANY_ENDPOINT = "https://on.record"
+_ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+"""Settings can't be without either: where only the others are wanted."""
 
 
 def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
@@ -39,6 +41,14 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
         whose = "the functions are" if _in_shadow(found) else "this shell is (THROUGHLINE_SHADOW=true)"
         note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
     return assemble(settings, storage=storage)
+
+
+def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
+    """The settings by which the functions publish; None where none are on record, or storage does not say. Raises
+    Misconfigured.
+    """
+    found = _on_record(_storage(over), writes=False)
+    return load(catalog=True, environment=_ANY_STORAGE, record=found.texts) if found else None
 
 
 def _in_shadow(found: SettingsOnRecord) -> bool:

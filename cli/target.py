@@ -5,14 +5,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli.agreement import agreed
+from cli.agreement import agreed, settings_of_functions
 from cli.console import fail
 from local.world import HOME, running_world
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
-from shared.settings import named
+from shared.settings import Settings, named
 
-__all__ = ["HOME", "Home", "away", "parts_of", "target"]
+__all__ = ["HOME", "Home", "away", "functions_settings", "parts_of", "target"]
 
 Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
 
@@ -41,3 +41,14 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail("no Throughline to talk to: start one with `make up`, or name yours in the environment", code=2)
+
+
+def functions_settings(home: Path = HOME) -> Settings | None:
+    """The settings by which the functions publish: those of the Throughline that `target` finds. None where there is no
+    Throughline, or none are on record.
+    """
+    try:
+        world = None if named(place=True) else running_world(home)
+        return settings_of_functions(world.environment if world else {}) if world or named(place=True) else None
+    except Misconfigured as problem:
+        fail(str(problem), code=2)
