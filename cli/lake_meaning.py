@@ -34,14 +34,14 @@ def refuse_other_meaning(lake: "Lake", home: Path) -> None:
     """End the command where the lake was made by other settings than those of the functions."""
     from spark_pipeline.steps import MEANING, MIXED  # noqa: PLC0415 - the same
 
-    theirs = functions_settings(home)
-    noted = lake.progress(MEANING)
+    theirs, noted = functions_settings(home), lake.progress(MEANING)
     if theirs is None or noted == _of(theirs).number:
         return
-    how = "by several settings, one after the other" if noted == MIXED else "by other settings than the functions'"
+    other = "by other settings than the functions'"
+    how = "by several settings, one after the other" if noted == MIXED else other
     fail(
-        f"this lake was made {how} (file of names, times, indirect columns), so it would publish other lineage than they"
-        " do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
+        f"this lake was made {how} (file of names, times, indirect columns), so it would publish other lineage than"
+        " they do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
         " environment and no --names",
         code=2,
     )
