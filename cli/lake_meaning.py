@@ -40,8 +40,8 @@ def refuse_other_meaning(lake: "Lake", home: Path) -> None:
     other = "by other settings than the functions'"
     how = "by several settings, one after the other" if noted == MIXED else other
     fail(
-        f"this lake was made {how} (file of names, times, indirect columns), so it would publish other lineage than"
-        " they do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
+        f"this lake was made {how} (file of names, times, indirect columns), and would publish other lineage than they"
+        " do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
         " environment and no --names",
         code=2,
     )

@@ -28,8 +28,8 @@ def purge(
     """Take all that Throughline created out of the catalog: its processes, and its placeholders.
 
     What a scan found stays, and so does a placeholder that somebody else's lineage uses or that was described anew. All
-    events stay: `throughline replay` creates everything again. Running functions publish what is new meanwhile: stop
-    them, or set THROUGHLINE_SHADOW for them, to keep the catalog empty.
+    events stay: `throughline replay` creates everything again. Running functions publish what is new meanwhile. To keep
+    the catalog empty: stop them, purge, set THROUGHLINE_SHADOW=true for them, start them.
 
     \b
     throughline purge --ours --plan
