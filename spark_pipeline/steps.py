@@ -64,7 +64,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     noting = Lock()
     lake.tidy()
     since = lake.progress(DONE)
-    _note_meaning(lake, order.meaning, since)
+    note_meaning(lake, order.meaning, since)
     batch = since + 1
 
     def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
@@ -103,7 +103,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     return sorted(done, key=lambda each: STAGES.index(each.name))
 
 
-def _note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
+def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
     """Note by what settings the tables are made. A lake of the defaults has no note, which is as 0."""
     noted = lake.progress(MEANING)
     if noted not in {meaning.number, MIXED}:
