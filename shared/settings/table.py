@@ -37,6 +37,8 @@ class Setting:
 
 
 STORAGE = "AzureWebJobsStorage"
+DATA = "THROUGHLINE_STORAGE"
+"""Where the data is, for an app whose host keeps its own keys and leases in another account."""
 INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 
 SETTINGS: tuple[Setting, ...] = (
@@ -66,6 +68,16 @@ SETTINGS: tuple[Setting, ...] = (
         default="",
         meaning="Client id of the user-assigned identity, if there is one",
         of_receiver=True,
+    ),
+    *(
+        Setting(
+            name=f"{DATA}__{service}ServiceUri",
+            default="",
+            meaning=f"Where the {what} are, if not in the account of AzureWebJobsStorage: the receiver's in Azure",
+            parse=lambda text: endpoint(text) if text else "",
+            of_receiver=True,
+        )
+        for service, what in (("blob", "blobs"), ("table", "tables"))
     ),
     Setting(
         name="THROUGHLINE_CATALOG_ENDPOINT",
