@@ -1,6 +1,6 @@
 // What somebody should be told of. The queries lie in infra/queries and are the workbook's too: a row is one occurrence.
 param location string
-param tags object
+param tags { *: string }
 param actionGroupName string
 param workspaceId string
 param storageAccountName string
@@ -72,7 +72,7 @@ var rules = [
   }
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 }
 
@@ -93,45 +93,49 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)
   }
 }
 
-resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for rule in rules: {
-  name: 'throughline-${rule.name}'
-  location: location
-  tags: tags
-  kind: 'LogAlert'
-  properties: {
-    displayName: rule.title
-    severity: rule.severity
-    enabled: true
-    autoMitigate: true
-    skipQueryValidation: true // a new workspace has no tables yet
-    evaluationFrequency: 'PT5M'
-    windowSize: 'PT15M'
-    scopes: [
-      workspaceId
-    ]
-    criteria: {
-      allOf: [
-        {
-          query: rule.query
-          timeAggregation: 'Count'
-          operator: 'GreaterThan'
-          threshold: rule.most
-          failingPeriods: {
-            minFailingPeriodsToAlert: 1
-            numberOfEvaluationPeriods: 1
+resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
+  for rule in rules: {
+    name: 'throughline-${rule.name}'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: rule.title
+      severity: rule.severity
+      enabled: true
+      autoMitigate: true
+      skipQueryValidation: true // a new workspace has no tables yet
+      evaluationFrequency: 'PT5M'
+      windowSize: 'PT15M'
+      scopes: [
+        workspaceId
+      ]
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: 'Count'
+            operator: 'GreaterThan'
+            threshold: rule.most
+            failingPeriods: {
+              minFailingPeriodsToAlert: 1
+              numberOfEvaluationPeriods: 1
+            }
           }
-        }
-      ]
-    }
-    actions: {
-      actionGroups: empty(email) ? [] : [
-        people.id
-      ]
+        ]
+      }
+      actions: {
+        actionGroups: empty(email)
+          ? []
+          : [
+              people.id
+            ]
+      }
     }
   }
-}]
+]
 
-resource throttling 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+resource throttling 'Microsoft.Insights/metricAlerts@2026-01-01' = {
   name: 'throughline-storage-throttling'
   location: 'global'
   tags: tags
@@ -169,10 +173,12 @@ resource throttling 'Microsoft.Insights/metricAlerts@2018-03-01' = {
         }
       ]
     }
-    actions: empty(email) ? [] : [
-      {
-        actionGroupId: people.id
-      }
-    ]
+    actions: empty(email)
+      ? []
+      : [
+          {
+            actionGroupId: people.id
+          }
+        ]
   }
 }

@@ -1,12 +1,12 @@
 // Where logs and telemetry go: one workspace, and Application Insights upon it, which takes nothing without a role.
 param location string
-param tags object
+param tags { *: string }
 param workspaceName string
 param componentName string
 param storageAccountName string
 param retentionDays int
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   name: workspaceName
   location: location
   tags: tags
@@ -30,15 +30,16 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   }
 }
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' existing = {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = {
   parent: account
   name: 'default'
 }
 
+#disable-next-line use-recent-api-versions // has never left the preview
 resource accountDiagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'throughline'
   scope: account
@@ -54,6 +55,7 @@ resource accountDiagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-pr
 }
 
 // Who deleted what. Reads and writes are not logged: they are several for each event, and cost more than the event.
+#disable-next-line use-recent-api-versions // has never left the preview
 resource blobDiagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'throughline'
   scope: blobs

@@ -1,6 +1,6 @@
 // One page that shows how Throughline is doing: the alerts' queries and a few more, each as a table or a chart.
 param location string
-param tags object
+param tags { *: string }
 param environmentName string
 param workspaceId string
 
@@ -114,24 +114,26 @@ var period = {
   name: 'period'
 }
 
-var tiles = [for part in parts: {
-  type: 3
-  content: {
-    version: 'KqlItem/1.0'
-    query: part.query
-    size: 0
-    title: part.title
-    timeContextFromParameter: 'Period'
-    queryType: 0
-    resourceType: 'microsoft.operationalinsights/workspaces'
-    crossComponentResources: [
-      workspaceId
-    ]
-    visualization: part.view
-    noDataMessage: 'Nothing in this period.'
+var tiles = [
+  for part in parts: {
+    type: 3
+    content: {
+      version: 'KqlItem/1.0'
+      query: part.query
+      size: 0
+      title: part.title
+      timeContextFromParameter: 'Period'
+      queryType: 0
+      resourceType: 'microsoft.operationalinsights/workspaces'
+      crossComponentResources: [
+        workspaceId
+      ]
+      visualization: part.view
+      noDataMessage: 'Nothing in this period.'
+    }
+    name: part.title
   }
-  name: part.title
-}]
+]
 
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(resourceGroup().id, environmentName, 'throughline')
