@@ -33,9 +33,7 @@ NAMES = "names.toml"
 """The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = (3, 11)
-"""The Python of the function apps, for which the package's files are compiled. A change here is the first step to another
-version; tests/infra/test_python.py names the other places.
-"""
+"""What wheels are chosen and files compiled for. A test holds infra/main.bicep to the same."""
 
 _PLATFORM = "x86_64-manylinux_2_28"
 _ROOT_IN_AZURE = "/home/site/wwwroot"

@@ -51,8 +51,10 @@ class Module:
 
 @dataclass(slots=True, kw_only=True)
 class File:
-    """A parsed file. `params` says whether a value must be given; `resources` holds the type with its version, `imports`
-    the file of each imported name.
+    """A parsed file.
+
+    `params` says whether a value must be given; `resources` holds the type with its version, `imports` the file of each
+    imported name.
     """
 
     path: Path

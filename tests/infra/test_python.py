@@ -1,4 +1,4 @@
-"""The package, the template and the tools are for one version of Python: local/package.py says which."""
+"""The package, the template and the tools are for one version of Python: `local.package.PYTHON`."""
 
 import re
 import tomllib
@@ -10,17 +10,20 @@ from local.package import PYTHON
 
 ROOT = Path(__file__).parents[2]
 VERSION = ".".join(map(str, PYTHON))
-PLACES = {
-    "infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$",
-    "Makefile": r"--python-version ([\d.]+) ",
-    ".github/workflows/test.yml": r'python-version: "([\d.]+)"',
-}
+PLACES = {"infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$", "Makefile": r"--python-version ([\d.]+) "}
 """Where the version stands in a file that can't ask local/package.py, and how."""
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_the_version_is_the_package_s(place: str) -> None:
     assert re.findall(PLACES[place], (ROOT / place).read_text(), re.MULTILINE) == [VERSION]
+
+
+def test_pipelines_use_no_other() -> None:
+    files = [*(ROOT / ".github").rglob("*.yml"), *(ROOT / ".azdo").rglob("*.yml")]
+    assert files
+    said = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
+    assert said <= {VERSION}
 
 
 def test_the_tools_check_for_that_version() -> None:
@@ -36,6 +39,4 @@ def test_the_template_offers_no_other() -> None:
 
 def test_the_page_names_every_place() -> None:
     page = (ROOT / "docs/azure.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
-    assert page
-    assert "`local/package.py`" in page
-    assert [place for place in (*PLACES, "pyproject.toml") if f"`{place}`" not in page] == []
+    assert [place for place in ("local/package.py", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []
