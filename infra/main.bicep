@@ -69,6 +69,13 @@ param privateNetwork bool = false
 @maxValue(730)
 param retentionDays int = 30
 
+@description('Gigabytes of logs a day after which no more are stored until the next day, and alerts see nothing. -1: no cap.')
+@minValue(-1)
+param dailyCapGb int = 10
+
+@description('Log who deleted which blob: a row for each event too, since the archive deletes its blob.')
+param logDeletes bool = false
+
 @description('Redundancy of the storage account.')
 @allowed([
   'Standard_LRS'
@@ -92,6 +99,8 @@ var decided = {
   THROUGHLINE_REDACT: string(redact)
   THROUGHLINE_SHADOW: string(shadow)
 }
+var workspaceName = '${abbreviations.operationalInsightsWorkspaces}${environmentName}-${token}'
+var workspaceId = resourceId('Microsoft.OperationalInsights/workspaces', workspaceName)
 var allTags = union(tags, { 'azd-env-name': environmentName })
 
 module identities 'modules/identity.bicep' = {
@@ -142,10 +151,12 @@ module monitoring 'modules/monitoring.bicep' = {
   params: {
     location: location
     tags: allTags
-    workspaceName: '${abbreviations.operationalInsightsWorkspaces}${environmentName}-${token}'
+    workspaceName: workspaceName
     componentName: '${abbreviations.insightsComponents}${environmentName}-${token}'
     storageAccountName: storage.outputs.name
     retentionDays: retentionDays
+    dailyCapGb: dailyCapGb
+    logDeletes: logDeletes
   }
 }
 
@@ -184,7 +195,6 @@ module functions 'modules/functions.bicep' = {
     receiverIdentity: identities.outputs.receiver
     workerIdentity: identities.outputs.worker
     insightsConnection: monitoring.outputs.connection
-    workspaceId: monitoring.outputs.workspaceId
     subnetId: network.?outputs.?appsSubnetId ?? ''
   }
 }
@@ -202,11 +212,15 @@ module topic 'modules/events.bicep' = if (delivery == 'eventGrid') {
 
 module alerts 'modules/alerts.bicep' = {
   name: 'alerts'
+  dependsOn: [
+    monitoring
+  ]
   params: {
     location: location
     tags: allTags
+    environmentName: environmentName
     actionGroupName: '${abbreviations.insightsActionGroups}${environmentName}'
-    workspaceId: monitoring.outputs.workspaceId
+    workspaceId: workspaceId
     storageAccountName: storage.outputs.name
     email: alertEmail
   }
@@ -214,11 +228,14 @@ module alerts 'modules/alerts.bicep' = {
 
 module workbook 'modules/workbook.bicep' = {
   name: 'workbook'
+  dependsOn: [
+    monitoring
+  ]
   params: {
     location: location
     tags: allTags
     environmentName: environmentName
-    workspaceId: monitoring.outputs.workspaceId
+    workspaceId: workspaceId
   }
 }
 

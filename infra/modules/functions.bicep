@@ -23,7 +23,6 @@ param workerIdentity object
 
 @description('Where telemetry goes. It names the place and opens nothing: sending needs a role.')
 param insightsConnection string
-param workspaceId string
 
 @description('Empty without a network.')
 param subnetId string
@@ -178,26 +177,6 @@ resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01'
   name: 'scm'
   properties: {
     allow: false
-  }
-}]
-
-resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = [for (app, index) in apps: {
-  name: 'throughline'
-  scope: sites[index]
-  properties: {
-    workspaceId: workspaceId
-    logs: [
-      {
-        category: 'FunctionAppLogs'
-        enabled: true
-      }
-    ]
-    metrics: [
-      {
-        category: 'AllMetrics'
-        enabled: true
-      }
-    ]
   }
 }]
 
