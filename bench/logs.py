@@ -29,8 +29,7 @@ from shared.pipeline import Archiving, Publishing, Sweeping, archive, backlog, p
 from shared.places import EVENTS, stored_from_blob
 from shared.receiving import receive
 from shared.storage import MemoryStorage, Storage
-from shared.telemetry import SWEEP, Acts
-from shared.telemetry.lines import write_line
+from shared.telemetry import SWEEP, Acts, write_line
 
 _MILLION = 1_000_000
 _GIGABYTE = 10**9  # as it is billed

@@ -1,9 +1,19 @@
 """Which lines of the functions and of their host are stored, by the levels in host.json."""
 
 import json
+import logging
+import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.pipeline import Publishing, SideBySide, Sweeping, publish, sweep
+from shared.receiving import receive
+from shared.storage import MemoryStorage
+from shared.telemetry import Acts, write_line
+from tests.shared.events import write
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}
@@ -44,3 +54,36 @@ def test_what_the_host_says_of_each_call_is_not_stored(category: str) -> None:
 def test_the_host_collects_nothing_that_nobody_reads() -> None:
     insights = LOGGING["applicationInsights"]
     assert (insights["enableDependencyTracking"], insights["enablePerformanceCountersCollection"]) == (False, False)
+
+
+class Threads(logging.Handler):
+    """Which threads write lines, and the first word of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[int] = set()
+        self.words: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.add(threading.get_ident())
+        self.words.add(record.getMessage().split()[0])
+
+
+def test_every_line_is_written_by_the_thread_that_was_called() -> None:
+    """The host drops what is logged by another: it belongs to no call (`GrpcWorkerChannel.Log` of its source)."""
+    threads, logger = Threads(), logging.getLogger("throughline")
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(threads)
+    try:
+        storage, telemetry = MemoryStorage(), Acts(write_line)
+        for number in range(12):
+            for body in write(f"run {number}", f"app {number}", f"{number:02}:00", f"/{number}"):
+                receive(storage, body, most_bytes=10**6, telemetry=telemetry)
+        sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry))
+        publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry, side_by_side=SideBySide(at_once=8)))
+    finally:
+        logger.removeHandler(threads)
+        logger.setLevel(before)
+    assert threads.found == {threading.get_ident()}
+    assert threads.words >= {"event", "settling", "process"}

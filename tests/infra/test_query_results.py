@@ -14,8 +14,7 @@ from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event
 from shared.places import EVENTS, stored_from_blob
 from shared.receiving import receive
 from shared.storage import MemoryStorage
-from shared.telemetry import SWEEP, Act, Acts
-from shared.telemetry.lines import line_of
+from shared.telemetry import SWEEP, Act, Acts, line_of
 from tests.infra.kusto.evaluator import Row, run
 from tests.shared.events import event, run_id, write
 
