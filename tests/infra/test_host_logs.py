@@ -13,7 +13,7 @@ from shared.pipeline import Publishing, SideBySide, Sweeping, publish, sweep
 from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.telemetry import Acts, write_line
-from tests.shared.events import write
+from tests.shared.events import event
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}
@@ -77,8 +77,11 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
     logger.addHandler(threads)
     try:
         storage, telemetry = MemoryStorage(), Acts(write_line)
-        for number in range(12):
-            for body in write(f"run {number}", f"app {number}", f"{number:02}:00", f"/{number}"):
+        for number in range(12):  # processes of their own, so that the publisher works on several at once
+            for kind, at in (("START", "10:00:00"), ("COMPLETE", "10:00:10")):
+                body = event(
+                    f"run {number}", kind, at, inputs=["/in"], outputs=[f"/out/{number}"], application=f"app {number}"
+                )
                 receive(storage, body, most_bytes=10**6, telemetry=telemetry)
         sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry))
         publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry, side_by_side=SideBySide(at_once=8)))
