@@ -90,6 +90,13 @@ param purviewAccountId string = ''
 @maxValue(730)
 param retentionDays int = 30
 
+@description('Gigabytes of logs a day after which no more are stored until the next day, and alerts see nothing. -1: no cap.')
+@minValue(-1)
+param dailyCapGb int = 10
+
+@description('Log who deleted which blob: a row for each event too, since the archive deletes its blob.')
+param logDeletes bool = false
+
 @description('Redundancy of the storage accounts. Every region takes Standard_LRS; the others only where the region has zones, or a pair.')
 @allowed([
   'Standard_LRS'
@@ -306,6 +313,8 @@ module monitoring 'modules/monitoring.bicep' = {
     componentName: componentName
     storageAccountName: storageName
     retentionDays: retentionDays
+    dailyCapGb: dailyCapGb
+    logDeletes: logDeletes
   }
 }
 
@@ -392,6 +401,7 @@ module alerts 'modules/alerts.bicep' = {
   params: {
     location: location
     tags: allTags
+    environmentName: environmentName
     actionGroupName: '${abbreviations.insightsActionGroups}${environmentName}'
     workspaceId: workspaceId
     storageAccountName: storageName

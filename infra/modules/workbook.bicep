@@ -85,6 +85,21 @@ var parts = [
     view: 'table'
     query: loadTextContent('../queries/catalog-away.kql')
   }
+  {
+    title: 'Days on which logs reached their cap'
+    view: 'table'
+    query: loadTextContent('../queries/daily-cap.kql')
+  }
+]
+
+// What the time parameter offers, in milliseconds: an hour, four, a day, three, a week, 30 days.
+var periods = [
+  3600000
+  14400000
+  86400000
+  259200000
+  604800000
+  2592000000
 ]
 
 var period = {
@@ -104,6 +119,10 @@ var period = {
         isRequired: true
         value: {
           durationMs: 86400000
+        }
+        typeSettings: {
+          selectableValues: map(periods, each => { durationMs: each })
+          allowCustom: true
         }
       }
     ]

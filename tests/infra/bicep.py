@@ -18,7 +18,7 @@ _CALLS = (
     "loadTextContent map max min range reduce replace resourceGroup resourceId skip sort split startsWith string "
     "subscription subscriptionResourceId substring take tenant toLower toObject toUpper trim union uniqueString uri"
 )
-_DECORATORS = "allowed description export maxLength maxValue metadata minLength minValue secure"
+_DECORATORS = "allowed batchSize description export maxLength maxValue metadata minLength minValue secure"
 _BUILT_IN = frozenset(f"{_NAMESPACES} {_CALLS} {_DECORATORS}".split())
 _DECLARES = {
     "parameter_declaration": "params",

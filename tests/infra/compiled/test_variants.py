@@ -7,7 +7,7 @@ import pytest
 
 from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, QUEUE, TABLE, TELEMETRY
 from tests.infra.compiled.conftest import ALWAYS, VARIANTS
-from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated
+from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
 
 Variant = Callable[[str], Snapshot]
 DATA, OWN = "Microsoft.Storage/storageAccounts/stmz35fqtkh47iw", "Microsoft.Storage/storageAccounts/strecmz35fqtkh47iw"
@@ -62,6 +62,13 @@ def test_all_of_a_variant_is_known_before_it_is_deployed(name: str, variant: Var
     assert found.diagnostics == ()
     ids = [each["id"].lower() for each in found.resources]
     assert len(ids) == len(set(ids))
+
+
+def test_two_environments_in_one_group_share_nothing(variant: Variant, template: Path, tmp_path: Path) -> None:
+    other = snapshot(tmp_path / "other", template, {**ALWAYS, "environmentName": "other"})
+    ids = [{each["id"].lower() for each in found.resources} for found in (variant("default"), other)]
+    assert len(ids[0]) == len(ids[1])
+    assert ids[0] & ids[1] == set()
 
 
 @pytest.mark.parametrize(("parameters", "words"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
