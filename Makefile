@@ -54,7 +54,7 @@ faults: $(READY) ## Live through histories for SECONDS (600) on storage and cata
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)
 
-package: $(READY) ## Build the archive that Azure runs (DELIVERY=eventGrid: for that way of telling the parser)
+package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a parser that polls)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json

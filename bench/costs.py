@@ -39,12 +39,12 @@ from shared.places import stored_from_blob
 from shared.receiving import receive
 from shared.settings import load
 
-_MOST_BYTES = 1 << 26
-_JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")
+MOST_BYTES = 1 << 26
+JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")
 """Scenarios of ordinary jobs: batches that do the same each time."""
 
 _WARM_UP = "databricks_job"
-_CAPTURE = "spark35-ol1.53"
+CAPTURE = "spark35-ol1.53"
 _LATER = timedelta(days=30)
 _LEAST = 5
 _MILLION = 1_000_000
@@ -104,7 +104,7 @@ def counting(kinds: dict[int, str]) -> Iterator[Requests]:
         source.propagate = propagated
 
 
-def measure(jobs: Sequence[str] = _JOBS) -> dict[str, dict[str, float]]:
+def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
     """Requests for each event, by phase and class; the phase `idle sweep` is for each tick. Of these scenarios."""
     with Azurite() as azurite, CatalogServer() as catalog:
         settings = load(
@@ -120,9 +120,9 @@ def measure(jobs: Sequence[str] = _JOBS) -> dict[str, dict[str, float]]:
         ports = {azurite.ports["blob"]: "blob", azurite.ports["table"]: "table"}
         ports[int(catalog.url.rpartition(":")[2])] = "catalog"
         captured = {family.name: family for family in families()}
-        chosen = [captured[f"{_CAPTURE}/{job}"] for job in jobs]
+        chosen = [captured[f"{CAPTURE}/{job}"] for job in jobs]
         sent = sum(len(family.events) for family in chosen)
-        warm = Replay(seed=1, among=[captured[f"{_CAPTURE}/{_WARM_UP}"]]).application()  # makes tables
+        warm = Replay(seed=1, among=[captured[f"{CAPTURE}/{_WARM_UP}"]]).application()  # makes tables
         with counting(ports) as requests:
             _life(worker, requests, [warm], "")
             for turn, name in enumerate(("a new job", "the same job again")):
@@ -142,7 +142,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
     for application in applications:
         for item in application:
             requests.phase = name and f"{name}: receiver"
-            receive(worker.storage, item.raw, most_bytes=_MOST_BYTES)
+            receive(worker.storage, item.raw, most_bytes=MOST_BYTES)
         for item in application:
             requests.phase = name and f"{name}: parser"
             if item.kept and settle_event(

@@ -15,12 +15,12 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
   name: topicName
 }
 
-resource app 'Microsoft.Web/sites@2024-04-01' existing = {
+resource app 'Microsoft.Web/sites@2025-03-01' existing = {
   name: workerName
 }
 
 var hook = 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${functionName}'
-var hookKey = listKeys('${app.id}/host/default', '2024-04-01').systemKeys.blobs_extension
+var hookKey = listKeys('${app.id}/host/default', '2025-03-01').systemKeys.blobs_extension
 
 resource blobCreated 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
   parent: topic

@@ -33,7 +33,7 @@ NAMES = "names.toml"
 """The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = (3, 11)
-"""What the compiled files are for; infra/main.bicep has the same by default."""
+"""What wheels are chosen and files compiled for. A test holds infra/main.bicep to the same."""
 
 _PLATFORM = "x86_64-manylinux_2_28"
 _ROOT_IN_AZURE = "/home/site/wwwroot"
@@ -73,9 +73,9 @@ class Package:
 
 
 def build(
-    *, delivery: str = "polling", folder: Path = FOLDER, cache: Path = BUILD, names: Path = ROOT / NAMES
+    *, delivery: str = "eventGrid", folder: Path = FOLDER, cache: Path = BUILD, names: Path = ROOT / NAMES
 ) -> Package:
-    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: polling or eventGrid; `names`, where
+    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: eventGrid or polling; `names`, where
     that is there, the file of names.
 
     What is installed is kept in `cache` until requirements.txt changes.
@@ -192,7 +192,7 @@ def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
 def main() -> int:
     """Run the command line: 0, or 2 with one sentence."""
     parser = argparse.ArgumentParser(prog="python -m local.package", description="Make the archive that Azure runs.")
-    parser.add_argument("--delivery", choices=["polling", "eventGrid"], default="polling", help="of new blobs")
+    parser.add_argument("--delivery", choices=["polling", "eventGrid"], default="eventGrid", help="of new blobs")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to put it")
     options = parser.parse_args()
     try:

@@ -53,6 +53,7 @@ PROOFS: dict[str, str] = {
     "python -m bench": "tests/test_bench.py",
     "python -m bench.backfill": "tests/test_bench.py",
     "python -m bench.costs": "tests/test_bench.py",
+    "python -m bench.logs": "tests/test_bench_logs.py",
     "python -m bench.profiling": "bench/profiling.py",
     "python -m local.azurite": "tests/local/test_azurite.py",
     "python -m local.catalog": "tests/local/test_catalog_server.py",

@@ -1,11 +1,18 @@
-// What somebody should be told of. The queries lie in infra/queries and are the workbook's too: a row is one occurrence.
+// Alerts by mail. Their queries lie in infra/queries and are also the workbook's: a row is one occurrence.
 param location string
-param tags object
+param tags { *: string }
+
+@description('Is part of every name and title: two environments in one resource group have rules of their own.')
+param environmentName string
 param actionGroupName string
 param workspaceId string
 param storageAccountName string
+
+@description('Who gets mail; empty: alerts are only shown.')
 param email string
 
+// More rows than `most` within `window` are an alert. `lookBack`: how far back the query looks where that is further than
+// the window; two days are the most that a rule can see.
 var rules = [
   {
     name: 'dead-letters'
@@ -13,6 +20,8 @@ var rules = [
     severity: 2
     query: loadTextContent('../queries/dead-letters.kql')
     most: 0
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'receiver-errors'
@@ -20,6 +29,8 @@ var rules = [
     severity: 1
     query: loadTextContent('../queries/receiver-errors.kql')
     most: 0
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'receiver-slow'
@@ -27,6 +38,8 @@ var rules = [
     severity: 2
     query: loadTextContent('../queries/receiver-slow.kql')
     most: 5
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'worker-failures'
@@ -34,6 +47,8 @@ var rules = [
     severity: 2
     query: loadTextContent('../queries/worker-failures.kql')
     most: 10
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'sweeper-silent'
@@ -41,6 +56,8 @@ var rules = [
     severity: 1
     query: loadTextContent('../queries/sweeper-silent.kql')
     most: 0
+    window: 'PT15M'
+    lookBack: 'P2D'
   }
   {
     name: 'undelivered'
@@ -48,6 +65,8 @@ var rules = [
     severity: 3
     query: loadTextContent('../queries/undelivered.kql')
     most: 3
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'oldest-waiting'
@@ -55,6 +74,8 @@ var rules = [
     severity: 2
     query: loadTextContent('../queries/oldest-waiting.kql')
     most: 10
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'backlog'
@@ -62,6 +83,8 @@ var rules = [
     severity: 3
     query: loadTextContent('../queries/backlog.kql')
     most: 10
+    window: 'PT15M'
+    lookBack: null
   }
   {
     name: 'catalog-away'
@@ -69,10 +92,21 @@ var rules = [
     severity: 3
     query: loadTextContent('../queries/catalog-away.kql')
     most: 10
+    window: 'PT15M'
+    lookBack: null
+  }
+  {
+    name: 'daily-cap'
+    title: 'Logs have reached their daily cap: the other alerts see nothing'
+    severity: 2
+    query: loadTextContent('../queries/daily-cap.kql')
+    most: 0
+    window: 'P1D' // written once, and true until the next day
+    lookBack: null
   }
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 }
 
@@ -93,52 +127,59 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)
   }
 }
 
-resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for rule in rules: {
-  name: 'throughline-${rule.name}'
-  location: location
-  tags: tags
-  kind: 'LogAlert'
-  properties: {
-    displayName: rule.title
-    severity: rule.severity
-    enabled: true
-    autoMitigate: true
-    skipQueryValidation: true // a new workspace has no tables yet
-    evaluationFrequency: 'PT5M'
-    windowSize: 'PT15M'
-    scopes: [
-      workspaceId
-    ]
-    criteria: {
-      allOf: [
-        {
-          query: rule.query
-          timeAggregation: 'Count'
-          operator: 'GreaterThan'
-          threshold: rule.most
-          failingPeriods: {
-            minFailingPeriodsToAlert: 1
-            numberOfEvaluationPeriods: 1
+resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
+  for rule in rules: {
+    name: 'throughline-${environmentName}-${rule.name}'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: 'Throughline ${environmentName}: ${rule.title}'
+      description: 'What it is and what to do: docs/operations.md, alert ${rule.name}.'
+      severity: rule.severity
+      enabled: true
+      autoMitigate: true // one mail when it begins, one when it is over
+      skipQueryValidation: true // a new workspace has no tables yet
+      evaluationFrequency: 'PT5M'
+      windowSize: rule.window
+      overrideQueryTimeRange: rule.lookBack
+      scopes: [
+        workspaceId
+      ]
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: 'Count'
+            operator: 'GreaterThan'
+            threshold: rule.most
+            failingPeriods: {
+              minFailingPeriodsToAlert: 1
+              numberOfEvaluationPeriods: 1
+            }
           }
-        }
-      ]
-    }
-    actions: {
-      actionGroups: empty(email) ? [] : [
-        people.id
-      ]
+        ]
+      }
+      actions: {
+        actionGroups: empty(email)
+          ? []
+          : [
+              people.id
+            ]
+      }
     }
   }
-}]
+]
 
-resource throttling 'Microsoft.Insights/metricAlerts@2018-03-01' = {
-  name: 'throughline-storage-throttling'
+resource throttling 'Microsoft.Insights/metricAlerts@2026-01-01' = {
+  name: 'throughline-${environmentName}-throttling'
   location: 'global'
   tags: tags
   properties: {
-    description: 'Storage throttles Throughline'
+    description: 'Throughline ${environmentName}: storage throttles. What to do: docs/operations.md, alert throttling.'
     severity: 2
     enabled: true
+    autoMitigate: true
     evaluationFrequency: 'PT5M'
     windowSize: 'PT15M'
     scopes: [
@@ -159,20 +200,27 @@ resource throttling 'Microsoft.Insights/metricAlerts@2018-03-01' = {
             {
               name: 'ResponseType'
               operator: 'Include'
+              // Whatever is turned away or slowed down for being too much:
+              // https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference#metrics-dimensions
               values: [
-                'ServerBusyError'
+                'ClientAccountBandwidthThrottlingError'
+                'ClientAccountRequestThrottlingError'
                 'ClientThrottlingError'
+                'ServerBusyError'
                 'ServerTimeoutError'
+                'SuccessWithThrottling'
               ]
             }
           ]
         }
       ]
     }
-    actions: empty(email) ? [] : [
-      {
-        actionGroupId: people.id
-      }
-    ]
+    actions: empty(email)
+      ? []
+      : [
+          {
+            actionGroupId: people.id
+          }
+        ]
   }
 }

@@ -1,11 +1,11 @@
 // The topic that tells of new blobs. The subscription follows in subscription.bicep, once the parser is there to answer.
 param location string
-param tags object
+param tags { *: string }
 param name string
 param storageAccountName string
 param workspaceId string
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 }
 
@@ -19,6 +19,8 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   }
 }
 
+// The only version but that of 2016: diagnostic settings have never left the preview.
+#disable-next-line use-recent-api-versions
 resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'throughline'
   scope: topic
@@ -32,5 +34,3 @@ resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
     ]
   }
 }
-
-output name string = topic.name

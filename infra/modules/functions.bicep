@@ -1,10 +1,10 @@
 // Two apps from one package. The receiver must answer Spark within five seconds whatever the parser is doing: Python runs
 // one thread at a time, so it gets processes of its own. Each app has the other one's functions switched off.
+import { functionApp } from '../types.bicep'
+
 param location string
-param tags object
+param tags { *: string }
 param planPrefix string
-param appPrefix string
-param token string
 
 @allowed([
   'dedicated'
@@ -13,43 +13,58 @@ param token string
 param plan string
 param planSize string
 param instances int
-param pythonVersion string
-param catalogEndpoint string
-param settings object
-param storageAccountName string
-param packagesUrl string
-param receiverIdentity object
-param workerIdentity object
 
-@description('Where telemetry goes. It names the place and opens nothing: sending needs a role.')
-param insightsConnection string
-param workspaceId string
+@description('Instances of the receiver that are always ready, on Flex Consumption.')
+param readyReceivers int
+param pythonVersion string
+param receiver functionApp
+param worker functionApp
+
+@description('The receiver\'s deployment slot; empty: none.')
+param slotName string
+
+@description('Where the data is. The worker\'s host keeps its own there, too.')
+param storageAccountName string
+
+@description('Container in each app\'s own host storage that holds its package, on Flex Consumption.')
+param packagesContainer string
+param catalogEndpoint string
+param settings { *: string }
+param componentName string
 
 @description('Empty without a network.')
 param subnetId string
 
+@description('Whether calls to public addresses leave by the network as well.')
+param routeAll bool
+
 var flex = plan == 'flex'
+var withSlot = !flex && !empty(slotName)
+var storageSuffix = environment().suffixes.storage
 var apps = [
   {
     name: 'receiver'
-    identity: receiverIdentity
+    app: receiver
     threads: '16'
     others: [
       'parser_function'
       'sweeper_function'
     ]
-    // One instance that is always there for HTTP: it is never cold when a job's START comes.
+    // Instances that are always there for HTTP: it is never cold when a job's START comes.
     alwaysReady: [
       {
         name: 'http'
-        instanceCount: 1
+        instanceCount: readyReceivers
       }
     ]
-    own: {}
+    own: {
+      THROUGHLINE_STORAGE__blobServiceUri: 'https://${storageAccountName}.blob.${storageSuffix}/'
+      THROUGHLINE_STORAGE__tableServiceUri: 'https://${storageAccountName}.table.${storageSuffix}/'
+    }
   }
   {
     name: 'worker'
-    identity: workerIdentity
+    app: worker
     threads: '8'
     others: [
       'receiver_function'
@@ -62,145 +77,243 @@ var apps = [
   }
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
-  name: storageAccountName
+resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = [
+  for app in apps: {
+    name: app.app.identityName
+  }
+]
+
+resource component 'Microsoft.Insights/components@2020-02-02' existing = {
+  name: componentName
 }
 
 // A plan of Flex Consumption holds one app; a dedicated one holds both.
-var planNames = flex ? [
-  'receiver'
-  'worker'
-] : [
-  'apps'
+var planNames = flex ? map(apps, app => '${planPrefix}${app.name}') : ['${planPrefix}apps']
+
+resource plans 'Microsoft.Web/serverfarms@2025-03-01' = [
+  for name in planNames: {
+    name: name
+    location: location
+    tags: tags
+    kind: flex ? 'functionapp' : 'linux'
+    sku: {
+      name: flex ? 'FC1' : planSize
+      tier: flex ? 'FlexConsumption' : null
+      capacity: flex ? null : instances
+    }
+    properties: {
+      reserved: true
+    }
+  }
 ]
 
-resource plans 'Microsoft.Web/serverfarms@2024-04-01' = [for name in planNames: {
-  name: '${planPrefix}${name}'
-  location: location
-  tags: tags
-  kind: flex ? 'functionapp' : 'linux'
-  sku: {
-    name: flex ? 'FC1' : planSize
-    tier: flex ? 'FlexConsumption' : null
-    capacity: flex ? null : instances
+// What an app and its slot have in common. A slot needs no machine of its own while nothing is deployed to it.
+var bodies = [
+  for (app, index) in apps: {
+    keyVaultReferenceIdentity: resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', app.app.identityName)
+    serverFarmId: resourceId('Microsoft.Web/serverfarms', planNames[flex ? index : 0])
+    httpsOnly: true
+    clientAffinityEnabled: false
+    publicNetworkAccess: app.app.public ? 'Enabled' : 'Disabled'
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
+    outboundVnetRouting: empty(subnetId)
+      ? null
+      : {
+          applicationTraffic: routeAll
+        }
   }
-  properties: {
-    reserved: true
-  }
-}]
+]
+var site = {
+  linuxFxVersion: flex ? null : 'Python|${pythonVersion}'
+  ftpsState: 'Disabled'
+  http20Enabled: true
+  minTlsVersion: '1.2'
+  scmMinTlsVersion: '1.2'
+}
 
-resource sites 'Microsoft.Web/sites@2024-04-01' = [for (app, index) in apps: {
-  name: '${appPrefix}${app.name}-${token}'
+resource sites 'Microsoft.Web/sites@2025-03-01' = [
+  for (app, index) in apps: {
+    name: app.app.name
+    location: location
+    tags: union(tags, { 'throughline-app': app.name })
+    kind: 'functionapp,linux'
+    identity: {
+      type: 'UserAssigned'
+      userAssignedIdentities: {
+        '${identities[index].id}': {}
+      }
+    }
+    dependsOn: [
+      plans
+    ]
+    properties: union(bodies[index], {
+      siteConfig: union(site, {
+        alwaysOn: flex ? null : true
+      })
+      // siteUpdateStrategy is documented and missing in the compiler's types:
+      // https://learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates
+      #disable-next-line BCP037
+      functionAppConfig: flex
+        ? {
+            deployment: {
+              storage: {
+                type: 'blobContainer'
+                value: 'https://${app.app.hostStorageName}.blob.${storageSuffix}/${packagesContainer}'
+                authentication: {
+                  type: 'UserAssignedIdentity'
+                  userAssignedIdentityResourceId: identities[index].id
+                }
+              }
+            }
+            runtime: {
+              name: 'python'
+              version: pythonVersion
+            }
+            scaleAndConcurrency: {
+              alwaysReady: app.alwaysReady
+              instanceMemoryMB: 2048
+              maximumInstanceCount: instances
+            }
+            siteUpdateStrategy: {
+              type: 'RollingUpdate' // an instance ends what it has begun before a newer one takes its place
+            }
+          }
+        : null
+    })
+  }
+]
+
+resource slot 'Microsoft.Web/sites/slots@2025-03-01' = if (withSlot) {
+  parent: sites[0]
+  name: empty(slotName) ? 'none' : slotName
   location: location
-  tags: union(tags, { 'throughline-app': app.name })
+  tags: union(tags, { 'throughline-app': 'receiver' })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
     userAssignedIdentities: {
-      '${app.identity.id}': {}
+      '${identities[0].id}': {}
     }
   }
-  properties: {
-    keyVaultReferenceIdentity: app.identity.id
-    serverFarmId: plans[flex ? index : 0].id
-    httpsOnly: true
-    clientAffinityEnabled: false
-    publicNetworkAccess: 'Enabled'
-    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
-    siteConfig: {
-      alwaysOn: flex ? null : true
-      linuxFxVersion: flex ? null : 'Python|${pythonVersion}'
-      ftpsState: 'Disabled'
-      http20Enabled: true
-      minTlsVersion: '1.2'
-      scmMinTlsVersion: '1.2'
-    }
-    functionAppConfig: flex ? {
-      deployment: {
-        storage: {
-          type: 'blobContainer'
-          value: packagesUrl
-          authentication: {
-            type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: app.identity.id
-          }
-        }
-      }
-      runtime: {
-        name: 'python'
-        version: pythonVersion
-      }
-      scaleAndConcurrency: {
-        alwaysReady: app.alwaysReady
-        instanceMemoryMB: 2048
-        maximumInstanceCount: instances
-      }
-    } : null
-  }
-}]
+  properties: union(bodies[0], {
+    siteConfig: union(site, {
+      alwaysOn: false
+    })
+  })
+}
 
-resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = [for (app, index) in apps: {
-  parent: sites[index]
+// Flex Consumption has no such settings: functionAppConfig says it.
+var ofDedicated = {
+  FUNCTIONS_EXTENSION_VERSION: '~4'
+  FUNCTIONS_WORKER_RUNTIME: 'python'
+  SCM_DO_BUILD_DURING_DEPLOYMENT: 'false'
+  WEBSITE_RUN_FROM_PACKAGE: '1'
+}
+// A host makes its id of its name's first 32 characters, which an app and its slot share: both would stop. So it is given,
+// and stays where it is when the slot is swapped.
+var hostId = 'AzureFunctionsWebHost__hostid'
+// What opens the catalog is for the worker alone.
+var chosen = map(
+  apps,
+  app =>
+    toObject(
+      filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
+      each => each.key,
+      each => each.value
+    )
+)
+var switchedOff = map(apps, app => toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'))
+
+resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = [
+  for (app, index) in apps: {
+    parent: sites[index]
+    name: 'appsettings'
+    properties: union(
+      {
+        AzureWebJobsStorage__blobServiceUri: 'https://${app.app.hostStorageName}.blob.${storageSuffix}/'
+        AzureWebJobsStorage__queueServiceUri: 'https://${app.app.hostStorageName}.queue.${storageSuffix}/'
+        AzureWebJobsStorage__tableServiceUri: 'https://${app.app.hostStorageName}.table.${storageSuffix}/'
+        AzureWebJobsStorage__credential: 'managedidentity'
+        AzureWebJobsStorage__clientId: identities[index].properties.clientId
+        APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
+        APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identities[index].properties.clientId};Authorization=AAD'
+        PYTHON_THREADPOOL_THREAD_COUNT: app.threads
+      },
+      flex ? {} : union(ofDedicated, { '${hostId}': app.name }),
+      switchedOff[index],
+      chosen[index],
+      app.own
+    )
+  }
+]
+
+resource slotSettings 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSlot) {
+  parent: slot
   name: 'appsettings'
-  properties: union({
-    AzureWebJobsStorage__blobServiceUri: account.properties.primaryEndpoints.blob
-    AzureWebJobsStorage__queueServiceUri: account.properties.primaryEndpoints.queue
-    AzureWebJobsStorage__tableServiceUri: account.properties.primaryEndpoints.table
-    AzureWebJobsStorage__credential: 'managedidentity'
-    AzureWebJobsStorage__clientId: app.identity.clientId
-    APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnection
-    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${app.identity.clientId};Authorization=AAD'
-    PYTHON_THREADPOOL_THREAD_COUNT: app.threads
-  }, flex ? {} : { // Flex Consumption has no such settings: functionAppConfig says it
-    FUNCTIONS_EXTENSION_VERSION: '~4'
-    FUNCTIONS_WORKER_RUNTIME: 'python'
-    SCM_DO_BUILD_DURING_DEPLOYMENT: 'false'
-    WEBSITE_RUN_FROM_PACKAGE: '1'
-  }, toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'), toObject(
-    // What opens the catalog is for the worker alone.
-    filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
-    each => each.key,
-    each => each.value
-  ), app.own)
-}]
+  properties: union(
+    {
+      AzureWebJobsStorage__blobServiceUri: 'https://${receiver.hostStorageName}.blob.${storageSuffix}/'
+      AzureWebJobsStorage__queueServiceUri: 'https://${receiver.hostStorageName}.queue.${storageSuffix}/'
+      AzureWebJobsStorage__tableServiceUri: 'https://${receiver.hostStorageName}.table.${storageSuffix}/'
+      AzureWebJobsStorage__credential: 'managedidentity'
+      AzureWebJobsStorage__clientId: identities[0].properties.clientId
+      APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
+      APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identities[0].properties.clientId};Authorization=AAD'
+      PYTHON_THREADPOOL_THREAD_COUNT: apps[0].threads
+    },
+    ofDedicated,
+    { '${hostId}': 'receiver-${slotName}' },
+    switchedOff[0],
+    chosen[0],
+    apps[0].own
+  )
+}
+
+resource sticky 'Microsoft.Web/sites/config@2025-03-01' = if (withSlot) {
+  parent: sites[0]
+  name: 'slotConfigNames'
+  properties: {
+    appSettingNames: [
+      hostId
+    ]
+  }
+}
 
 // No user names and passwords for deployment either.
-resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01' = [for (app, index) in apps: {
-  parent: sites[index]
+resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
+  for (app, index) in apps: {
+    parent: sites[index]
+    name: 'ftp'
+    properties: {
+      allow: false
+    }
+  }
+]
+
+resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
+  for (app, index) in apps: {
+    parent: sites[index]
+    name: 'scm'
+    properties: {
+      allow: false
+    }
+  }
+]
+
+resource slotFtp 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {
+  parent: slot
   name: 'ftp'
   properties: {
     allow: false
   }
-}]
+}
 
-resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01' = [for (app, index) in apps: {
-  parent: sites[index]
+resource slotScm 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {
+  parent: slot
   name: 'scm'
   properties: {
     allow: false
   }
-}]
+}
 
-resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = [for (app, index) in apps: {
-  name: 'throughline'
-  scope: sites[index]
-  properties: {
-    workspaceId: workspaceId
-    logs: [
-      {
-        category: 'FunctionAppLogs'
-        enabled: true
-      }
-    ]
-    metrics: [
-      {
-        category: 'AllMetrics'
-        enabled: true
-      }
-    ]
-  }
-}]
-
-output receiverName string = sites[0].name
 output receiverUrl string = 'https://${sites[0].properties.defaultHostName}'
-output workerName string = sites[1].name

@@ -1,12 +1,35 @@
-// Where logs and telemetry go: one workspace, and Application Insights upon it, which takes nothing without a role.
+// Where logs and telemetry go: one workspace, and Application Insights on it, which takes nothing without a role.
+// Nothing is stored twice: functions and host send to Application Insights alone (host.json says which lines), platform
+// metrics are kept by Azure Monitor itself, free of charge, for 93 days.
 param location string
-param tags object
+param tags { *: string }
 param workspaceName string
 param componentName string
 param storageAccountName string
+
+@minValue(30)
+@maxValue(730)
 param retentionDays int
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+@description('Gigabytes a day after which the workspace stores nothing more until the next day; -1: no cap.')
+@minValue(-1)
+param dailyCapGb int
+
+@description('Log who deleted which blob. The archive deletes a blob for each event, so this is a row for each event too.')
+param logDeletes bool
+
+// What the functions, their host and our exporter write. These tables keep 90 days unless each is told otherwise:
+// https://learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure#log-tables-with-90-day-default-retention
+var ownTables = [
+  'AppDependencies'
+  'AppExceptions'
+  'AppMetrics'
+  'AppPerformanceCounters'
+  'AppRequests'
+  'AppTraces'
+]
+
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   name: workspaceName
   location: location
   tags: tags
@@ -15,8 +38,24 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
       name: 'PerGB2018'
     }
     retentionInDays: retentionDays
+    workspaceCapping: {
+      dailyQuotaGb: dailyCapGb
+    }
   }
 }
+
+@batchSize(1) // the service refuses a change of a table while it makes another
+resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-07-01' = [
+  for name in ownTables: {
+    parent: workspace
+    name: name
+    properties: {
+      plan: 'Analytics'
+      retentionInDays: retentionDays
+      totalRetentionInDays: retentionDays
+    }
+  }
+]
 
 resource component 'Microsoft.Insights/components@2020-02-02' = {
   name: componentName
@@ -30,31 +69,17 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   }
 }
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = if (logDeletes) {
   name: storageAccountName
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' existing = {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = if (logDeletes) {
   parent: account
   name: 'default'
 }
 
-resource accountDiagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'throughline'
-  scope: account
-  properties: {
-    workspaceId: workspace.id
-    metrics: [
-      {
-        category: 'Transaction'
-        enabled: true
-      }
-    ]
-  }
-}
-
-// Who deleted what. Reads and writes are not logged: they are several for each event, and cost more than the event.
-resource blobDiagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+#disable-next-line use-recent-api-versions // diagnostic settings have never left the preview
+resource deletes 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logDeletes) {
   name: 'throughline'
   scope: blobs
   properties: {

@@ -1,15 +1,17 @@
-// A network for the apps, and one subnet for the private end points that they reach storage by.
+// A network of Throughline's own, where none is given: a subnet for the apps, one for the private end points.
 param location string
-param tags object
+param tags { *: string }
 param name string
 
 @description('Who may place machines into the subnet of the apps: it depends on the plan.')
 param delegation string
 
-@description('Addresses of the network; change it where it would overlap with another one.')
-param addresses string = '10.71.0.0/24'
+@description('Addresses of the network: it is cut into two subnets of a quarter each.')
+param addresses string
 
-resource network 'Microsoft.Network/virtualNetworks@2024-05-01' = {
+var prefixLength = int(split(addresses, '/')[1]) + 2
+
+resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
   name: name
   location: location
   tags: tags
@@ -21,9 +23,9 @@ resource network 'Microsoft.Network/virtualNetworks@2024-05-01' = {
     }
     subnets: [
       {
-        name: 'apps'
+        name: 'apps' // delegated: the platform sees to its way out, default outbound access is about virtual machines
         properties: {
-          addressPrefix: cidrSubnet(addresses, 26, 0)
+          addressPrefix: cidrSubnet(addresses, prefixLength, 0)
           delegations: [
             {
               name: 'apps'
@@ -37,14 +39,11 @@ resource network 'Microsoft.Network/virtualNetworks@2024-05-01' = {
       {
         name: 'endpoints'
         properties: {
-          addressPrefix: cidrSubnet(addresses, 26, 1)
+          addressPrefix: cidrSubnet(addresses, prefixLength, 1)
+          defaultOutboundAccess: false // private end points only receive
           privateEndpointNetworkPolicies: 'Disabled'
         }
       }
     ]
   }
 }
-
-output id string = network.id
-output appsSubnetId string = network.properties.subnets[0].id
-output endpointsSubnetId string = network.properties.subnets[1].id

@@ -1,73 +1,92 @@
-// Storage inside the network: a private end point and a name zone for blobs, queues and tables each.
-param location string
-param tags object
-param prefix string
-param storageAccountName string
-param virtualNetworkId string
-param subnetId string
+// Private end points in one subnet, and the DNS zones by which their targets' public names lead to them.
+import { privateTarget } from '../types.bicep'
 
-var services = [
-  'blob'
-  'queue'
-  'table'
+param location string
+param tags { *: string }
+param prefix string
+param subnetId string
+param targets privateTarget[]
+
+@description('Names of the private DNS zones by the keys that the targets use.')
+param zoneNames { *: string }
+
+@description('Resource id of the resource group that holds the private DNS zones; empty: they are created here.')
+param zonesGroupId string
+
+// By their keys, not by their names: how many there are must be known before the cloud is.
+var zonesHere = empty(zonesGroupId) ? union(map(targets, each => each.zone), []) : []
+var zoneIds = map(
+  targets,
+  each =>
+    empty(zonesGroupId)
+      ? resourceId('Microsoft.Network/privateDnsZones', zoneNames[each.zone])
+      : '${zonesGroupId}/providers/Microsoft.Network/privateDnsZones/${zoneNames[each.zone]}'
+)
+
+resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
+  for zone in zonesHere: {
+    name: zoneNames[zone]
+    location: 'global'
+    tags: tags
+  }
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
-  name: storageAccountName
-}
-
-resource zones 'Microsoft.Network/privateDnsZones@2020-06-01' = [for service in services: {
-  name: 'privatelink.${service}.${environment().suffixes.storage}'
-  location: 'global'
-  tags: tags
-}]
-
-resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2020-06-01' = [for (service, index) in services: {
-  parent: zones[index]
-  name: 'throughline'
-  location: 'global'
-  tags: tags
-  properties: {
-    registrationEnabled: false
-    virtualNetwork: {
-      id: virtualNetworkId
+resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
+  for (zone, index) in zonesHere: {
+    parent: zones[index]
+    name: 'throughline'
+    location: 'global'
+    tags: tags
+    properties: {
+      registrationEnabled: false
+      virtualNetwork: {
+        id: split(subnetId, '/subnets/')[0]
+      }
     }
   }
-}]
+]
 
-resource endpoints 'Microsoft.Network/privateEndpoints@2024-05-01' = [for service in services: {
-  name: '${prefix}${service}'
-  location: location
-  tags: tags
-  properties: {
-    subnet: {
-      id: subnetId
+resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
+  for target in targets: {
+    name: '${prefix}${target.name}'
+    location: location
+    tags: tags
+    properties: {
+      subnet: {
+        id: subnetId
+      }
+      privateLinkServiceConnections: [
+        {
+          name: target.name
+          properties: {
+            privateLinkServiceId: target.resource
+            groupIds: [
+              target.group
+            ]
+          }
+        }
+      ]
     }
-    privateLinkServiceConnections: [
-      {
-        name: service
-        properties: {
-          privateLinkServiceId: account.id
-          groupIds: [
-            service
-          ]
-        }
-      }
-    ]
   }
-}]
+]
 
-resource groups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-05-01' = [for (service, index) in services: {
-  parent: endpoints[index]
-  name: 'default'
-  properties: {
-    privateDnsZoneConfigs: [
-      {
-        name: service
-        properties: {
-          privateDnsZoneId: zones[index].id
-        }
-      }
+resource groups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [
+  for (target, index) in targets: {
+    parent: endpoints[index]
+    name: 'default'
+    dependsOn: [
+      zones
+      links
     ]
+    properties: {
+      privateDnsZoneConfigs: [
+        {
+          name: target.group
+          properties: {
+            privateDnsZoneId: zoneIds[index]
+          }
+        }
+      ]
+    }
   }
-}]
+]

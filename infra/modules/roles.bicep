@@ -1,39 +1,134 @@
 // Every right that Throughline has in Azure, in one table. The one it needs in Purview is granted there: docs/azure.md.
-// infra/roles.json says for each what it is for; a test holds both to the calls that the code makes.
+// infra/roles.json says for each what it is for; tests hold both to the calls that the code makes.
+//
+// A row's `on` says where the role holds: `storage` (the account with the data), `receiverStorage` (the one of the
+// receiver's host), `container` and `table` (of the first, `of` names it) or `insights`. `when` limits a row to one delivery.
 param storageAccountName string
+param receiverStorageAccountName string
 param componentName string
+param receiverIdentityName string
+param workerIdentityName string
+param delivery string
 
-@description('Principal ids by the names that the table uses.')
-param principalIds object
+var table = loadJsonContent('../roles.json')
+var grants = filter(table, each => (each.?when ?? delivery) == delivery)
+var onStorage = filter(grants, each => each.on == 'storage')
+var onReceiverStorage = filter(grants, each => each.on == 'receiverStorage')
+var onContainers = filter(grants, each => each.on == 'container')
+var onTables = filter(grants, each => each.on == 'table')
+var onInsights = filter(grants, each => each.on == 'insights')
 
-var grants = loadJsonContent('../roles.json')
+resource receiver 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
+  name: receiverIdentityName
+}
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+resource worker 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
+  name: workerIdentityName
+}
+
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
+}
+
+resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = {
+  parent: account
+  name: 'default'
+}
+
+resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-01' existing = {
+  parent: account
+  name: 'default'
+}
+
+resource receiverAccount 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
+  name: receiverStorageAccountName
 }
 
 resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
 }
 
-resource onStorage 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for grant in filter(grants, each => each.on == 'storage'): {
-  name: guid(account.id, principalIds[grant.to], grant.role)
-  scope: account
-  properties: {
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-    principalId: principalIds[grant.to]
-    principalType: 'ServicePrincipal'
-    description: grant.reason
+resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' existing = [
+  for grant in onContainers: {
+    parent: blobService
+    name: grant.?of ?? ''
   }
-}]
+]
 
-resource onInsights 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for grant in filter(grants, each => each.on == 'insights'): {
-  name: guid(component.id, principalIds[grant.to], grant.role)
-  scope: component
-  properties: {
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-    principalId: principalIds[grant.to]
-    principalType: 'ServicePrincipal'
-    description: grant.reason
+resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-01' existing = [
+  for grant in onTables: {
+    parent: tableService
+    name: grant.?of ?? ''
   }
-}]
+]
+
+// The name comes from the identity's id, which is known before the identity exists, so that what-if can show the role.
+var identityIds = {
+  receiver: receiver.id
+  worker: worker.id
+}
+
+resource accountRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in onStorage: {
+    name: guid(account.id, identityIds[grant.to], grant.role)
+    scope: account
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
+      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+      principalType: 'ServicePrincipal'
+      description: grant.reason
+    }
+  }
+]
+
+resource receiverAccountRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in onReceiverStorage: {
+    name: guid(receiverAccount.id, identityIds[grant.to], grant.role)
+    scope: receiverAccount
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
+      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+      principalType: 'ServicePrincipal'
+      description: grant.reason
+    }
+  }
+]
+
+resource containerRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (grant, index) in onContainers: {
+    name: guid(containers[index].id, identityIds[grant.to], grant.role)
+    scope: containers[index]
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
+      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+      principalType: 'ServicePrincipal'
+      description: grant.reason
+    }
+  }
+]
+
+resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (grant, index) in onTables: {
+    name: guid(tables[index].id, identityIds[grant.to], grant.role)
+    scope: tables[index]
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
+      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+      principalType: 'ServicePrincipal'
+      description: grant.reason
+    }
+  }
+]
+
+resource insightsRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in onInsights: {
+    name: guid(component.id, identityIds[grant.to], grant.role)
+    scope: component
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
+      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+      principalType: 'ServicePrincipal'
+      description: grant.reason
+    }
+  }
+]

@@ -1,12 +1,24 @@
-// The storage account: blobs and tables of Throughline, and what the functions host keeps for itself.
+// A storage account with its containers and tables. There are two: one holds all data of Throughline and what the worker's
+// host keeps for itself, the other what the receiver's host keeps (docs/decisions/0007-receiver-host-storage.md).
 param location string
-param tags object
+param tags { *: string }
 param name string
 param redundancy string
-param retentionDays int
 param privateNetwork bool
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+@description('Containers to create. A role can be granted on a container only when it exists.')
+param containers string[]
+
+@description('Tables to create, for the same reason. The worker creates its own ones.')
+param tables string[] = []
+
+@description('Days after which ignored events are deleted; 0 in an account that holds none.')
+param ignoredDays int = 0
+
+@description('Whether the account is locked against deletion.')
+param deleteLock bool = false
+
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
   name: name
   location: location
   tags: tags
@@ -30,7 +42,16 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (deleteLock) {
+  name: 'throughline-events'
+  scope: account
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'Holds the events that lineage is made of. Remove this lock before you delete the account or its resource group.'
+  }
+}
+
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' = {
   parent: account
   name: 'default'
   properties: {
@@ -45,20 +66,29 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
   }
 }
 
-// The functions make what they miss, but a trigger, a topic or a deployment may look for these before.
-resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' = [for container in [
-  'events'
-  'ignored'
-  'packages'
-]: {
-  parent: blobs
-  name: container
-  properties: {
-    publicAccess: 'None'
+resource blobContainers 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' = [
+  for container in containers: {
+    parent: blobs
+    name: container
+    properties: {
+      publicAccess: 'None'
+    }
   }
-}]
+]
 
-resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01-01' = {
+resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-01' = {
+  parent: account
+  name: 'default'
+}
+
+resource accountTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-01' = [
+  for table in tables: {
+    parent: tableService
+    name: table
+  }
+]
+
+resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2026-04-01' = if (ignoredDays > 0) {
   parent: account
   name: 'default'
   dependsOn: [
@@ -83,7 +113,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01
             actions: {
               baseBlob: {
                 delete: {
-                  daysAfterCreationGreaterThan: retentionDays
+                  daysAfterCreationGreaterThan: ignoredDays
                 }
               }
             }
@@ -93,6 +123,3 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01
     }
   }
 }
-
-output name string = account.name
-output packagesUrl string = '${account.properties.primaryEndpoints.blob}packages'

@@ -1,6 +1,6 @@
 // One page that shows how Throughline is doing: the alerts' queries and a few more, each as a table or a chart.
 param location string
-param tags object
+param tags { *: string }
 param environmentName string
 param workspaceId string
 
@@ -85,6 +85,21 @@ var parts = [
     view: 'table'
     query: loadTextContent('../queries/catalog-away.kql')
   }
+  {
+    title: 'Days on which logs reached their cap'
+    view: 'table'
+    query: loadTextContent('../queries/daily-cap.kql')
+  }
+]
+
+// What the time parameter offers, in milliseconds: an hour, four, a day, three, a week, 30 days.
+var periods = [
+  3600000
+  14400000
+  86400000
+  259200000
+  604800000
+  2592000000
 ]
 
 var period = {
@@ -105,6 +120,10 @@ var period = {
         value: {
           durationMs: 86400000
         }
+        typeSettings: {
+          selectableValues: map(periods, each => { durationMs: each })
+          allowCustom: true
+        }
       }
     ]
     style: 'pills'
@@ -114,24 +133,26 @@ var period = {
   name: 'period'
 }
 
-var tiles = [for part in parts: {
-  type: 3
-  content: {
-    version: 'KqlItem/1.0'
-    query: part.query
-    size: 0
-    title: part.title
-    timeContextFromParameter: 'Period'
-    queryType: 0
-    resourceType: 'microsoft.operationalinsights/workspaces'
-    crossComponentResources: [
-      workspaceId
-    ]
-    visualization: part.view
-    noDataMessage: 'Nothing in this period.'
+var tiles = [
+  for part in parts: {
+    type: 3
+    content: {
+      version: 'KqlItem/1.0'
+      query: part.query
+      size: 0
+      title: part.title
+      timeContextFromParameter: 'Period'
+      queryType: 0
+      resourceType: 'microsoft.operationalinsights/workspaces'
+      crossComponentResources: [
+        workspaceId
+      ]
+      visualization: part.view
+      noDataMessage: 'Nothing in this period.'
+    }
+    name: part.title
   }
-  name: part.title
-}]
+]
 
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(resourceGroup().id, environmentName, 'throughline')

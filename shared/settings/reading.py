@@ -13,7 +13,7 @@ from shared.settings.recording import (
     recorded_value,
     texts_to_record,
 )
-from shared.settings.table import ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE
+from shared.settings.table import DATA, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE
 from shared.settings.values import (
     CatalogSettings,
     Lookup,
@@ -25,7 +25,7 @@ from shared.settings.values import (
     Times,
 )
 
-_PLACES = (STORAGE, "THROUGHLINE_CATALOG_")
+_PLACES = (STORAGE, DATA, "THROUGHLINE_CATALOG_")
 
 
 def named(environment: Mapping[str, str] | None = None, *, place: bool = False) -> bool:
@@ -63,27 +63,18 @@ def load(
     if SHADOW in theirs and recorded_value(RECORDED[SHADOW], theirs):
         found[SHADOW] = theirs[SHADOW]
     values, problems = _parsed(found, theirs, catalog=catalog)
-    identity = (f"{STORAGE}__blobServiceUri", f"{STORAGE}__tableServiceUri")
-    if not values.get(STORAGE) and not all(values.get(name) for name in identity):
-        problems.append(f"{STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
+    storage = _storage(values, _network(found), problems)
     if values.get("THROUGHLINE_CATALOG_USER") and not values.get("THROUGHLINE_CATALOG_TOKEN"):
         problems.append("THROUGHLINE_CATALOG_USER needs a password: set THROUGHLINE_CATALOG_TOKEN to it")
     if problems:
         raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {each}" for each in problems))
-    client_id = values[f"{STORAGE}__clientId"]
     return Settings(
-        storage=StorageSettings(
-            network=_network(found),
-            connection_string=values[STORAGE],
-            blob_endpoint=values[identity[0]],
-            table_endpoint=values[identity[1]],
-            client_id=client_id,
-        ),
+        storage=storage,
         catalog=CatalogSettings(
             endpoint=values[ENDPOINT],
             user=values["THROUGHLINE_CATALOG_USER"],
             token=values["THROUGHLINE_CATALOG_TOKEN"],
-            client_id=client_id,
+            client_id=storage.client_id,
             rate=values["THROUGHLINE_CATALOG_RATE"],
             collection=values["THROUGHLINE_COLLECTION"],
             own_columns=values["THROUGHLINE_ATLAS_COLUMNS"],
@@ -116,6 +107,28 @@ def load(
         ),
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
         to_record=texts_to_record(found, values) if catalog and not theirs else {},
+    )
+
+
+def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -> StorageSettings:
+    """Where events and rows are: the account of the data where that is given, else the functions' own.
+
+    Adds to `problems` what is missing.
+    """
+    own, data = ([f"{account}__{service}ServiceUri" for service in ("blob", "table")] for account in (STORAGE, DATA))
+    apart = any(values.get(name) for name in data)
+    names = data if apart else own
+    blobs, tables = (values.get(name) or "" for name in names)
+    if apart and not (blobs and tables):
+        problems.append(f"{data[0]} and {data[1]} belong together: set both, or neither")
+    elif not (blobs and tables) and not values.get(STORAGE):
+        problems.append(f"{STORAGE} (a connection string), or {own[0]} and {own[1]}, must be set")
+    return StorageSettings(
+        network=network,
+        connection_string="" if apart else values.get(STORAGE) or "",
+        blob_endpoint=blobs,
+        table_endpoint=tables,
+        client_id=values[f"{STORAGE}__clientId"],
     )
 
 

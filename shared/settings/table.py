@@ -51,6 +51,8 @@ STORAGE = "AzureWebJobsStorage"
 ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
 SHADOW = "THROUGHLINE_SHADOW"
 NAMES = "THROUGHLINE_NAMES"
+DATA = "THROUGHLINE_STORAGE"
+"""Where the data is, for an app whose host keeps its own keys and leases in another account."""
 INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 
 SETTINGS: tuple[Setting, ...] = (
@@ -84,6 +86,17 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="Client id of the user-assigned identity, if there is one",
         source=Source.SHELL,
         of_receiver=True,
+    ),
+    *(
+        Setting(
+            name=f"{DATA}__{service}ServiceUri",
+            default="",
+            meaning=f"Where the {what} are, if not in the account of AzureWebJobsStorage: the receiver's in Azure",
+            source=Source.SHELL,
+            parse=lambda text: endpoint(text) if text else "",
+            of_receiver=True,
+        )
+        for service, what in (("blob", "blobs"), ("table", "tables"))
     ),
     Setting(
         name=ENDPOINT,

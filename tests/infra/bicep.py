@@ -13,12 +13,12 @@ import tree_sitter_bicep
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bicep.language()))
 _NAMESPACES = "az sys"
 _CALLS = (
-    "any array base64 bool cidrSubnet coalesce concat contains deployment empty endsWith environment filter first "
-    "flatten format guid indexOf int intersection items join json last length listKeys loadJsonContent "
+    "any array base64 bool cidrSubnet coalesce concat contains deployment empty endsWith environment fail filter "
+    "first flatten format guid indexOf int intersection items join json last length listKeys loadJsonContent "
     "loadTextContent map max min range reduce replace resourceGroup resourceId skip sort split startsWith string "
     "subscription subscriptionResourceId substring take tenant toLower toObject toUpper trim union uniqueString uri"
 )
-_DECORATORS = "allowed description export maxLength maxValue metadata minLength minValue secure"
+_DECORATORS = "allowed batchSize description export maxLength maxValue metadata minLength minValue secure"
 _BUILT_IN = frozenset(f"{_NAMESPACES} {_CALLS} {_DECORATORS}".split())
 _DECLARES = {
     "parameter_declaration": "params",
@@ -51,7 +51,11 @@ class Module:
 
 @dataclass(slots=True, kw_only=True)
 class File:
-    """A parsed file. `params` says whether a value must be given; `resources` holds the type with its version."""
+    """A parsed file.
+
+    `params` says whether a value must be given; `resources` holds the type with its version, `imports` the file of each
+    imported name.
+    """
 
     path: Path
     syntax: list[Use] = field(default_factory=list)
@@ -62,6 +66,7 @@ class File:
     outputs: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
+    imports: dict[str, Use] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     loads: list[Use] = field(default_factory=list)
     outputs_used: list[tuple[str, Use]] = field(default_factory=list)
@@ -70,7 +75,15 @@ class File:
     @property
     def symbols(self) -> set[str]:
         """All that an expression may name."""
-        return {*self.params, *self.variables, *self.resources, *self.modules, *self.types, *self.functions}
+        return {
+            *self.params,
+            *self.variables,
+            *self.resources,
+            *self.modules,
+            *self.types,
+            *self.functions,
+            *self.imports,
+        }
 
 
 def read(path: Path, source: str | None = None) -> File:
@@ -105,6 +118,13 @@ def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
     found += [
         f"{use.line}: there is no file {use.name}" for use in file.loads if not (file.path.parent / use.name).is_file()
     ]
+    found += [f"{name} is imported and not used" for name in sorted(set(file.imports) - used)]
+    for name, source in file.imports.items():
+        target = file.path.parent / source.name
+        if not target.is_file():
+            found.append(f"{source.line}: there is no file {source.name}")
+        elif name not in read(target).types:
+            found.append(f"{source.line}: {source.name} exports no {name}")
     modules: dict[str, File] = {}
     for name, module in file.modules.items():
         target = (file.path.parent / module.path).resolve()
@@ -125,6 +145,9 @@ def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
 
 
 def _declare(file: File, statement: tree_sitter.Node) -> None:
+    if statement.type == "import_functionality":
+        *names, source = statement.named_children
+        file.imports.update({_text(name): Use(line=_use(source).line, name=_text(source).strip("'")) for name in names})
     kind = _DECLARES.get(statement.type)
     if kind is None:
         return
@@ -145,6 +168,8 @@ def _declare(file: File, statement: tree_sitter.Node) -> None:
 
 def _references(node: tree_sitter.Node, *, top: bool = False) -> Iterator[tree_sitter.Node]:
     """The identifiers that name something declared elsewhere: no keys, no types of our own making, no declared name."""
+    if node.type == "import_functionality":
+        return
     children = node.named_children
     if top and node.type in _DECLARES:
         children = children[1:]

@@ -10,8 +10,13 @@ import pytest
 from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
 
+from shared.errors import Refused
+from shared.receiving import note_refusal, receive
 from shared.settings import SETTINGS, load
+from shared.storage import MemoryStorage, Row
+from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
+from tests.shared.events import event, write
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"
@@ -26,7 +31,7 @@ def resource_bodies(kind: str) -> list[str]:
         found
         for text in FILES.values()
         for found in re.findall(
-            rf"^resource \w+ '{re.escape(kind)}@[\d-]+(?:-preview)?' = (?!existing).*?^\}}",
+            rf"^resource \w+ '{re.escape(kind)}@[\d-]+(?:-preview)?' = (?!existing).*?^[}}\]]$",
             text,
             re.DOTALL | re.MULTILINE,
         )
@@ -73,11 +78,17 @@ def test_storage_takes_identities_only_over_tls_and_shows_nothing_to_the_public(
 
 
 def test_apps_use_an_identity_over_https_and_take_no_passwords() -> None:
-    (sites,) = resource_bodies("Microsoft.Web/sites")
-    for line in ("type: 'UserAssigned'", "httpsOnly: true", "minTlsVersion: '1.2'", "ftpsState: 'Disabled'"):
-        assert line in sites
-    policies = resource_bodies("Microsoft.Web/sites/basicPublishingCredentialsPolicies")
-    assert len(policies) == 2
+    sites = resource_bodies("Microsoft.Web/sites") + resource_bodies("Microsoft.Web/sites/slots")
+    assert len(sites) == 2  # the apps, and the receiver's slot
+    for site in sites:
+        for line in ("type: 'UserAssigned'", "properties: union(bodies[", "siteConfig: union(site, {"):
+            assert line in site
+    common = APP_SETTINGS.partition("var bodies = [")[2].partition("resource sites")[0]
+    for line in ("httpsOnly: true", "minTlsVersion: '1.2'", "scmMinTlsVersion: '1.2'", "ftpsState: 'Disabled'"):
+        assert line in common
+    kind = "basicPublishingCredentialsPolicies"
+    policies = [*resource_bodies(f"Microsoft.Web/sites/{kind}"), *resource_bodies(f"Microsoft.Web/sites/slots/{kind}")]
+    assert len(policies) == 4
     assert all("allow: false" in policy for policy in policies)
 
 
@@ -92,7 +103,7 @@ def test_the_receiver_is_never_cold() -> None:
     (sites,) = resource_bodies("Microsoft.Web/sites")
     assert "alwaysOn: flex ? null : true" in sites
     receiver = APP_SETTINGS.partition("name: 'receiver'")[2].partition("name: 'worker'")[0]
-    assert re.search(r"alwaysReady: \[\s+\{\s+name: 'http'\s+instanceCount: 1", receiver)
+    assert re.search(r"alwaysReady: \[\s+\{\s+name: 'http'\s+instanceCount: readyReceivers", receiver)
 
 
 # ---- settings
@@ -101,6 +112,7 @@ HOST_SETTINGS = {
     "AzureWebJobsStorage__queueServiceUri": "the host's blob trigger",
     "AzureWebJobsStorage__credential": "says that the others mean a managed identity",
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "with which identity",
+    "AzureFunctionsWebHost__hostid": "the host's id: app and slot would get the same from a long name",
     "FUNCTIONS_EXTENSION_VERSION": "the host's version",
     "FUNCTIONS_WORKER_RUNTIME": "Python, on a dedicated plan",
     "PYTHON_THREADPOOL_THREAD_COUNT": "how many functions run at once",
@@ -120,7 +132,7 @@ _NAME = re.compile(
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DECIDED = dict(re.findall(r"^\s+(THROUGHLINE_\w+): (?:string\()?(\w+)", FILES["main.bicep"], re.MULTILINE))
 """Settings that have a parameter of their own, and which."""
-SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED)
+SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED) | {"AzureFunctionsWebHost__hostid"}
 
 
 def test_settings_that_are_set_are_those_that_are_read() -> None:
@@ -158,6 +170,8 @@ def test_the_code_is_content_with_what_is_set(catalog: bool) -> None:
     values = {
         "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
         "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
+        "THROUGHLINE_STORAGE__blobServiceUri": "https://stabc.blob.core.windows.net/",
+        "THROUGHLINE_STORAGE__tableServiceUri": "https://stabc.table.core.windows.net/",
         "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
         **{name: setting.default or "" for name, setting in BY_NAME.items() if name in DECIDED},
         "THROUGHLINE_REDACT": "True",  # so says Bicep's string()
@@ -217,12 +231,11 @@ def test_the_topic_s_subscription_tells_the_blob_trigger_s_function_of_its_conta
     container = trigger(name)["path"].partition("/")[0]
     assert f"param functionName string = '{name}'" in subscription
     assert f"param containerName string = '{container}'" in subscription
-    assert f"'{container}'" in FILES["modules/storage.bicep"]
+    assert f"containers: concat(['{container}', " in FILES["main.bicep"]
 
 
 # ---- roles
 
-BLOB, TABLE, QUEUE = "Storage Blob Data Owner", "Storage Table Data Contributor", "Storage Queue Data Contributor"
 CALLS = {
     **dict.fromkeys(
         ("upload_blob", "download_blob", "list_blobs", "create_container", "acquire", "renew", "release"), BLOB
@@ -232,15 +245,21 @@ CALLS = {
     ),
     **dict.fromkeys(("get_entity", "query_entities", "list_entities"), TABLE),
 }
-"""The SDK's calls that shared/storage makes, and the role that allows them. The host asks for Owner where Contributor
-would do for these: https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity
-"""
+"""The SDK's calls that shared/storage makes, and the role that allows them."""
 NO_CALL = {"get_blob_client", "get_container_client", "get_table_client", "from_connection_string"}
 """They make an object and ask nothing."""
 CLIENTS = (BlobServiceClient, BlobClient, ContainerClient, BlobLeaseClient, TableServiceClient, TableClient)
-HOST_NEEDS = {"httpTrigger": {BLOB}, "timerTrigger": {BLOB}, "blobTrigger": {BLOB, QUEUE}}
-"""What the host does for a trigger: keys and leases in blobs, receipts in blobs, a queue of what it found."""
-TELEMETRY = "Monitoring Metrics Publisher"
+HOST_NEEDS = {
+    "httpTrigger": {BLOB_OWNER, TABLE},
+    "timerTrigger": {BLOB_OWNER, TABLE},
+    "blobTrigger": {BLOB_OWNER, QUEUE, TABLE},
+}
+"""What the host asks for in its own account: keys and leases in blobs, receipts in blobs, a queue of what it found,
+diagnostic events in a table:
+https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity
+"""
+POLLING_NEEDS = {ACCOUNT}
+"""What a blob trigger that polls needs besides; `"source": "EventGrid"` does without."""
 ROLES = json.loads((INFRA / "roles.json").read_text())
 
 
@@ -254,29 +273,73 @@ def sdk_calls() -> set[str]:
     return {name for name in named - own | named & set(CALLS) if any(hasattr(client, name) for client in CLIENTS)}
 
 
+def granted(app: str, *scopes: str, when: str | None = None) -> set[str]:
+    """The roles that an app has on scopes of a kind."""
+    rows = [each for each in ROLES if each["to"] == app and each["on"] in scopes]
+    return {each["name"] for each in rows if each.get("when") == when}
+
+
 def test_every_call_of_the_storage_adapter_has_its_role() -> None:
     assert sdk_calls() - NO_CALL == set(CALLS)
 
 
-@pytest.mark.parametrize("app", ["receiver", "worker"])
-def test_roles_granted_are_roles_needed(app: str) -> None:
-    granted = {each["name"] for each in ROLES if each["to"] == app}
-    by_code = {CALLS[call] for call in sdk_calls() & set(CALLS)}
-    by_host = {role for name in running_in(app) for role in HOST_NEEDS[trigger(name)["type"]]}
-    assert granted == by_code | by_host | {TELEMETRY}
+def test_the_worker_s_roles_are_those_that_code_and_host_need() -> None:
+    host = set.union(*(HOST_NEEDS[trigger(name)["type"]] for name in running_in("worker")))
+    assert granted("worker", "storage") == host
+    assert {CALLS[call] for call in sdk_calls() & set(CALLS)} <= host | {BLOB}  # an owner may do what a contributor may
+    assert granted("worker", "storage", when="polling") == POLLING_NEEDS
+    assert {each["to"] for each in ROLES} == {"receiver", "worker"}
+    assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
+
+
+def test_the_receiver_s_host_has_what_it_needs_in_an_account_of_its_own() -> None:
+    host = set.union(*(HOST_NEEDS[trigger(name)["type"]] for name in running_in("receiver")))
+    assert granted("receiver", "receiverStorage") == host
+    assert granted("receiver", "storage") == set()
+
+
+class Noting(MemoryStorage):
+    """Storage that notes where it is written to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.containers: set[str] = set()
+        self.tables: set[str] = set()
+
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
+        self.containers.add(container)
+        return super().put_new(container, name, data)
+
+    def insert(self, table: str, row: Row) -> str | None:
+        self.tables.add(table)
+        return super().insert(table, row)
+
+    def upsert(self, table: str, row: Row) -> str:
+        self.tables.add(table)
+        return super().upsert(table, row)
+
+
+def test_the_receiver_may_write_where_it_writes_and_nowhere_else() -> None:
+    """An event that is kept, one that is ignored, one that is refused. What it may reach is made by the template."""
+    storage = Noting()
+    idle = event("idle", "RUNNING", "10:00:00", application="app")
+    for body in (*write("a", "app", "10:00", "/a"), idle):
+        receive(storage, body, most_bytes=10**6)
+    with pytest.raises(Refused) as refusal:
+        receive(storage, b"{", most_bytes=10**6)
+    note_refusal(storage, b"{", refusal.value)
+    rows = {kind: {each["of"] for each in ROLES if each["on"] == kind} for kind in ("container", "table")}
+    assert rows == {"container": storage.containers, "table": storage.tables}
+    assert (granted("receiver", "container"), granted("receiver", "table")) == ({BLOB}, {TABLE})
+    main = FILES["main.bicep"]
+    assert f"containers: concat({sorted(storage.containers)}, packages)" in main
+    assert f"tables: {sorted(storage.tables)}\n" in main
 
 
 def test_roles_are_the_ones_that_their_ids_mean() -> None:
-    """https://learn.microsoft.com/azure/role-based-access-control/built-in-roles."""
-    ids = {
-        BLOB: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
-        QUEUE: "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
-        TABLE: "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
-        TELEMETRY: "3913510d-42f4-4e42-8a64-420c390055eb",
-    }
-    assert {each["name"]: each["role"] for each in ROLES} == ids
+    assert {each["name"]: each["role"] for each in ROLES} == IDS
     assert {each["on"] for each in ROLES if each["name"] == TELEMETRY} == {"insights"}
-    assert {each["on"] for each in ROLES if each["name"] != TELEMETRY} == {"storage"}
+    assert all(each["reason"] for each in ROLES)
 
 
 def test_roles_are_granted_nowhere_else() -> None:
@@ -305,7 +368,7 @@ def test_modules_come_from_here_and_from_no_registry() -> None:
     assert not [name for name, text in FILES.items() if re.search(r"'(br|ts)[:/]", text)]
 
 
-@pytest.mark.parametrize("scope", ["sites[index]", "account", "blobs", "topic"])
+@pytest.mark.parametrize("scope", ["blobs", "topic"])
 def test_what_matters_has_diagnostic_settings(scope: str) -> None:
     bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")
     assert sum(f"scope: {scope}\n" in body for body in bodies) == 1
@@ -330,4 +393,4 @@ def test_a_query_looks_for_what_the_code_says(name: str) -> None:
     assert [words for words in begins if f'"{words}' not in code] == []
     named = re.findall(r'"(\w+_function)"', QUERIES[name])
     assert set(named) <= set(FUNCTIONS)
-    assert begins or named
+    assert begins or named or "_LogOperation" in QUERIES[name]  # a table that Azure itself writes

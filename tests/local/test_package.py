@@ -131,13 +131,18 @@ def test_the_file_of_names_comes_along_where_there_is_one_and_only_if_it_is_righ
         build(folder=tmp_path / "wrong", names=file)
 
 
-def test_the_parser_is_told_by_event_grid_where_that_is_asked_for(package: Package, tmp_path: Path) -> None:
-    def trigger(of: Package) -> dict[str, str]:
-        found: dict[str, str] = json.loads((of.unpacked / "parser_function/function.json").read_text())["bindings"][0]
+def test_the_parser_is_called_by_event_grid_unless_polling_is_asked_for(package: Package, tmp_path: Path) -> None:
+    """As the template's default has it. The repository's own file stays fit for `func start` without Event Grid."""
+
+    def trigger(unpacked: Path) -> dict[str, str]:
+        found: dict[str, str] = json.loads((unpacked / "parser_function/function.json").read_text())["bindings"][0]
         return found
 
-    assert "source" not in trigger(package)
-    assert trigger(build(delivery="eventGrid", folder=tmp_path)) == trigger(package) | {"source": "EventGrid"}
+    assert "source" not in trigger(ROOT)
+    assert trigger(package.unpacked) == trigger(ROOT)
+    assert trigger(build(folder=tmp_path).unpacked) == trigger(ROOT) | {"source": "EventGrid"}
+    (default,) = re.findall(r"^param delivery string = '(\w+)'$", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
+    assert default == "eventGrid"
 
 
 def test_tracebacks_name_the_places_that_files_have_in_azure(package: Package) -> None:

@@ -54,6 +54,33 @@ def test_the_receiver_needs_no_catalog() -> None:
     assert load(catalog=False, environment={"AzureWebJobsStorage": "AccountName=x"}).catalog is None
 
 
+def test_data_can_lie_in_another_account_than_what_the_host_keeps() -> None:
+    """The receiver's own account opens nothing but its keys: what it stores goes to the account of the data."""
+    own = {
+        "AzureWebJobsStorage__blobServiceUri": "https://own.blob.core.windows.net/",
+        "AzureWebJobsStorage__tableServiceUri": "https://own.table.core.windows.net/",
+        "AzureWebJobsStorage__clientId": "id",
+    }
+    data = {
+        "THROUGHLINE_STORAGE__blobServiceUri": "https://data.blob.core.windows.net/",
+        "THROUGHLINE_STORAGE__tableServiceUri": "https://data.table.core.windows.net/",
+    }
+    for environment in ({**own, **data}, {"AzureWebJobsStorage": "UseDevelopmentStorage=true", **data}):
+        storage = load(catalog=False, environment=environment).storage
+        assert storage.blob_endpoint == "https://data.blob.core.windows.net"
+        assert storage.table_endpoint == "https://data.table.core.windows.net"
+        assert storage.connection_string == ""
+    assert load(catalog=False, environment={**own, **data}).storage.client_id == "id"
+    assert load(catalog=False, environment=own).storage.blob_endpoint == "https://own.blob.core.windows.net"
+
+
+@pytest.mark.parametrize("given", ["THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"])
+def test_half_of_another_account_is_none(given: str) -> None:
+    environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", given: "https://data.example/"}
+    with pytest.raises(Misconfigured, match="belong together: set both, or neither"):
+        load(catalog=False, environment=environment)
+
+
 def test_an_identity_does_instead_of_a_connection_string() -> None:
     settings = load(
         catalog=True,

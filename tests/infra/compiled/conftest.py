@@ -1,0 +1,61 @@
+"""Tests of what the compiler makes of the templates: only where it is installed, as the report's header says.
+
+Under CI a test in tests/infra/test_references.py fails where it is missing.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.infra.snapshots import INFRA, Snapshot, bicep, compiler, snapshot
+
+collect_ignore_glob = [] if compiler() else ["test_*.py"]
+
+_HUB = "/subscriptions/00000000-0000-0000-0000-000000000009/resourceGroups/hub"
+_SUBNETS = f"{_HUB}/providers/Microsoft.Network/virtualNetworks/hub/subnets"
+_PURVIEW = f"{_HUB}/providers/Microsoft.Purview/accounts/acme"
+ALWAYS = {"environmentName": "lineage", "purviewAccountName": "acme"}
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "polling": {"delivery": "polling"},
+    "flex": {"plan": "flex"},
+    "small": {
+        "planSize": "B1",
+        "deleteLock": False,
+        "settings": {"THROUGHLINE_CATALOG_TOKEN": "reference", "THROUGHLINE_QUIET_MINUTES": "30"},
+    },
+    "closed": {"privateNetwork": True, "privateApps": True, "purviewAccountId": _PURVIEW},
+    "given": {
+        "delivery": "polling",
+        "privateNetwork": True,
+        "privateApps": True,
+        "appsSubnetId": f"{_SUBNETS}/apps",
+        "endpointsSubnetId": f"{_SUBNETS}/endpoints",
+        "dnsZonesGroupId": _HUB,
+        "routeAllTraffic": True,
+    },
+}
+"""Parameters of the variants that are looked at: each costs a second or two."""
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """main.bicep, compiled."""
+    target = tmp_path_factory.mktemp("bicep") / "main.json"
+    done = bicep("build", INFRA / "main.bicep", "--outfile", target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="session")
+def variant(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]:
+    """The snapshot of a variant, by its name."""
+
+    @cache
+    def find(name: str) -> Snapshot:
+        return snapshot(tmp_path_factory.mktemp("snapshot") / name, template, {**ALWAYS, **VARIANTS[name]})
+
+    return find

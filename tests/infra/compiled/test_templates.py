@@ -1,0 +1,50 @@
+"""The compiler and its linter have nothing to say of the templates, and find what is planted."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.infra.snapshots import INFRA, bicep
+
+
+@pytest.mark.parametrize("name", ["main.bicep", "subscription.bicep"])
+def test_neither_the_compiler_nor_a_rule_finds_anything(name: str) -> None:
+    done = bicep("lint", INFRA / name, "--diagnostics-format", "sarif")
+    found = [
+        f"{result['ruleId']}: {result['message']['text']} ({result['locations'][0]['physicalLocation']})"
+        for run in json.loads(done.stdout)["runs"]
+        for result in run["results"]
+    ]
+    assert found == []
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_files_have_the_compiler_s_own_format(tmp_path: Path) -> None:
+    copy = shutil.copytree(INFRA, tmp_path / "infra")
+    done = bicep("format", "--pattern", f"{copy}/**/*.bicep")
+    assert done.returncode == 0, done.stderr
+    files = sorted(INFRA.rglob("*.bicep"))
+    assert files
+    differing = [path.name for path in files if (copy / path.relative_to(INFRA)).read_text() != path.read_text()]
+    assert differing == [], "run: bicep format --pattern 'infra/**/*.bicep'"
+
+
+def test_rules_that_are_off_by_default_stop_the_build(tmp_path: Path) -> None:
+    """A planted violation of each: outputs as a module's parameters, a module's name, a plain object."""
+    copy = shutil.copytree(INFRA, tmp_path / "infra")
+    main = copy / "main.bicep"
+    text = main.read_text()
+    planted = (
+        text.replace("'modules/storage.bicep' = {", "'modules/storage.bicep' = {\n  name: 'storage'", 1)
+        .replace(
+            "receiverIdentityName: receiver.identityName", "receiverIdentityName: identities.outputs.workerPrincipalId"
+        )
+        .replace("param tags { *: string } = {}", "param tags object = {}")
+    )
+    main.write_text(planted)
+    done = bicep("build", main, "--outfile", tmp_path / "main.json")
+    assert done.returncode == 1
+    for rule in ("what-if-short-circuiting", "no-module-name", "use-user-defined-types"):
+        assert f"Error {rule}" in done.stderr

@@ -1,0 +1,331 @@
+"""What the deployed template would be: who may do what, which settings each app gets, what a choice changes."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, QUEUE, TABLE, TELEMETRY
+from tests.infra.compiled.conftest import ALWAYS, VARIANTS
+from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
+
+Variant = Callable[[str], Snapshot]
+DATA, OWN = "Microsoft.Storage/storageAccounts/stmz35fqtkh47iw", "Microsoft.Storage/storageAccounts/strecmz35fqtkh47iw"
+"""The account of the data, and that of the receiver's host."""
+INSIGHTS = "Microsoft.Insights/components/appi-lineage-mz35fqtkh47iw"
+CONTAINERS, TABLES = f"{DATA}/blobServices/default/containers", f"{DATA}/tableServices/default/tables"
+HOST_ID = "AzureFunctionsWebHost__hostid"
+DEDICATED = [name for name, parameters in VARIANTS.items() if parameters.get("plan") != "flex"]
+
+
+def rights(identity: str, *granted: tuple[str, str]) -> set[Right]:
+    return {Right(identity=identity, role=role, scope=scope) for role, scope in granted}
+
+
+RECEIVER = rights(
+    "receiver",
+    (BLOB, f"{CONTAINERS}/events"),
+    (BLOB, f"{CONTAINERS}/ignored"),
+    (TABLE, f"{TABLES}/runs"),
+    (TABLE, f"{TABLES}/refused"),
+    (BLOB_OWNER, OWN),
+    (TABLE, OWN),
+    (TELEMETRY, INSIGHTS),
+)
+WORKER = rights("worker", (BLOB_OWNER, DATA), (QUEUE, DATA), (TABLE, DATA), (TELEMETRY, INSIGHTS))
+POLLING = rights("worker", (ACCOUNT, DATA))
+
+
+def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
+    """The ids that only one of them has, without the resource group."""
+
+    def ids(found: Snapshot) -> set[str]:
+        return {each["id"].removeprefix(f"{GROUP}/providers/") for each in found.resources}
+
+    return ids(one) - ids(other), ids(other) - ids(one)
+
+
+NOT_ALLOWED = {
+    "polling on Flex": ({"plan": "flex", "delivery": "polling"}, "Flex Consumption has no polling blob trigger"),
+    "one subnet of two": (
+        {"privateNetwork": True, "appsSubnetId": "/s"},
+        "Give both appsSubnetId and endpointsSubnetId",
+    ),
+    "private apps in no network": ({"privateApps": True}, "need privateNetwork=true"),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_all_of_a_variant_is_known_before_it_is_deployed(name: str, variant: Variant) -> None:
+    """So `what-if` shows all of it. Names are unique: no resource is described twice."""
+    found = variant(name)
+    assert found.diagnostics == ()
+    ids = [each["id"].lower() for each in found.resources]
+    assert len(ids) == len(set(ids))
+
+
+def test_two_environments_in_one_group_share_nothing(variant: Variant, template: Path, tmp_path: Path) -> None:
+    other = snapshot(tmp_path / "other", template, {**ALWAYS, "environmentName": "other"})
+    ids = [{each["id"].lower() for each in found.resources} for found in (variant("default"), other)]
+    assert len(ids[0]) == len(ids[1])
+    assert ids[0] & ids[1] == set()
+
+
+@pytest.mark.parametrize(("parameters", "words"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
+def test_what_can_not_be_combined_is_refused_with_a_sentence(
+    parameters: dict[str, object], words: str, template: Path, tmp_path: Path
+) -> None:
+    done = evaluated(tmp_path / "refused", template, {**ALWAYS, **parameters})
+    assert done.returncode != 0
+    assert words in done.stdout + done.stderr
+
+
+# ---- rights
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_two_identities_have_these_rights_and_no_other(name: str, variant: Variant) -> None:
+    polling = VARIANTS[name].get("delivery") == "polling"
+    assert variant(name).rights == RECEIVER | WORKER | (POLLING if polling else set())
+
+
+OUT_OF_REACH = {
+    "the worker's keys": f"{CONTAINERS}/azure-webjobs-secrets",
+    "the worker's leases and receipts": f"{CONTAINERS}/azure-webjobs-hosts",
+    "the worker's package": f"{CONTAINERS}/packages",
+    "the archive": f"{CONTAINERS}/archive",
+    "the queues": f"{DATA}/queueServices/default",
+    "the ledger": f"{TABLES}/ledger",
+    "what is on record of commands": f"{TABLES}/control",
+    "the account itself": DATA,
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("scope", OUT_OF_REACH.values(), ids=OUT_OF_REACH)
+def test_the_receiver_reaches_nothing_else(scope: str, name: str, variant: Variant) -> None:
+    found = variant(name)
+    assert found.reaching("receiver", scope) == set()
+    assert found.reaching("worker", scope), "the same question finds the worker"
+
+
+def test_the_worker_does_not_reach_what_the_receiver_s_host_keeps(variant: Variant) -> None:
+    assert variant("flex").reaching("worker", f"{OWN}/blobServices/default/containers/packages") == set()
+    assert (
+        variant("default").reaching("worker", f"{OWN}/blobServices/default/containers/azure-webjobs-secrets") == set()
+    )
+
+
+def test_polling_adds_one_role_and_takes_the_topic_away(variant: Variant) -> None:
+    grid, polling = variant("default"), variant("polling")
+    assert polling.rights - grid.rights == POLLING
+    only_grid, only_polling = difference(grid, polling)
+    assert {each.split("/")[0] for each in only_grid} == {"Microsoft.EventGrid"}
+    assert len(only_polling) == 1
+    assert (grid.outputs["DELIVERY"], grid.outputs["EVENT_TOPIC_NAME"]) == ("eventGrid", "evgt-lineage")
+    assert (polling.outputs["DELIVERY"], polling.outputs["EVENT_TOPIC_NAME"]) == ("polling", "")
+
+
+def test_event_grid_is_the_default_on_both_plans(variant: Variant) -> None:
+    for name in ("default", "flex"):
+        assert variant(name).outputs["DELIVERY"] == "eventGrid"
+        assert len(variant(name).of("Microsoft.EventGrid/systemTopics")) == 1
+
+
+# ---- settings
+
+
+def account_of(address: str) -> str:
+    """The account's name in an address that is made when the cloud is known."""
+    return address.split("'")[3]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_app_s_host_has_its_account_and_both_write_to_the_data_s(name: str, variant: Variant) -> None:
+    receiver, worker = variant(name).settings("receiver"), variant(name).settings("worker")
+    services = [f"AzureWebJobsStorage__{each}ServiceUri" for each in ("blob", "queue", "table")]
+    assert {account_of(receiver[each]) for each in services} == {OWN.rpartition("/")[2]}
+    assert {account_of(worker[each]) for each in services} == {DATA.rpartition("/")[2]}
+    apart = [f"THROUGHLINE_STORAGE__{each}ServiceUri" for each in ("blob", "table")]
+    assert {account_of(receiver[each]) for each in apart} == {DATA.rpartition("/")[2]}
+    assert not set(apart) & set(worker)
+    for app, settings in (("receiver", receiver), ("worker", worker)):
+        assert f"id-lineage-{app}'" in settings["AzureWebJobsStorage__clientId"]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_only_the_worker_is_given_the_catalog(name: str, variant: Variant) -> None:
+    found = variant(name)
+    assert [each for each in found.settings("receiver") if each.startswith("THROUGHLINE_CATALOG_")] == []
+    assert "THROUGHLINE_CATALOG_ENDPOINT" in found.settings("worker")
+
+
+def test_further_settings_reach_who_may_have_them(variant: Variant) -> None:
+    receiver, worker = variant("small").settings("receiver"), variant("small").settings("worker")
+    assert receiver["THROUGHLINE_QUIET_MINUTES"] == worker["THROUGHLINE_QUIET_MINUTES"] == "30"
+    assert worker["THROUGHLINE_CATALOG_TOKEN"] == "reference"  # noqa: S105 - a made-up word
+    assert "THROUGHLINE_CATALOG_TOKEN" not in receiver
+
+
+# ---- upgrades
+
+
+def test_the_receiver_has_a_slot_that_differs_in_its_host_s_id_alone(variant: Variant) -> None:
+    """A host makes its id of its name's first 32 characters. Two hosts with one id in one account stop:
+    https://github.com/Azure/azure-functions-host/wiki/Host-IDs.
+    """
+    found = variant("default")
+    (slot,) = found.of("Microsoft.Web/sites/slots")
+    assert found.outputs["RECEIVER_SLOT"] == slot["name"].rpartition("/")[2] == "staging"
+    production, staging = found.settings("receiver"), found.settings("receiver/staging")
+    assert {name for name in production.keys() | staging.keys() if production.get(name) != staging.get(name)} == {
+        HOST_ID
+    }
+    ids = {settings[HOST_ID] for settings in (production, staging)}
+    assert all(len(each) <= 32 for each in ids)
+    (sticky,) = [each for each in found.of("Microsoft.Web/sites/config") if each["name"].endswith("slotConfigNames")]
+    assert sticky["properties"]["appSettingNames"] == [HOST_ID]
+    body, other = dict(found.body("receiver")), dict(slot["properties"])
+    assert body.pop("siteConfig") == {**other.pop("siteConfig"), "alwaysOn": True}
+    assert body.pop("functionAppConfig") is None
+    assert body == other
+
+
+@pytest.mark.parametrize("name", ["flex", "small"])
+def test_plans_without_slots_get_none(name: str, variant: Variant) -> None:
+    found = variant(name)
+    assert [each["type"] for each in found.resources if "/slots" in each["type"]] == []
+    assert found.outputs["RECEIVER_SLOT"] == ""
+
+
+def test_flex_replaces_instances_one_after_another_and_keeps_packages_apart(variant: Variant) -> None:
+    configs = {app: variant("flex").body(app)["functionAppConfig"] for app in ("receiver", "worker")}
+    assert {each["siteUpdateStrategy"]["type"] for each in configs.values()} == {"RollingUpdate"}
+    ready = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
+    assert ready == [{"name": "http", "instanceCount": 2}], "with one, there is none while it is replaced"
+    packages = {app: account_of(each["deployment"]["storage"]["value"]) for app, each in configs.items()}
+    assert packages == {"receiver": OWN.rpartition("/")[2], "worker": DATA.rpartition("/")[2]}
+    made = {each["id"].removeprefix(f"{GROUP}/providers/") for each in variant("flex").resources}
+    assert {f"{each}/blobServices/default/containers/packages" for each in (DATA, OWN)} <= made
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
+    """Flex Consumption has none, and elsewhere they repeat what Application Insights is sent."""
+    scopes = [each["id"] for each in variant(name).of("Microsoft.Insights/diagnosticSettings")]
+    assert [each for each in scopes if "Microsoft.Web" in each] == []
+    assert any("Microsoft.EventGrid" in each for each in scopes) == (VARIANTS[name].get("delivery") != "polling")
+
+
+# ---- the events' safety
+
+
+def test_the_account_with_the_events_is_locked_unless_that_is_left_out(variant: Variant) -> None:
+    (lock,) = variant("default").of("Microsoft.Authorization/locks")
+    assert lock["id"].startswith(f"{GROUP}/providers/{DATA}/")
+    assert lock["properties"]["level"] == "CanNotDelete"
+    assert variant("small").of("Microsoft.Authorization/locks") == []
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_is_deleted_can_be_brought_back_and_every_region_takes_the_accounts(name: str, variant: Variant) -> None:
+    accounts = variant(name).of("Microsoft.Storage/storageAccounts")
+    assert [each["sku"]["name"] for each in accounts] == ["Standard_LRS"] * 2
+    for each in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
+        for policy in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
+            assert each["properties"][policy] == {"enabled": True, "days": 7}
+
+
+# ---- closed networks
+
+
+def targets(found: Snapshot) -> Mapping[str, tuple[str, str]]:
+    """The group id and the target of each private end point, by its name."""
+    links = {
+        each["name"]: each["properties"]["privateLinkServiceConnections"][0]["properties"]
+        for each in found.of("Microsoft.Network/privateEndpoints")
+    }
+    return {
+        name.removeprefix("pep-lineage-"): (link["groupIds"][0], link["privateLinkServiceId"].rpartition("/")[2])
+        for name, link in links.items()
+    }
+
+
+STORAGE_TARGETS = {
+    f"{prefix}{service}": (service, account.rpartition("/")[2])
+    for prefix, account in (("", DATA), ("receiver-", OWN))
+    for service in ("blob", "queue", "table")
+}
+RECEIVER_TARGETS = {
+    "receiver": ("sites", "func-lineage-receiver-mz35fqtkh47iw"),
+    "receiver-staging": ("sites-staging", "func-lineage-receiver-mz35fqtkh47iw"),
+}
+WORKER_TARGET = {"worker": ("sites", "func-lineage-worker-mz35fqtkh47iw")}
+
+
+def test_a_closed_network_reaches_storage_purview_and_the_receiver_privately(variant: Variant) -> None:
+    found = variant("closed")
+    assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, "purview": ("account", "acme")}
+    for account in found.of("Microsoft.Storage/storageAccounts"):
+        assert account["properties"]["publicNetworkAccess"] == "Disabled"
+        assert account["properties"]["networkAcls"]["defaultAction"] == "Deny"
+    assert found.body("receiver")["publicNetworkAccess"] == "Disabled"
+    assert found.body("worker")["publicNetworkAccess"] == "Enabled", "Event Grid calls it from outside"
+    zones = len(found.of("Microsoft.Network/privateDnsZones"))
+    assert zones == len({"apps", "blob", "purview", "queue", "table"})
+    assert len(found.of("Microsoft.Network/privateDnsZones/virtualNetworkLinks")) == zones
+    assert len(found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")) == len(targets(found))
+
+
+def test_a_network_of_our_own_leaves_no_way_out_from_the_end_points(variant: Variant) -> None:
+    (network,) = variant("closed").of("Microsoft.Network/virtualNetworks")
+    apps, endpoints = network["properties"]["subnets"]
+    assert endpoints["properties"]["defaultOutboundAccess"] is False
+    assert (apps["properties"]["addressPrefix"], endpoints["properties"]["addressPrefix"]) == (
+        "10.71.0.0/26",
+        "10.71.0.64/26",
+    )
+    assert apps["properties"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
+
+
+def test_a_given_network_is_used_and_nothing_of_it_is_made(variant: Variant) -> None:
+    found = variant("given")
+    assert [each["type"] for each in found.resources if "privateDnsZones" in each["type"].split("/")[1]] == []
+    assert found.of("Microsoft.Network/virtualNetworks") == []
+    given = VARIANTS["given"]
+    for each in found.of("Microsoft.Network/privateEndpoints"):
+        assert each["properties"]["subnet"]["id"] == given["endpointsSubnetId"]
+    for app in ("receiver", "worker"):
+        body = found.body(app)
+        assert body["virtualNetworkSubnetId"] == given["appsSubnetId"]
+        assert body["outboundVnetRouting"] == {"applicationTraffic": True}
+        assert body["publicNetworkAccess"] == "Disabled", "nobody calls a worker that polls"
+    assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, **WORKER_TARGET}
+    groups = found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
+    for group in groups:
+        assert (
+            str(given["dnsZonesGroupId"])
+            in group["properties"]["privateDnsZoneConfigs"][0]["properties"]["privateDnsZoneId"]
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"closed", "given"}])
+def test_without_a_network_there_is_none(name: str, variant: Variant) -> None:
+    assert [each["type"] for each in variant(name).resources if each["type"].startswith("Microsoft.Network/")] == []
+    assert {
+        account["properties"]["publicNetworkAccess"]
+        for account in variant(name).of("Microsoft.Storage/storageAccounts")
+    } == {"Enabled"}
+
+
+# ---- clouds
+
+
+@pytest.mark.parametrize("name", DEDICATED)
+def test_no_address_names_the_public_cloud_alone(name: str, variant: Variant) -> None:
+    found = variant(name)
+    assert account_of(found.settings("worker")["AzureWebJobsStorage__blobServiceUri"])
+    for app in ("receiver", "worker"):
+        for setting, value in found.settings(app).items():
+            if "windows.net" in value or "purview.azure." in value:
+                assert "environment().name" in value, setting

@@ -1,0 +1,126 @@
+"""What the templates come to, by Microsoft's Bicep compiler: `bicep snapshot` evaluates a template as Azure would.
+
+A snapshot knows all that is decided before a deployment starts. What is decided later (a client id, the cloud's
+suffixes) stays an expression, a text in square brackets.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.infra.azure_roles import IDS
+
+INFRA = Path(__file__).parents[2] / "infra"
+GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
+_SECONDS = 120
+_NAMES = {number: name for name, number in IDS.items()}
+_IDENTITY = re.compile(r"userAssignedIdentities/id-\w+-(receiver|worker)'")
+_ASSIGNMENT = "/providers/Microsoft.Authorization/"
+
+
+def compiler() -> str | None:
+    """The compiler's path; None where it is not installed."""
+    return shutil.which("bicep")
+
+
+def bicep(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the compiler."""
+    return subprocess.run(
+        [compiler() or "bicep", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=_SECONDS
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Right:
+    """A role that an identity has on a scope and on all below it; `scope` is a path below the resource group."""
+
+    identity: str
+    role: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A template's resources, outputs and diagnostics."""
+
+    resources: tuple[Mapping[str, Any], ...]
+    outputs: Mapping[str, Any]
+    diagnostics: tuple[str, ...] = field(default=())
+
+    def of(self, kind: str) -> list[Mapping[str, Any]]:
+        """All resources of a type."""
+        return [each for each in self.resources if each["type"] == kind]
+
+    def settings(self, site: str) -> Mapping[str, str]:
+        """The app settings of the app, or of the slot (`receiver/staging`), whose name holds this."""
+        app, _, slot = site.partition("/")
+        for each in self.resources:
+            name = str(each["name"]).split("/")
+            if name[-1] == "appsettings" and f"-{app}-" in name[0] and name[1:-1] == ([slot] if slot else []):
+                found: Mapping[str, str] = each["properties"]
+                return found
+        raise LookupError(site)
+
+    def body(self, app: str) -> Mapping[str, Any]:
+        """An app's properties."""
+        (found,) = [each for each in self.of("Microsoft.Web/sites") if f"-{app}-" in each["name"]]
+        properties: Mapping[str, Any] = found["properties"]
+        return properties
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        """Who may do what where."""
+        return frozenset(self._rights())
+
+    def _rights(self) -> Iterator[Right]:
+        for each in self.of("Microsoft.Authorization/roleAssignments"):
+            identity = _IDENTITY.search(each["properties"]["principalId"])
+            assert identity, each["properties"]["principalId"]
+            yield Right(
+                identity=identity[1],
+                role=_NAMES[each["properties"]["roleDefinitionId"].rpartition("/")[2]],
+                scope=each["id"].rpartition(_ASSIGNMENT)[0].removeprefix(f"{GROUP}/providers/"),
+            )
+
+    def reaching(self, identity: str, scope: str) -> set[str]:
+        """The roles that an identity has on a scope, there or further up."""
+        return {
+            right.role
+            for right in self.rights
+            if right.identity == identity and f"{scope}/".startswith(f"{right.scope}/")
+        }
+
+
+def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:
+    """Write a snapshot of a compiled template with these parameters to `folder`, a new one. Returns how that ended."""
+    folder.mkdir()
+    lines = [f"param {name} = {_literal(value)}" for name, value in parameters.items()]
+    shutil.copyfile(template, folder / "main.json")
+    file = folder / "given.bicepparam"
+    file.write_text("\n".join(["using 'main.json'", *lines, ""]))
+    where = ("--subscription-id", GROUP.split("/")[2], "--resource-group", "rg", "--location", "westeurope")
+    return bicep("snapshot", file, "--mode", "overwrite", *where)
+
+
+def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Snapshot:
+    """The snapshot of a compiled template with these parameters."""
+    done = evaluated(folder, template, parameters)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((folder / "given.snapshot.json").read_text())
+    return Snapshot(
+        resources=tuple(found["predictedResources"]),
+        outputs=found["outputs"],
+        diagnostics=tuple(found["diagnostics"]),
+    )
+
+
+def _literal(value: Any) -> str:
+    """A value as Bicep writes it."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"'{key}': {_literal(each)}" for key, each in value.items()) + " }"
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else f"'{value}'"

@@ -1,0 +1,92 @@
+"""Which lines of the functions and of their host are stored, by the levels in host.json."""
+
+import json
+import logging
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.pipeline import Publishing, SideBySide, Sweeping, publish, sweep
+from shared.receiving import receive
+from shared.storage import MemoryStorage
+from shared.telemetry import Acts, write_line
+from tests.shared.events import event
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}
+LOGGING = json.loads((ROOT / "host.json").read_text())["logging"]
+
+
+def level(category: str) -> str:
+    """The level from which a category is logged: that of its longest prefix, as the host's logging chooses it."""
+    levels: dict[str, str] = LOGGING["logLevel"]
+    prefixes = [name for name in levels if name != "default" and (category == name or category.startswith(f"{name}."))]
+    return levels[max(prefixes, key=len, default="default")]
+
+
+def test_our_own_lines_and_requests_are_stored() -> None:
+    """Alerts and workbook read both: a function's lines are in `Function.NAME.User`, requests in `Host.Results`."""
+    assert {level(f"Function.{name}.User") for name in FUNCTIONS} == {"Information"}
+    assert level("Host.Results") == "Information"
+    named = {name.split(".")[1] for name in LOGGING["logLevel"] if name.startswith("Function.")}
+    assert named == FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    "category",
+    [
+        *(f"Function.{name}" for name in sorted(FUNCTIONS)),  # Executing, Executed, Trigger Details: for each call
+        "Host.Aggregator",
+        "Host.Triggers.Blobs",
+        "Host.Bindings",
+        "Azure.Core",
+        "Microsoft.Azure.WebJobs.Script.WebHost.Middleware.SystemTraceMiddleware",
+        "Worker.rpcWorkerProcess",
+    ],
+)
+def test_what_the_host_says_of_each_call_is_not_stored(category: str) -> None:
+    assert level(category) == "Warning"
+
+
+def test_the_host_collects_nothing_that_nobody_reads() -> None:
+    insights = LOGGING["applicationInsights"]
+    assert (insights["enableDependencyTracking"], insights["enablePerformanceCountersCollection"]) == (False, False)
+
+
+class Threads(logging.Handler):
+    """Which threads write lines, and the first word of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[int] = set()
+        self.words: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.add(threading.get_ident())
+        self.words.add(record.getMessage().split()[0])
+
+
+def test_every_line_is_written_by_the_thread_that_was_called() -> None:
+    """The host drops what is logged by another: it belongs to no call (`GrpcWorkerChannel.Log` of its source)."""
+    threads, logger = Threads(), logging.getLogger("throughline")
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(threads)
+    try:
+        storage, telemetry = MemoryStorage(), Acts(write_line)
+        for number in range(12):  # processes of their own, so that the publisher works on several at once
+            for kind, at in (("START", "10:00:00"), ("COMPLETE", "10:00:10")):
+                body = event(
+                    f"run {number}", kind, at, inputs=["/in"], outputs=[f"/out/{number}"], application=f"app {number}"
+                )
+                receive(storage, body, most_bytes=10**6, telemetry=telemetry)
+        sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry))
+        publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry, side_by_side=SideBySide(at_once=8)))
+    finally:
+        logger.removeHandler(threads)
+        logger.setLevel(before)
+    assert threads.found == {threading.get_ident()}
+    assert threads.words >= {"event", "settling", "process"}

@@ -1,0 +1,105 @@
+"""Every query is analysed by Kusto's own language service against the tables' columns; planted mistakes are found."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.infra.kusto.analyser import TABLES, Analysis, analyse
+
+ROOT = Path(__file__).parents[2]
+INFRA = ROOT / "infra"
+FILES = {path.stem: path.read_text() for path in sorted((INFRA / "queries").glob("*.kql"))}
+IN_PAGES = {
+    f"{page.name} {number}": block
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for number, block in enumerate(re.findall(r"^```kusto\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
+}
+QUERIES = FILES | IN_PAGES
+USES = {
+    path.stem: re.findall(r"\bquery: (.+)", path.read_text())
+    for path in (INFRA / "modules/alerts.bicep", INFRA / "modules/workbook.bicep")
+}
+"""What stands for queries in the templates."""
+
+PLANTED = {
+    "a column that is not there": (
+        "AppTraces | where Mesage has 'sweep'",
+        "'Mesage' does not refer to any known column",
+    ),
+    "a column of another table": ("AppRequests | project Message", "'Message' does not refer to any known column"),
+    "a column that an operator left out": (
+        "AppTraces | project TimeGenerated | where Message has 'sweep'",
+        "'Message' does not refer to any known column",
+    ),
+    "a table that is not there": ("AppTrace | take 1", "'AppTrace' does not refer to any known table"),
+    "a function that is not there": ("AppTraces | summarize counts()", "'counts' does not refer to any known function"),
+    "an aggregate outside of summarize": ("AppTraces | where count() > 1", "'count'"),
+    "an argument too few": ("AppTraces | extend Step = bin(TimeGenerated)", "bin"),
+    "an operator that is not there": ("AppTraces | wher true", "wher"),
+    "an expression that is missing": ("AppTraces | where", "Missing expression"),
+    "types that cannot be compared": ("AppTraces | where Message > 5", "not defined for the operand types"),
+}
+LEFT_OUT = ("bag_unpack", "pivot", "narrow")
+"""What rules of alerts do not take: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
+
+
+@pytest.fixture(scope="module")
+def analyses() -> dict[str, Analysis]:
+    """All queries and all planted mistakes, in one node process."""
+    planted = {name: query for name, (query, _) in PLANTED.items()}
+    return analyse(QUERIES | planted | {f"{name}, misspelt": _misspelt(query) for name, query in FILES.items()})
+
+
+def _misspelt(query: str) -> str:
+    """With a wrong letter in each of the columns that queries read most."""
+    return query.replace("TimeGenerated", "TimeGnerated").replace("Message", "Mesage").replace("Name", "Nmae")
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_kusto_finds_nothing_wrong(name: str, analyses: dict[str, Analysis]) -> None:
+    assert analyses[name].problems == ()
+    assert analyses[name].columns
+
+
+@pytest.mark.parametrize(("name", "words"), [(name, words) for name, (_, words) in PLANTED.items()], ids=PLANTED)
+def test_a_planted_mistake_is_found(name: str, words: str, analyses: dict[str, Analysis]) -> None:
+    assert words in " ".join(analyses[name].problems)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_mistake_in_a_real_query_is_found(name: str, analyses: dict[str, Analysis]) -> None:
+    """No query passes for want of analysis."""
+    assert analyses[f"{name}, misspelt"].problems
+
+
+def test_templates_hold_no_query_of_their_own() -> None:
+    """So each query that is deployed lies in infra/queries, and is analysed."""
+    loaded = re.compile(r"loadTextContent\('\.\./queries/([\w-]+)\.kql'\)")
+    of_loops = {"rule.query", "part.query"}
+    for module, values in USES.items():
+        assert [each for each in values if not loaded.fullmatch(each) and each not in of_loops] == [], module
+    used = {found.group(1) for values in USES.values() for each in values if (found := loaded.fullmatch(each))}
+    assert used == set(FILES)
+
+
+def test_only_tables_that_are_read_are_entered() -> None:
+    words = set(re.findall(r"\w+", "\n".join(QUERIES.values())))
+    assert {table for table in TABLES if table not in words} == set()
+
+
+def test_alerts_keep_to_what_their_rules_take() -> None:
+    for value in USES["alerts"]:
+        for name in re.findall(r"queries/([\w-]+)\.kql", value):
+            words = re.findall(r"\w+", FILES[name])
+            assert not set(words) & {*LEFT_OUT, "AggregatedValue"}
+            assert all(re.fullmatch(r"\d+[dhms]", ago) for ago in re.findall(r"\bago\((.*?)\)", FILES[name]))
+            assert len(FILES[name].encode()) < 1 << 16
+
+
+def test_charts_over_time_have_a_time(analyses: dict[str, Analysis]) -> None:
+    workbook = (INFRA / "modules/workbook.bicep").read_text()
+    charts = re.findall(r"view: 'timechart'\s+query: loadTextContent\('\.\./queries/([\w-]+)\.kql'\)", workbook)
+    assert charts
+    for name in charts:
+        assert "datetime" in analyses[name].columns.values()

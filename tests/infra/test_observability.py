@@ -1,0 +1,137 @@
+"""What is logged, how long it is kept, and who gets mail, by the templates. The queries have tests of their own."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INFRA = ROOT / "infra"
+ALERTS = (INFRA / "modules/alerts.bicep").read_text()
+THROTTLED = {
+    "ClientAccountBandwidthThrottlingError",
+    "ClientAccountRequestThrottlingError",
+    "ClientThrottlingError",
+    "ServerBusyError",
+    "SuccessWithThrottling",
+}
+"""Of the dimension ResponseType: https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference."""
+
+LOOK_BACK = {"PT15M", "P1D", "P2D"}
+"""Windows in use; two days are the most: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
+
+
+# ---- the templates as they stand
+
+
+def test_no_diagnostic_setting_copies_what_is_stored_anyway() -> None:
+    """Application Insights has the apps' logs, Azure Monitor keeps platform metrics by itself."""
+    texts = {path.name: path.read_text() for path in INFRA.rglob("*.bicep")}
+    for copied in ("FunctionAppLogs", "AllMetrics", "category: 'Transaction'"):
+        assert [name for name, text in texts.items() if copied in text] == []
+
+
+def test_alerts_are_named_by_environment() -> None:
+    made = re.findall(r"^resource \w+ '[^']+' = .*?^ +name: ([^\n]+)", ALERTS, re.DOTALL | re.MULTILINE)
+    assert len(made) == 3
+    assert all("${environmentName}" in name or name == "actionGroupName" for name in made)
+
+
+def test_throttling_is_counted_by_every_kind_of_answer() -> None:
+    assert set(re.findall(r"'(\w+Error|SuccessWithThrottling)'", ALERTS)) == THROTTLED | {"ServerTimeoutError"}
+
+
+def test_queries_that_look_back_are_let_look_back() -> None:
+    """A rule runs its query over the window only, whatever `ago()` says, unless it is told otherwise."""
+    rules = re.findall(r"queries/([\w-]+)\.kql'\)\s+most: \d+\s+window: '(\w+)'.*\s+lookBack: '?(\w+)'?", ALERTS)
+    assert len(rules) == ALERTS.count("loadTextContent")
+    for name, window, look_back in rules:
+        assert {window, look_back} <= LOOK_BACK | {"null"}
+        query = (INFRA / f"queries/{name}.kql").read_text()
+        assert ("ago(" in query) == (look_back == "P2D"), name
+
+
+# ---- the templates as the compiler evaluates them
+
+
+if shutil.which("bicep"):  # it can't be installed everywhere; where it is, what it makes is held to the same
+
+    def resources(folder: Path, **parameters: str) -> list[dict[str, Any]]:
+        """What main.bicep deploys, by the compiler's snapshot."""
+        given = {"environmentName": "'prod'", "purviewAccountName": "'contoso'"} | parameters
+        body = "".join(f"param {name} = {value}\n" for name, value in given.items())
+        file = folder / "main.bicepparam"
+        file.write_text(f"using '{os.path.relpath(INFRA / 'main.bicep', folder)}'\n{body}")
+        place = ["--subscription-id", str(UUID(int=1)), "--resource-group", "rg", "--location", "westeurope"]
+        command = ["bicep", "snapshot", str(file), "--mode", "overwrite", *place]
+        subprocess.run(command, capture_output=True, check=True, timeout=120)
+        found: list[dict[str, Any]] = json.loads(file.with_suffix(".snapshot.json").read_text())["predictedResources"]
+        return found
+
+    @pytest.fixture(scope="module")
+    def deployed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+        return resources(tmp_path_factory.mktemp("prod"), alertEmail="'ada@example.com'", retentionDays="45")
+
+    @pytest.fixture(scope="module")
+    def beside(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+        """Another environment, with deletions logged."""
+        return resources(tmp_path_factory.mktemp("test"), environmentName="'test'", logDeletes="true")
+
+    def names(found: list[dict[str, Any]], kind: str) -> set[str]:
+        return {each["name"] for each in found if each["type"] == kind}
+
+    def test_two_environments_in_one_group_have_alerts_of_their_own(
+        deployed: list[dict[str, Any]], beside: list[dict[str, Any]]
+    ) -> None:
+        for kind in ("scheduledQueryRules", "metricAlerts", "workbooks"):
+            mine, theirs = (names(each, f"Microsoft.Insights/{kind}") for each in (deployed, beside))
+            assert bool(mine)
+            assert len(mine) == len(theirs)
+            assert not mine & theirs
+
+    def test_each_rule_mails_once_and_says_when_it_is_over(deployed: list[dict[str, Any]]) -> None:
+        rules = [each for each in deployed if each["type"] == "Microsoft.Insights/scheduledQueryRules"]
+        assert len(rules) == ALERTS.count("loadTextContent")
+        for rule in rules:
+            what = rule["properties"]
+            assert (what["autoMitigate"], what["evaluationFrequency"], what["enabled"]) == (True, "PT5M", True)
+            assert len(what["actions"]["actionGroups"]) == 1
+            assert "prod" in what["displayName"]
+
+    def test_every_table_that_is_written_is_kept_as_long_as_the_workspace(deployed: list[dict[str, Any]]) -> None:
+        tables = {
+            each["name"].partition("/")[2]: each["properties"]
+            for each in deployed
+            if each["type"] == "Microsoft.OperationalInsights/workspaces/tables"
+        }
+        assert tables.keys() >= {"AppTraces", "AppRequests", "AppExceptions", "AppDependencies", "AppMetrics"}
+        kept = {(each["retentionInDays"], each["totalRetentionInDays"]) for each in tables.values()}
+        (workspace,) = (each for each in deployed if each["type"] == "Microsoft.OperationalInsights/workspaces")
+        assert kept == {(45, 45)}
+        assert workspace["properties"]["retentionInDays"] == 45
+        assert workspace["properties"]["workspaceCapping"] == {"dailyQuotaGb": 10}
+
+    def test_the_workbook_is_json_with_times_to_choose_from(deployed: list[dict[str, Any]]) -> None:
+        (workbook,) = (each for each in deployed if each["type"] == "Microsoft.Insights/workbooks")
+        period, *tiles = json.loads(workbook["properties"]["serializedData"])["items"]
+        (parameter,) = period["content"]["parameters"]
+        choices = [each["durationMs"] for each in parameter["typeSettings"]["selectableValues"]]
+        assert parameter["value"]["durationMs"] in choices
+        assert choices == sorted(choices)
+        assert {tile["content"]["timeContextFromParameter"] for tile in tiles} == {parameter["name"]}
+        assert len(tiles) == len(list((INFRA / "queries").glob("*.kql")))
+
+    def test_deletions_are_logged_where_that_is_asked_for(
+        deployed: list[dict[str, Any]], beside: list[dict[str, Any]]
+    ) -> None:
+        settings = [
+            sum(each["type"] == "Microsoft.Insights/diagnosticSettings" for each in found)
+            for found in (deployed, beside)
+        ]
+        assert settings[1] == settings[0] + 1

@@ -1,0 +1,42 @@
+"""The package, the template and the tools are for one version of Python: `local.package.PYTHON`."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from local.package import PYTHON
+
+ROOT = Path(__file__).parents[2]
+VERSION = ".".join(map(str, PYTHON))
+PLACES = {"infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$", "Makefile": r"--python-version ([\d.]+) "}
+"""Where the version stands in a file that can't ask local/package.py, and how."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_version_is_the_package_s(place: str) -> None:
+    assert re.findall(PLACES[place], (ROOT / place).read_text(), re.MULTILINE) == [VERSION]
+
+
+def test_pipelines_use_no_other() -> None:
+    files = [*(ROOT / ".github").rglob("*.yml"), *(ROOT / ".azdo").rglob("*.yml")]
+    assert files
+    said = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
+    assert said <= {VERSION}
+
+
+def test_the_tools_check_for_that_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["mypy"]["python_version"] == VERSION
+    assert project["tool"]["ruff"]["target-version"] == "py" + VERSION.replace(".", "")
+
+
+def test_the_template_offers_no_other() -> None:
+    """A package of one version fails to import on another: its extension modules and compiled files are of one."""
+    assert "param pythonVersion" not in (ROOT / "infra/main.bicep").read_text()
+
+
+def test_the_page_names_every_place() -> None:
+    page = (ROOT / "docs/azure.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
+    assert [place for place in ("local/package.py", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []

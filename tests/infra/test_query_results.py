@@ -1,0 +1,248 @@
+"""What the queries of alerts and workbook answer over lines that the functions really write, and the host's records."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep
+from shared.places import EVENTS, stored_from_blob
+from shared.receiving import receive
+from shared.storage import MemoryStorage
+from shared.telemetry import SWEEP, Act, Acts, line_of
+from tests.infra.kusto.evaluator import Row, run
+from tests.shared.events import event, run_id, write
+
+ROOT = Path(__file__).parents[2]
+QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}
+NOW = datetime.now(UTC).replace(tzinfo=None)
+
+
+def ago(**span: float) -> datetime:
+    return NOW - timedelta(**span)
+
+
+def lines(*texts: str, at: datetime = NOW) -> list[Row]:
+    """Rows of AppTraces."""
+    return [{"TimeGenerated": at, "Message": text, "AppRoleName": "func-worker"} for text in texts]
+
+
+def call(name: str, at: datetime, **columns: Any) -> Row:
+    """A row of AppRequests, as the host writes it: a function that is not called by HTTP has the result code 0."""
+    return {"TimeGenerated": at, "Name": name, "Success": True, "ResultCode": "0", "DurationMs": 9.0} | columns
+
+
+def answer(name: str, **rows: list[Row]) -> list[dict[str, Any]]:
+    return run(QUERIES[name], rows)
+
+
+@pytest.fixture(scope="module")
+def written() -> list[Row]:
+    """The lines of two applications that wrote a table each, an event that is ignored, and a sweep; one run waits."""
+    acts: list[Act] = []
+    telemetry = Acts(acts.append)
+    storage = MemoryStorage()
+    bodies = [
+        *write("a", "app", "10:00", "/a"),
+        *write("b", "app2", "10:05", "/b"),
+        event("c", "START", "11:00:00", application="app3"),
+        event("idle", "RUNNING", "10:00:00", application="app"),
+    ]
+    for body in bodies:
+        receive(storage, body, most_bytes=10**6, telemetry=telemetry)
+    for fact in storage.blobs(EVENTS):
+        packed = storage.get(EVENTS, fact.name)
+        assert packed
+        settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+    publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry))
+    with telemetry.act(SWEEP) as act:
+        act.note(past_due=False, **sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry)).facts)
+        act.note(**backlog(storage))
+    return lines(*(line_of(act) for act in acts if act.kind.line))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_runs_over_no_rows_and_over_real_lines(name: str, written: list[Row]) -> None:
+    calls = [call("parser_function", ago(minutes=1)), call("receiver_function", ago(minutes=1), ResultCode="201")]
+    assert answer(name) == [] or name == "counts"
+    assert answer(name, AppTraces=written, AppRequests=calls) is not None
+
+
+def test_each_event_is_counted_by_what_became_of_it(written: list[Row]) -> None:
+    counts = {row["Fate"]: (row["Posted"], row["Settled"]) for row in answer("counts", AppTraces=written)}
+    assert counts == {"published": (4, 4), "waiting": (1, 1), "skipped at once": (1, 1)}
+
+
+def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
+    """Nothing of an ordinary hour is an occurrence of anything."""
+    calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
+    quiet = set(QUERIES) & {
+        *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
+        *("oldest-waiting", "backlog", "catalog-away", "daily-cap"),
+    }
+    assert len(quiet) == 10
+    found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
+    assert {name: rows for name, rows in found.items() if rows} == {}
+
+
+# ---- alerts
+
+
+SWEPT = "sweep past_due=false timed_out=0 undelivered=0 failed=0 archived=0 deleted=0 waiting=0 oldest=0 dirty=0"
+SILENT: dict[str, tuple[list[Row], list[Row], bool]] = {
+    "before the first deployment of code": ([], [], False),
+    "minutes after it, before the first sweep": ([], [call("receiver_function", ago(minutes=4))], False),
+    "functions are called, and no sweep ever ended": ([], [call("receiver_function", ago(minutes=11))], True),
+    "the sweeper fails each time": ([], [call("sweeper_function", ago(minutes=15), Success=False)], True),
+    "it swept just now": (lines(SWEPT, at=ago(minutes=2)), [call("sweeper_function", ago(hours=30))], False),
+    "it stopped": (lines(SWEPT, at=ago(minutes=12)), [call("sweeper_function", ago(minutes=12))], True),
+    "it stopped more than a day ago": (lines(SWEPT, at=ago(hours=30)), [call("sweeper_function", ago(hours=30))], True),
+    "nothing was called for two days": (
+        lines(SWEPT, at=ago(hours=49)),
+        [call("sweeper_function", ago(hours=49))],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("traces", "calls", "alert"), SILENT.values(), ids=SILENT)
+def test_the_silent_sweeper_is_missed_once_there_is_code(traces: list[Row], calls: list[Row], alert: bool) -> None:
+    assert bool(answer("sweeper-silent", AppTraces=traces, AppRequests=calls)) is alert
+
+
+def test_one_failure_is_one_row() -> None:
+    """The host reports an invocation's failure as several exceptions of its operation."""
+    failed = [
+        call("parser_function", ago(minutes=3), Success=False, OperationId="one"),
+        call("parser_function", ago(minutes=2), Success=False, OperationId="two"),
+        call("sweeper_function", ago(minutes=1), Success=False, OperationId="three"),
+        call("sweeper_function", ago(minutes=1), OperationId="four"),
+    ]
+    exceptions: list[Row] = [
+        {
+            "TimeGenerated": ago(minutes=3, seconds=-second),
+            "OperationId": operation,
+            "OuterMessage": "Exception while executing function: Functions.parser_function",
+            "InnermostMessage": cause,
+        }
+        for operation, causes in {"one": ["", "StorageUnavailable: busy"], "two": ["KeyError", "KeyError", ""]}.items()
+        for second, cause in enumerate(causes)
+    ]
+    rows = answer("worker-failures", AppRequests=failed, AppExceptions=exceptions)
+    assert [row["OperationId"] for row in rows] == ["three", "two", "one"]
+    assert [row["Problem"] or "" for row in rows] == [
+        "",
+        "Exception while executing function: Functions.parser_function",
+        "StorageUnavailable: busy",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "alert"),
+    [
+        ({"ResultCode": "201"}, False),
+        ({"ResultCode": "400"}, False),
+        ({"ResultCode": "400", "Success": False}, False),
+        ({"ResultCode": "500", "Success": False}, True),
+        ({"ResultCode": "503"}, True),
+        ({"ResultCode": "0", "Success": False}, True),
+        ({"ResultCode": "", "Success": False}, True),
+        ({"ResultCode": "0"}, False),
+    ],
+)
+def test_an_answer_that_costs_an_event_is_found(columns: dict[str, Any], alert: bool) -> None:
+    calls = [call("receiver_function", NOW, **columns), call("parser_function", NOW, ResultCode="500", Success=False)]
+    assert len(answer("receiver-errors", AppRequests=calls)) == alert
+
+
+def test_a_dead_letter_is_found() -> None:
+    storage, acts = MemoryStorage(), list[Act]()
+    telemetry = Acts(acts.append)
+    receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=telemetry)
+    (fact,) = storage.blobs(EVENTS)
+    settle_event(storage, stored_from_blob(fact.name), b"no gzip at all", telemetry=telemetry)
+    (row,) = answer("dead-letters", AppTraces=lines(*map(line_of, acts)))
+    assert run_id("a") in row["Message"]
+
+
+class Failing(MemoryCatalog):
+    """A catalog that takes no process."""
+
+    def __init__(self, error: CatalogUnavailable | CatalogRefused) -> None:
+        super().__init__()
+        self._error = error
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        del processes, guids
+        raise self._error
+
+
+def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFixture) -> None:
+    """By the lines that the publisher writes for each, which are not all acts."""
+    told = []
+    for error in (CatalogUnavailable("HTTP 503"), CatalogRefused(status=400, code="ATLAS-400", detail="no such type")):
+        storage, acts = MemoryStorage(), list[Act]()
+        for body in write("a", "app", "10:00", "/a"):
+            receive(storage, body, most_bytes=10**6)
+        for fact in storage.blobs(EVENTS):
+            settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        publish(storage, Failing(error), Publishing(telemetry=Acts(acts.append)))
+        told.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
+        caplog.clear()
+    assert [len(answer("catalog-away", AppTraces=lines(*texts))) for texts in told] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "late", "early"),
+    [
+        ("oldest-waiting", {"oldest": 25201.0, "waiting": 3}, {"oldest": 25199.0, "waiting": 3}),
+        ("backlog", {"dirty": 2, "dirty_oldest": 1801.5}, {"dirty": 2, "dirty_oldest": 1799.0}),
+        ("undelivered", {"undelivered": 1}, {"undelivered": 0}),
+        ("undelivered", {"failed": 1}, {"timed_out": 5}),
+    ],
+)
+def test_a_sweep_that_finds_too_much_is_found(name: str, late: dict[str, float], early: dict[str, float]) -> None:
+    def swept(**facts: float) -> list[Row]:
+        acts: list[Act] = []
+        with Acts(acts.append).act(SWEEP) as act:
+            act.note(**{"undelivered": 0, "failed": 0} | facts)
+        return lines(*map(line_of, acts))
+
+    assert len(answer(name, AppTraces=swept(**late))) == 1
+    assert answer(name, AppTraces=swept(**early)) == []
+
+
+def test_the_daily_cap_is_found() -> None:
+    stopped = {
+        "TimeGenerated": NOW,
+        "Category": "Ingestion",
+        "Detail": "Data collection stopped due to daily limit of free data reached. Ingestion status = OverQuota",
+    }
+    other = stopped | {"Category": "Agent"}
+    assert len(answer("daily-cap", _LogOperation=[stopped, other])) == 1
+
+
+# ---- the workbook's
+
+
+def test_coverage_and_failing_jobs_name_the_jobs() -> None:
+    job = "app.execute_insert.out"
+    said = [
+        f"settling run={run_id('a')} job={job} state=published events=2 processes=1 seconds=0.1",
+        f'settling run={run_id("b")} job={job} state=dead reason="KeyError: no such field" events=1 seconds=0.1',
+    ]
+    (covered,) = answer("coverage", AppTraces=lines(*said))
+    assert (covered["Job"], covered["Runs"], covered["WithLineage"], covered["Percent"]) == (job, 2, 1, 50.0)
+    assert "KeyError: no such field" in covered["Reasons"]
+    (failing,) = answer("failing-jobs", AppTraces=lines(*said))
+    assert (failing["Job"], failing["Runs"], failing["Reason"]) == (job, 1, "KeyError: no such field")
+
+
+def test_lag_is_of_what_was_written(written: list[Row]) -> None:
+    (bin_,) = answer("lag", AppTraces=written)
+    assert 0 <= bin_["P50"] <= bin_["Most"]

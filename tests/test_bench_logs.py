@@ -1,0 +1,87 @@
+"""`python -m bench.logs` measures what the functions log, and docs/costs.md says what it measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.log_rows import EXAMPLES, HOST_LINES, Volume, row_of
+from bench.logs import TICKS, measure
+from tests.infra.kusto.analyser import TABLES
+
+PAGE = (Path(__file__).parents[1] / "docs/costs.md").read_text()
+MILLION = 1_000_000
+NEW, AGAIN = "a new job", "the same job again"
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, dict[str, Volume]]:
+    return measure()
+
+
+def test_each_event_is_a_line_and_a_call_of_the_receiver(measured: dict[str, dict[str, Volume]]) -> None:
+    for turn in (NEW, AGAIN):
+        receiver = measured[f"{turn}: receiver"]
+        assert receiver["AppTraces"].rows == pytest.approx(MILLION)
+        assert receiver["AppRequests"].rows == pytest.approx(MILLION)
+        assert receiver["filtered"].rows == pytest.approx(len(HOST_LINES) * MILLION)
+        assert 0 < measured[f"{turn}: parser"]["AppTraces"].rows < 2 * MILLION
+    assert measured["idle sweep"]["AppTraces"].rows == TICKS
+
+
+def test_a_row_is_billed_by_its_bytes() -> None:
+    """In UTF-8, whatever stands beside the message."""
+    beside = row_of("AppTraces").bytes
+    assert row_of("AppTraces", "event run=1 job=größe").bytes == beside + len("event run=1 job=größe") + 2
+    assert beside == sum(len(value) for value in EXAMPLES["AppTraces"].values())
+
+
+@pytest.mark.parametrize("table", sorted(set(EXAMPLES) & set(TABLES)))
+def test_an_example_has_columns_of_its_table_only(table: str) -> None:
+    assert set(EXAMPLES[table]) <= set(TABLES[table])
+
+
+def test_the_page_says_what_was_measured(measured: dict[str, dict[str, Volume]]) -> None:
+    rows = {cells[0].strip(): [*map(_number, cells[1:])] for cells in _table("| what | rows | GB, new jobs |")}
+    for title, phases, name in (
+        ("receiver's lines (`AppTraces`)", [f"{NEW}: receiver", f"{AGAIN}: receiver"], "AppTraces"),
+        ("receiver's calls (`AppRequests`)", [f"{NEW}: receiver", f"{AGAIN}: receiver"], "AppRequests"),
+        ("parser's and publisher's lines (`AppTraces`)", [f"{NEW}: parser", f"{AGAIN}: parser"], "AppTraces"),
+        ("parser's calls (`AppRequests`)", [f"{NEW}: parser", f"{AGAIN}: parser"], "AppRequests"),
+        ("archive's lines (`AppTraces`)", ["archive", "archive"], "AppTraces"),
+    ):
+        found = [measured[phase][name] for phase in phases]
+        gigabytes = [each.bytes / 10**9 for each in found]
+        assert rows.pop(title) == pytest.approx([found[0].rows / MILLION, *gigabytes], abs=0.02), title
+    together = rows["**together**"]
+    assert together[1:] == pytest.approx(
+        [
+            sum(
+                volume.bytes / 10**9
+                for phase, volumes in measured.items()
+                for name, volume in volumes.items()
+                if phase.startswith((turn, "archive")) and name.startswith("App")
+            )
+            for turn in (NEW, AGAIN)
+        ],
+        abs=0.05,
+    )
+    deleted = measured["archive"]["StorageBlobLogs"]
+    assert rows["with `logDeletes`: a row for each deleted blob (`StorageBlobLogs`)"][:2] == pytest.approx(
+        [deleted.rows / MILLION, deleted.bytes / 10**9], abs=0.02
+    )
+    filtered = measured[f"{NEW}: receiver"]["filtered"] + measured[f"{NEW}: parser"]["filtered"]
+    assert rows["filtered by `host.json`: two lines of the host for each call"][:2] == pytest.approx(
+        [filtered.rows / MILLION, filtered.bytes / 10**9], abs=0.02
+    )
+
+
+def _table(head: str) -> list[list[str]]:
+    lines = PAGE[PAGE.index(head) :].partition("\n\n")[0].splitlines()[2:]
+    return [line.strip("|").split("|") for line in lines]
+
+
+def _number(cell: str) -> float:
+    found = re.search(r"\d+\.\d+", cell)
+    assert found, cell
+    return float(found[0])
