@@ -369,7 +369,8 @@ def test_modules_come_from_here_and_from_no_registry() -> None:
 
 
 @pytest.mark.parametrize("scope", ["blobs", "topic"])
-def test_what_matters_has_diagnostic_settings(scope: str) -> None:
+def test_what_nothing_else_tells_has_diagnostic_settings(scope: str) -> None:
+    """Deletions and deliveries. Application Insights has the apps' logs, Azure Monitor the accounts' metrics."""
     bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")
     assert sum(f"scope: {scope}\n" in body for body in bodies) == 1
 
@@ -393,4 +394,4 @@ def test_a_query_looks_for_what_the_code_says(name: str) -> None:
     assert [words for words in begins if f'"{words}' not in code] == []
     named = re.findall(r'"(\w+_function)"', QUERIES[name])
     assert set(named) <= set(FUNCTIONS)
-    assert begins or named or "_LogOperation" in QUERIES[name]  # a table that Azure itself writes
+    assert begins or named or "_LogOperation" in QUERIES[name]  # the last is Azure's own
