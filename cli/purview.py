@@ -9,8 +9,8 @@ from cli.console import fail, note, out, plain
 from cli.leaving import one_sentence
 from cli.target import HOME, Home, parts_of
 from shared.bootstrap import account_at
-from shared.catalog import ROLES, Account, Collection, has_role, with_role
-from shared.errors import CatalogRefused
+from shared.catalog import ACCOUNT_PATH, CLOUDS, ROLES, Account, Collection, has_role, with_role
+from shared.errors import CatalogRefused, Misconfigured
 
 PENDING = 3
 _FORBIDDEN = 403
@@ -34,6 +34,15 @@ def grant(
     account: Annotated[
         str, typer.Option(help="The Purview account's name, or its address; by default the one that is set")
     ] = "",
+    cloud: Annotated[
+        str, typer.Option(help=f"With an account's name, its cloud: {', '.join(each.name for each in CLOUDS)}")
+    ] = CLOUDS[0].name,
+    scope: Annotated[
+        str,
+        typer.Option(
+            envvar="THROUGHLINE_CATALOG_SCOPE", help="For what a token is asked, where no cloud has that host"
+        ),
+    ] = "",
     role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}")] = "data-curator",
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be changed")] = False,
     clicks: Annotated[bool, typer.Option("--clicks", help="Only print what to click in the portal instead")] = False,
@@ -54,7 +63,11 @@ def grant(
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
-    purview = account_at(_endpoint(account)) if account else parts_of(context, home).account
+    try:
+        at = account_at(endpoint_of(account, cloud), scope=scope) if account else None
+    except Misconfigured as problem:
+        fail(str(problem), code=2)
+    purview = at if account else parts_of(context, home).account
     if purview is None:
         fail("this catalog is no Purview account: it has no collections", code=2)
     with one_sentence():
@@ -79,9 +92,15 @@ def grant(
     out.print("granted; Purview may take some minutes to heed it: `throughline doctor --catalog` tells")
 
 
-def _endpoint(account: str) -> str:
-    host = account.rstrip("/") if "://" in account else f"https://{account}.purview.azure.com"
-    return f"{host}/datamap/api/atlas/v2"
+def endpoint_of(account: str, cloud: str) -> str:
+    """The Atlas end point of an account: by its address, its host, or its name in a cloud."""
+    if "." in account or "://" in account:
+        host = account.rstrip("/")
+        return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
+    found = next((each for each in CLOUDS if each.name == cloud), None)
+    if found is None:
+        fail(f"no cloud {cloud!r}: there are {', '.join(each.name for each in CLOUDS)}", code=2)
+    return found.endpoint(account)
 
 
 def _chosen(found: Sequence[Collection], wanted: str) -> Collection:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
-from shared.catalog import Account, Catalog, Types, dialect_of
+from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
 from shared.collecting import calm_collector
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
@@ -113,11 +114,12 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
     )
 
 
-def account_at(endpoint: str, token: str = "") -> Account | None:
-    """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
-    is none of Purview's.
+def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:
+    """A Purview account by its end point alone, for the user who is signed in (or by a fixed token); None where that
+    is none of Purview's. `scope` is for what a token is asked, by the end point's cloud where empty. Raises
+    Misconfigured where that is not known.
     """
-    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0)
+    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0, scope=scope)
     return _account(_client(settings, SILENT)[0], settings)
 
 
@@ -138,7 +140,7 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     elif settings.token:
         who = StaticToken(settings.token)
     else:
-        who = CredentialToken(credential_of(settings.client_id))
+        who = CredentialToken(credential_of(settings.client_id), scope=_scope(settings))
     effort = Effort()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
@@ -150,6 +152,18 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
         telemetry=telemetry,
     )
     return client, timedelta(seconds=effort.bound)
+
+
+def _scope(settings: CatalogSettings) -> str:
+    """For what a token is asked. A host that is none of Purview's is sent none for Purview unless a setting says so."""
+    cloud = cloud_of(settings.endpoint)
+    if settings.scope or cloud:
+        return settings.scope or (cloud.scope if cloud else "")
+    raise Misconfigured(
+        f"{urlsplit(settings.endpoint).hostname} is no host of Purview that is known here, so it is not known for what "
+        "to ask a token: set THROUGHLINE_CATALOG_SCOPE, as https://purview.azure.net/.default. A plain Apache Atlas "
+        "needs THROUGHLINE_CATALOG_USER and THROUGHLINE_CATALOG_TOKEN instead"
+    )
 
 
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:

@@ -74,18 +74,17 @@ class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships n
 
 
 class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """Bearer tokens of an azure-identity credential, which itself keeps and renews them."""
+    """Bearer tokens of an azure-identity credential, which itself keeps and renews them; asked for a `scope`."""
 
-    SCOPE = "https://purview.azure.net/.default"
-
-    def __init__(self, credential: Any) -> None:
+    def __init__(self, credential: Any, *, scope: str) -> None:
         super().__init__()
         self._credential = credential
+        self._scope = scope
 
     def get_authentication_headers(self, **_: Any) -> dict[str, str]:
         """The headers that pyapacheatlas sends."""
         try:
-            token = self._credential.get_token(self.SCOPE).token
+            token = self._credential.get_token(self._scope).token
         except AzureError as error:
             told = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
             raise CatalogUnavailable(told, after=60, over=True, blames=False) from None

@@ -28,6 +28,7 @@ from shared.storage import MemoryStorage
 from tests.shared.test_schemas import TABLE, X, copy, how, settle
 
 runner = CliRunner()
+PUBLIC = "https://purview.azure.net/.default"
 ANN = "11111111-1111-4111-8111-111111111111"
 
 
@@ -44,7 +45,7 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
 
 def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
     parameters = dialect_of(endpoint).parameters
-    authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token)
+    authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token, scope=PUBLIC)
     effort = Effort(tries=1, connect=0.5)
     client = SteadyAtlasClient(endpoint, authentication, effort=effort, parameters=parameters)
     return Worker(
@@ -143,7 +144,7 @@ class Credential:
         self.token = token
 
     def get_token(self, *scopes: str, **_: Any) -> AccessToken:
-        assert scopes == ("https://purview.azure.net/.default",)
+        assert scopes == (PUBLIC,)
         if not self.token:
             raise ClientAuthenticationError("no credential works")
         return AccessToken(self.token, 0)
