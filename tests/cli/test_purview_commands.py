@@ -16,11 +16,13 @@ from cli.catalog_check import KNOWN, check_catalog
 from cli.main import app
 from cli.trial import Step
 from local.catalog import CatalogServer
+from shared.atlas import MANAGED, ORIGIN_WORDS
 from shared.bootstrap import Worker, account_at
 from shared.catalog import dialect_of, has_role, with_role
 from shared.catalog.account import PurviewAccount
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming import BUILT_IN
 from shared.pipeline import Publishing, Sweeping, publish
@@ -53,6 +55,7 @@ def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
         catalog=AtlasCatalog(client, collection=collection),
         account=PurviewAccount(client) if dialect_of(endpoint).is_purview else None,
         collection=collection,
+        types=AtlasTypes(client),
         publishing=Publishing(),
         sweeping=Sweeping(),
         names=BUILT_IN,
@@ -260,6 +263,31 @@ def test_a_role_that_nobody_has_yet_comes_with_what_is_inherited() -> None:
     rule, permission = after["properties"]["attributeRules"]
     assert rule["dnfCondition"][1][0]["fromRule"] == "purviewmetadatarole_builtin_data-curator:p"
     assert permission["dnfCondition"][0][0]["fromRule"] == RULE
+
+
+def test_the_group_of_managed_attributes_is_made_once(server: CatalogServer) -> None:
+    owner = worker(server.endpoint, server.token)
+    planned = run(owner, "purview", "attributes", "--plan")
+    assert (planned.exit_code, "platform, workspace, job, link" in planned.output) == (3, True)
+    assert run(owner, "purview", "attributes").exit_code == 0
+    assert owner.types is not None
+    (made,) = [each for each in owner.types.held() if each["name"] == MANAGED]
+    assert [each["name"] for each in made["attributeDefs"]] == list(ORIGIN_WORDS)
+    again = run(owner, "purview", "attributes")
+    assert (again.exit_code, "nothing to do" in again.output) == (0, True)
+
+
+def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
+    owner = worker(server.endpoint, server.token)
+    assert owner.types is not None
+    owner.types.create([{"category": "ENTITY", "name": MANAGED, "superTypes": ["DataSet"], "attributeDefs": []}])
+    said = run(owner, "purview", "attributes")
+    assert (said.exit_code, f"another type of this catalog is called {MANAGED}" in said.output) == (1, True)
+
+
+def test_a_plain_atlas_needs_no_group(fresh_catalog: CatalogServer) -> None:
+    said = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
+    assert (said.exit_code, "no Purview account" in said.output) == (2, True)
 
 
 def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:
