@@ -1,4 +1,4 @@
-"""`throughline doctor --catalog` and `purview grant`, against a catalog that plays each of what may be wrong."""
+"""`throughline doctor --catalog`, `purview grant`, `purview attributes`, on a catalog that plays what may be wrong."""
 
 import base64
 import json

@@ -178,6 +178,13 @@ def seen(world: World, platform: Platform) -> list[str]:
     return [process.qualified_name for process in found]
 
 
+def at_home(world: World, platform: Platform) -> dict[str, str]:
+    """Where the catalog says that the platform's job is at home."""
+    (name,) = seen(world, platform)
+    held = parts_of(world).catalog.read_processes([name])[name]
+    return dict(held.entity.origin)
+
+
 def arrived(world: World, front: Front, platform: Platform) -> None:
     namespace = platform.properties["spark.openlineage.namespace"]
     assert front.namespaces.count(namespace) >= 4, "an application's and a write's START and COMPLETE"
@@ -229,8 +236,12 @@ def test_a_file_of_properties_with_the_key_added_by_the_step(
     """The jar is what the pool or the Environment was given; all else is the file."""
     pool = configure(platform, *RUNTIME.get(platform, ()))
     assert jar.name in pool.steps
-    assert pool.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
+    own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
+    more = own if platform == "synapse" else {}
+    assert pool.run(more={"spark.driver.extraClassPath": str(jar), **more}) == 0
     arrived(world, front, pool)
+    if platform == "synapse":
+        assert at_home(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
@@ -261,6 +272,9 @@ def test_an_init_script_and_a_secret(
     for listener in (DATABRICKS_LISTENER, LISTENER_CLASS):
         assert f"Registered listener {listener}" in cluster.log
     arrived(world, front, cluster)
+    home = at_home(world, cluster)
+    assert (home["platform"], home["workspace"]) == ("Databricks", "adb-123.12.azuredatabricks.net")
+    assert home["link"].startswith("https://adb-123.12.azuredatabricks.net/")
 
 
 def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: Configure, jar: Path) -> None:
