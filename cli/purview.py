@@ -11,7 +11,7 @@ from cli.target import HOME, Home, parts_of
 from shared.atlas import MANAGED, ORIGIN_WORDS, managed_attributes
 from shared.bootstrap import account_at
 from shared.catalog import ACCOUNT_PATH, CLOUDS, ROLES, Account, Collection, has_role, with_role
-from shared.errors import CatalogRefused, Misconfigured
+from shared.errors import CatalogRefused
 
 PENDING = 3
 _FORBIDDEN = 403
@@ -59,11 +59,7 @@ def grant(
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
-    try:
-        at = account_at(endpoint_of(account, cloud), scope=scope) if account else None
-    except Misconfigured as problem:
-        fail(str(problem), code=2)
-    purview = at if account else parts_of(context, home).account
+    purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
     if purview is None:
         fail("this catalog is no Purview account: it has no collections", code=2)
     with one_sentence():

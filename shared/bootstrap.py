@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
 from shared.collecting import calm_collector
@@ -116,8 +115,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
 
 def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:
     """A Purview account by its end point alone, for the user who is signed in (or by a fixed token); None where that
-    is none of Purview's. `scope` is for what a token is asked, by the end point's cloud where empty. Raises
-    Misconfigured where that is not known.
+    is none of Purview's. `scope` is for what a token is asked, by the end point's cloud where empty.
     """
     settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0, scope=scope)
     return _account(_client(settings, SILENT)[0], settings)
@@ -155,15 +153,9 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
 
 
 def _scope(settings: CatalogSettings) -> str:
-    """For what a token is asked. A host that is none of Purview's is sent none for Purview unless a setting says so."""
+    """For what a token is asked; empty for a host that is none of Purview's, where no setting says so."""
     cloud = cloud_of(settings.endpoint)
-    if settings.scope or cloud:
-        return settings.scope or (cloud.scope if cloud else "")
-    raise Misconfigured(
-        f"{urlsplit(settings.endpoint).hostname} is no host of Purview that is known here, so it is not known for what "
-        "to ask a token: set THROUGHLINE_CATALOG_SCOPE, as https://purview.azure.net/.default. A plain Apache Atlas "
-        "needs THROUGHLINE_CATALOG_USER and THROUGHLINE_CATALOG_TOKEN instead"
-    )
+    return settings.scope or (cloud.scope if cloud else "")
 
 
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
