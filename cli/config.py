@@ -2,15 +2,16 @@
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli.console import fail, out
+from cli.console import fail, note, out
 from cli.platforms import PLATFORMS, Configuration, PlatformError, Wanted, as_text, configuration
 from cli.target import HOME, Home
-from local.versions import LISTENER_VERSION, SPARK_3
+from local.versions import LISTENER_VERSION
 from local.world import running_world
 
 
@@ -20,7 +21,7 @@ def config(
     url: Annotated[str, typer.Option(help="The receiver, as https://NAME.azurewebsites.net")] = "",
     namespace: Annotated[str, typer.Option(help="What the jobs belong to: a workspace's name, say")] = "default",
     listener: Annotated[str, typer.Option(help="The version of openlineage-spark")] = LISTENER_VERSION,
-    scala: Annotated[str, typer.Option(help="2.12 on Spark 3, 2.13 on Spark 4")] = SPARK_3.scala,
+    runtime: Annotated[str, typer.Option(help="The platform's version: 15.4, 2.0 …; its page lists them")] = "",
     transport: Annotated[str, typer.Option(help="http; on Fabric also file")] = "http",
     vault: Annotated[str, typer.Option(help="The Key Vault that holds the function key")] = Wanted(url="").vault,
     secret: Annotated[str, typer.Option(help="… and its name there")] = Wanted(url="").secret,
@@ -47,7 +48,7 @@ def config(
         url=url or _here(platform, home),
         namespace=namespace,
         listener=listener,
-        scala=scala,
+        runtime=runtime,
         transport=transport,
         vault=vault,
         secret=secret,
@@ -57,7 +58,7 @@ def config(
         output=str(output or ""),
     )
     try:
-        found = configuration(platform, wanted)
+        found = configuration(platform, wanted, today=datetime.now(UTC).date())
     except PlatformError as problem:
         fail(str(problem), code=2)
     if output:
@@ -89,8 +90,10 @@ def _show(found: Configuration, folder: Path | None) -> None:
     def plain(text: str) -> None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    out.print(f"[bold]{found.platform}[/]: ", end="")
+    out.print(f"[bold]{found.platform}[/], runtime {found.runtime}: ", end="")
     plain(found.place)
+    for sentence in found.notes:
+        note("note", sentence)
     if folder:
         for name in (f"{found.platform}.conf", *found.files):
             plain(f"  {folder / name}")

@@ -1,4 +1,4 @@
-"""`throughline purview`: what has to be done inside a Purview account, once, by a collection administrator."""
+"""`throughline purview`: what has to be done inside a Purview account, once, by one of its administrators."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,19 +8,15 @@ import typer
 from cli.console import fail, note, out, plain
 from cli.leaving import one_sentence
 from cli.target import HOME, Home, parts_of
+from shared.atlas import MANAGED, ORIGIN_WORDS, managed_attributes
 from shared.bootstrap import account_at
-from shared.catalog import ROLES, Account, Collection, has_role, with_role
+from shared.catalog import ACCOUNT_PATH, CLOUDS, ROLES, Account, Collection, has_role, with_role
 from shared.errors import CatalogRefused
 
 PENDING = 3
 _FORBIDDEN = 403
 
 app = typer.Typer(help="Do inside a Purview account what lineage needs there.", no_args_is_help=True)
-
-
-@app.callback()
-def _of_purview() -> None:
-    """Have `grant` be a command of its own although it is the only one."""
 
 
 @app.command("grant")
@@ -33,6 +29,15 @@ def grant(
     ],
     account: Annotated[
         str, typer.Option(help="The Purview account's name, or its address; by default the one that is set")
+    ] = "",
+    cloud: Annotated[
+        str, typer.Option(help=f"With an account's name, its cloud: {', '.join(each.name for each in CLOUDS)}")
+    ] = CLOUDS[0].name,
+    scope: Annotated[
+        str,
+        typer.Option(
+            envvar="THROUGHLINE_CATALOG_SCOPE", help="For what a token is asked, where no cloud has that host"
+        ),
     ] = "",
     role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}")] = "data-curator",
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be changed")] = False,
@@ -54,7 +59,7 @@ def grant(
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
-    purview = account_at(_endpoint(account)) if account else parts_of(context, home).account
+    purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
     if purview is None:
         fail("this catalog is no Purview account: it has no collections", code=2)
     with one_sentence():
@@ -79,9 +84,45 @@ def grant(
     out.print("granted; Purview may take some minutes to heed it: `throughline doctor --catalog` tells")
 
 
-def _endpoint(account: str) -> str:
-    host = account.rstrip("/") if "://" in account else f"https://{account}.purview.azure.com"
-    return f"{host}/datamap/api/atlas/v2"
+@app.command("attributes")
+def attributes(
+    context: typer.Context,
+    *,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be changed")] = False,
+    home: Home = HOME,
+) -> None:
+    """Create the group of managed attributes in which the portal shows where a process's job is at home.
+
+    With it, processes carry platform, workspace, job and a link as managed attributes from their next change on; the
+    functions look for the group when they start. Done again it changes nothing. With --plan the exit code is 0 for
+    nothing to do and 3 for something.
+    """
+    parts = parts_of(context, home)
+    if parts.account is None or parts.types is None:
+        fail("this catalog is no Purview account: processes carry the same as a user's properties there", code=2)
+    with one_sentence():
+        held = [each for each in parts.types.held() if each["name"] == MANAGED]
+        if any(each["category"] != "BUSINESS_METADATA" for each in held):
+            fail(f"another type of this catalog is called {MANAGED}: rename or delete that one")
+        if held:
+            out.print(f"nothing to do: this account has the group {MANAGED}")
+            return
+        out.print(f"[green]+[/] the group {MANAGED} of managed attributes: {', '.join(ORIGIN_WORDS)}")
+        if plan:
+            raise typer.Exit(PENDING)
+        parts.types.create([managed_attributes()])
+    out.print("created; restart the function apps: each process carries them from its next change on")
+
+
+def endpoint_of(account: str, cloud: str) -> str:
+    """The Atlas end point of an account: by its address, its host, or its name in a cloud."""
+    if "." in account or "://" in account:
+        host = account.rstrip("/")
+        return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
+    found = next((each for each in CLOUDS if each.name == cloud), None)
+    if found is None:
+        fail(f"no cloud {cloud!r}: there are {', '.join(each.name for each in CLOUDS)}", code=2)
+    return found.endpoint(account)
 
 
 def _chosen(found: Sequence[Collection], wanted: str) -> Collection:

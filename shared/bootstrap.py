@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from shared.catalog import Account, Catalog, Types, dialect_of
+from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
 from shared.collecting import calm_collector
 from shared.errors import Misconfigured
 from shared.naming import BUILT_IN, Names, parse_names
@@ -125,11 +125,11 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     )
 
 
-def account_at(endpoint: str, token: str = "") -> Account | None:
-    """A Purview account by its end point alone, for whoever is signed in (or by a fixed token); None where that
-    is none of Purview's.
+def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:
+    """A Purview account by its end point alone, for the user who is signed in (or by a fixed token); None where that
+    is none of Purview's. `scope` is for what a token is asked, by the end point's cloud where empty.
     """
-    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0)
+    settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0, scope=scope)
     return _account(_client(settings, SILENT)[0], settings)
 
 
@@ -150,7 +150,7 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     elif settings.token:
         who = StaticToken(settings.token)
     else:
-        who = CredentialToken(credential_of(settings.client_id))
+        who = CredentialToken(credential_of(settings.client_id), scope=_scope(settings))
     effort = Effort()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
@@ -162,6 +162,12 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
         telemetry=telemetry,
     )
     return client, timedelta(seconds=effort.bound)
+
+
+def _scope(settings: CatalogSettings) -> str:
+    """For what a token is asked; empty for a host that is none of Purview's, where no setting says so."""
+    cloud = cloud_of(settings.endpoint)
+    return settings.scope or (cloud.scope if cloud else "")
 
 
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:

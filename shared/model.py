@@ -76,6 +76,20 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     columns: tuple[tuple[str, str, EdgeKind], ...] = ()
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
+    """Where a process is at home, in words for people, as far as events tell: the platform, its workspace, the notebook
+    or job, and an address that leads there. None of it changes from run to run.
+    """
+
+    platform: str = ""
+    workspace: str = ""
+    job: str = ""
+    link: str = ""
+
+
+NOWHERE_TOLD = Origin()
+
+
 class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The catalog's node between assets: one per job and sink, the same for ever.
 
@@ -84,7 +98,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
     are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
     `weak`: the job is known by a name only that many jobs share. `schemas` are those of the inputs and outputs, as far
-    as events tell.
+    as events tell. `origin`: where its job is at home.
     """
 
     qualified_name: str
@@ -100,6 +114,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wanted: tuple[Wanted, ...] = ()
     weak: bool = False
     schemas: tuple[Schema, ...] = ()
+    origin: Origin = NOWHERE_TOLD
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):

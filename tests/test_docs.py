@@ -29,6 +29,7 @@ PROOFS: dict[str, str] = {
     "throughline explain": "tests/cli/test_explain.py",
     "throughline lake": "tests/spark_pipeline/test_lake.py",
     "throughline purge": "tests/cli/test_control.py",
+    "throughline purview attributes": "tests/cli/test_purview_commands.py",
     "throughline purview grant": "tests/cli/test_purview_commands.py",
     "throughline rebuild": "tests/cli/test_rebuild_command.py",
     "throughline reconcile": "tests/cli/test_reconcile_command.py",

@@ -71,9 +71,13 @@ class Catalog:
         """Creates, changes and deletes entities."""
         return self.writer_into("")
 
-    def writer_into(self, collection: str) -> Writer:
-        """Give the same, moving what it writes into a collection; without one all stays where it is."""
-        return Writer(self.store, self.typedefs.registry, soft=self._soft, collection=collection)
+    def writer_into(self, collection: str, *, business: str = "ignore") -> Writer:
+        """Give the same, moving what it writes into a collection; without one all stays where it is. `business`: what
+        becomes of business attributes of entities that are there.
+        """
+        return Writer(
+            self.store, self.typedefs.registry, soft=self._soft, collection=collection, business=business or "ignore"
+        )
 
     def reset(self, *, types: bool) -> None:
         """Forget all entities and, when asked to, all type definitions that are not built in."""

@@ -22,12 +22,21 @@ def now() -> int:
 
 class Writer:
     """Writes entities. `soft` deletes mark what is deleted and keep it (Atlas' default); hard ones forget it. What is
-    written goes into `collection`, wherever it was, if one is named.
+    written goes into `collection`, wherever it was, if one is named. `business`: what an update does to business
+    attributes: ignore (what was sent), merge or replace.
     """
 
     def __init__(
-        self, store: Store, registry: Registry, *, soft: bool, collection: str = "", clock: Callable[[], int] = now
+        self,
+        store: Store,
+        registry: Registry,
+        *,
+        soft: bool,
+        collection: str = "",
+        business: str = "ignore",
+        clock: Callable[[], int] = now,
     ) -> None:
+        self._business = business
         self._collection = collection
         self._store = store
         self._registry = registry
@@ -70,7 +79,7 @@ class Writer:
         known = sent.existing
         return (
             known is None
-            or _merged(known.body, sent) != known.body
+            or _merged(known.body, sent, business=self._business) != known.body
             or any(
                 targets is not None and self._shown(sent, name) != targets for name, targets in sent.relations.items()
             )
@@ -99,7 +108,8 @@ class Writer:
                 body={"attributes": {}},
             )
             changes.created[sent.guid] = None
-        body = _merged(known.body, sent) | ({"collectionId": self._collection} if self._collection else {})
+        body = _merged(known.body, sent, business="replace" if new else self._business)
+        body |= {"collectionId": self._collection} if self._collection else {}
         if body == known.body and not new:
             return
         name = body["attributes"].get("qualifiedName")
@@ -207,7 +217,7 @@ class _Changes:
         return {"mutatedEntities": mutated} if mutated else {}
 
 
-def _merged(body: Json, sent: Incoming) -> Json:
+def _merged(body: Json, sent: Incoming, *, business: str) -> Json:
     """Give what is stored with what was sent laid over it: omitted attributes stay, null ones go."""
     attributes = {**body["attributes"], **sent.values}
     merged = body | {"attributes": {name: value for name, value in attributes.items() if value is not None}}
@@ -215,6 +225,11 @@ def _merged(body: Json, sent: Incoming) -> Json:
         value = sent.raw.get(extra)
         if value is not None and value != body.get(extra, type(value)()):
             merged[extra] = value
+    groups = sent.raw.get("businessAttributes")
+    if groups and business != "ignore":
+        held = body.get("businessAttributes", {})
+        kept = held if business == "merge" else {}
+        merged["businessAttributes"] = kept | {name: kept.get(name, {}) | told for name, told in groups.items()}
     return merged
 
 

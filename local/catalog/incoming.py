@@ -29,6 +29,7 @@ _SHAPES = {
     "attributes": dict,
     "relationshipAttributes": dict,
     "customAttributes": dict,
+    "businessAttributes": dict,
     "classifications": list,
     "labels": list,
 }
@@ -102,8 +103,7 @@ class Request:
         if not _is_placeholder(key) and not _is_guid(key):
             raise CatalogError(Fault.DANGLING_REFERENCE, key)
         entity = Incoming(key=key, type=self._registry.entity_type(raw.get("typeName")), raw=raw)
-        for classification in raw.get("classifications") or ():
-            self._registry.check_classification(classification)
+        self._registry.check_marks(entity.type, raw)
         found = [str(ref["guid"]) for ref in self._references(entity) if ref.get("guid") is not None]
         # Of two entities with one guid the second is dropped, without a word.
         self._by_key.setdefault(key, entity)

@@ -1,5 +1,6 @@
 """What the type definitions mean: an immutable view with inheritance and relationships worked out."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,11 +77,32 @@ class Registry:
         """Tell whether an entity type has this name."""
         return name in self._types
 
+    def check_marks(self, entity_type: EntityType, raw: Json) -> None:
+        """Refuse classifications and business attributes of an entity that no definition has."""
+        for classification in raw.get("classifications") or ():
+            self.check_classification(classification)
+        for group, values in (raw.get("businessAttributes") or {}).items():
+            self._check_business(entity_type, group, values)
+
     def check_classification(self, value: Any) -> None:
         """Refuse a classification (400-00-014) that is not `{"typeName": <a known one>}`."""
         name = value.get("typeName") if isinstance(value, dict) else value
         if self.typedefs.get(str(name), {}).get("category") != "CLASSIFICATION":
             raise CatalogError(Fault.UNKNOWN_TYPE, "CLASSIFICATION", name)
+
+    def _check_business(self, entity_type: EntityType, group: str, values: Any) -> None:
+        """Refuse values of business metadata (400-00-029) that no definition has, or not for this type."""
+        known = self.typedefs.get(group, {})
+        attributes = {each["name"]: each for each in known.get("attributeDefs") or ()}
+        if known.get("category") != "BUSINESS_METADATA" or not isinstance(values, dict):
+            raise CatalogError(Fault.BAD_REQUEST, f"there is no business metadata {group}")
+        for name, value in values.items():
+            options = attributes.get(name, {}).get("options") or {}
+            types = json.loads(options.get("applicableEntityTypes") or "[]")
+            if name not in attributes or not entity_type.supers.intersection(types):
+                raise CatalogError(Fault.BAD_REQUEST, f"{group}.{name} is no attribute of {entity_type.name}")
+            if len(str(value)) > int(options.get("maxStrLength") or 50):
+                raise CatalogError(Fault.BAD_REQUEST, f"{group}.{name} is longer than its definition allows")
 
     def enum_values(self, name: str) -> frozenset[str] | None:
         """Give the values of an enumeration, or None when no enumeration has this name."""

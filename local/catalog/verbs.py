@@ -86,7 +86,7 @@ def _post_entity(catalog: Catalog, call: Call) -> Json:
 
 def _post_bulk(catalog: Catalog, call: Call) -> Json:
     body = _object(call.body)
-    writer = catalog.writer_into(call.collection)
+    writer = catalog.writer_into(call.collection, business=call.get("businessAttributeUpdateBehavior"))
     return writer.upsert(_list(body.get("entities")), _object(body.get("referredEntities") or {}))
 
 

@@ -94,7 +94,7 @@ class Views:
             "version": entity.version,
             "labels": entity.body.get("labels", []),
         }
-        for optional in ("customAttributes", "classifications", "collectionId"):
+        for optional in ("customAttributes", "businessAttributes", "classifications", "collectionId"):
             if optional in entity.body:
                 full[optional] = entity.body[optional]
         return full if bare else full | {"relationshipAttributes": related}

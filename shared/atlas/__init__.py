@@ -31,6 +31,7 @@ from shared.atlas.entities import (
     column_mapping,
     process_entity,
 )
+from shared.atlas.managed import MANAGED, ORIGIN_WORDS, managed_attributes
 from shared.atlas.types import Action, TypeChange, type_changes, wanted_types
 from shared.translation import OURS
 
@@ -38,6 +39,8 @@ __all__ = [
     "COLUMNS_OF_ASSET",
     "COLUMN_TYPE",
     "LAST_RUN",
+    "MANAGED",
+    "ORIGIN_WORDS",
     "OURS",
     "PART_TYPES",
     "PLACED",
@@ -59,6 +62,7 @@ __all__ = [
     "column_lineage",
     "column_mapping",
     "column_rule",
+    "managed_attributes",
     "own_column",
     "process_entity",
     "schema_name",

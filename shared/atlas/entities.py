@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields
 
 import msgspec
+from msgspec.structs import asdict
 
 from shared.atlas.columns import weight
 from shared.atlas.limits import (
@@ -49,7 +50,8 @@ class AssetEntity:
 class ProcessEntity:
     """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets.
 
-    `facts` are what people want to see of its last run: they change with each, and so are no part of what it is.
+    `origin` tells people where its job is at home, in pairs of a word and a value. `facts` are what people want to see
+    of its last run: they change with each, and so are no part of what it is.
     """
 
     type: str
@@ -57,14 +59,17 @@ class ProcessEntity:
     attributes: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[tuple[str, str], ...]
+    origin: tuple[tuple[str, str], ...] = ()
     facts: str = field(default="", compare=False)
 
     @property
     def fingerprint(self) -> str:
         """A digest of all that is written but the facts: equal lineage has equal fingerprints, whatever run it came
-        from.
+        from. A process without an origin has the one that it had before there were origins.
         """
         told = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        if not self.origin:
+            del told["origin"]
         return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
 
     @property
@@ -139,6 +144,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
         inputs=tuple(held),
         outputs=tuple(outputs),
+        origin=tuple((word, value) for word, value in asdict(process.origin).items() if value),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shared.atlas import COLUMNS_OF_ASSET, LAST_RUN, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
+from shared.atlas import COLUMNS_OF_ASSET, LAST_RUN, MANAGED, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey, Node
 
@@ -21,8 +21,15 @@ def process_of(entity: Mapping[str, Any]) -> ProcessEntity:
         attributes=tuple((name, attributes.get(name) or "") for name in PROCESS_ATTRIBUTES),
         inputs=_active(entity, "inputs"),
         outputs=_active(entity, "outputs"),
+        origin=_origin(entity),
         facts=facts,
     )
+
+
+def _origin(entity: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """A user's properties; where a catalog keeps none, the managed attributes."""
+    told = entity.get("customAttributes") or (entity.get("businessAttributes") or {}).get(MANAGED) or {}
+    return tuple((word, str(told[word])) for word in ORIGIN_WORDS if told.get(word))
 
 
 def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:

@@ -5,11 +5,12 @@ Entities are made with pyapacheatlas' classes, here and nowhere else.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import PROCESS_TYPE, SCHEMA_TYPE, AssetEntity, ProcessEntity, column_rule, schema_name
+from shared.atlas import MANAGED, PROCESS_TYPE, SCHEMA_TYPE, AssetEntity, ProcessEntity, column_rule, schema_name
 from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
 from shared.catalog.by_name import ByName, in_queries
 from shared.catalog.columns import (
@@ -23,7 +24,7 @@ from shared.catalog.columns import (
     schema_of,
     with_columns,
 )
-from shared.catalog.dialect import dialect_of
+from shared.catalog.dialect import KEEP_OTHERS, dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
 from shared.catalog.own_columns import Writes, calls_for_columns, write_columns
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
@@ -47,6 +48,7 @@ class AtlasCatalog:
         self._dialect = dialect_of(client.endpoint_url)
         self._collection = collection
         self._own_columns = own_columns
+        self._managed: bool | None = None
         self._names = ByName(client)
         self._searching = Searching(client, self._dialect)
 
@@ -114,6 +116,7 @@ class AtlasCatalog:
             return [{"typeName": key[0], "guid": guids[key]} for key in keys]
 
         self._client.forget_tries()
+        managed = self._has_managed_group()
         entities = [
             AtlasProcess(
                 name=process.shown["name"],
@@ -123,29 +126,46 @@ class AtlasCatalog:
                 outputs=references(process.outputs),
                 guid=str(-index),
                 attributes=process.shown,
+                **_origin(process, managed=managed),
             )
             for index, process in enumerate(processes, start=1)
         ]
-        taken, created = self._upload(entities)
+        taken, created = self._upload(entities, KEEP_OTHERS if managed else {})
         names = [process.qualified_name for process in processes]
         written = {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
         updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
         stale = self._stale(updated, guids)
         if stale:
             again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
-            written |= self._made_again(again, written)
+            written |= self._made_again(again, written, KEEP_OTHERS if managed else {})
         if self._own_columns:
             own = Writes(upload=self._upload, by_names=self._names.held, remove=self.remove)
             write_columns(own, [each for each in processes if each.qualified_name in written], guids, written)
         return written
 
-    def _made_again(self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str]) -> dict[str, str]:
+    def _has_managed_group(self) -> bool:
+        """Whether this is a Purview with our group of managed attributes. It is asked for once: naming a group that is
+        not there would have the whole call refused.
+        """
+        if self._managed is None:
+            place = f"{self._client.endpoint_url}/types/businessmetadatadef/name/{MANAGED}"
+            try:
+                if self._dialect.has_managed_attributes:
+                    self._client._get_http(place)  # noqa: SLF001 - the library has no verb for it
+                self._managed = self._dialect.has_managed_attributes
+            except CatalogRefused:
+                self._managed = False
+        return self._managed
+
+    def _made_again(
+        self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str], parameters: Mapping[str, str]
+    ) -> dict[str, str]:
         """Delete processes and create them under their names: the new guids. When that fails half-way, nobody may take
         what was there before for what is there, so it counts as a write whose end is not known.
         """
         self.remove([written[name] for name in entities])
         try:
-            taken, _ = self._upload(list(entities.values()))
+            taken, _ = self._upload(list(entities.values()), parameters)
         except (CatalogRefused, CatalogUnavailable) as error:
             after = error.after if isinstance(error, CatalogUnavailable) else 0
             raise CatalogUnavailable(f"Processes were deleted to be made again: {error}", after=after) from error
@@ -165,9 +185,12 @@ class AtlasCatalog:
         )
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
-        """As the port says: creating, reading back, deleting what is stale, and creating that again; then columns."""
+        """As the port says: creating, reading back, deleting what is stale, and creating that again; then columns. The
+        first write of all looks for the group of managed attributes too.
+        """
         reads = sum(1 for _ in in_queries(process.qualified_name for process in processes))
-        return 3 + reads + (calls_for_columns(processes) + reads if self._own_columns else 0)
+        looks = int(self._managed is None and self._dialect.has_managed_attributes)
+        return 3 + looks + reads + (calls_for_columns(processes) + reads if self._own_columns else 0)
 
     def may_still_land(self) -> bool:
         """As the port says."""
@@ -242,14 +265,24 @@ class AtlasCatalog:
         linked = {guid, *(end for edge in edges for end in edge)}
         return Graph(base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges)))
 
-    def _upload(self, entities: list[AtlasEntity]) -> tuple[dict[str, str], frozenset[str]]:
+    def _upload(
+        self, entities: list[AtlasEntity], further: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[dict[str, str], frozenset[str]]:
         """The guids that the catalog assigned, by the negative ones that were sent, and those of what is new. Atlas
         takes all or nothing; of one that takes a part, the rest is missing here.
         """
         place, parameters = self._dialect.bulk(self._collection)
         answer = self._client._post_http(  # noqa: SLF001 - the library knows no collections
-            place, params=parameters, json={"entities": [entity.to_json() for entity in entities]}
+            place, params={**parameters, **further}, json={"entities": [entity.to_json() for entity in entities]}
         ).body
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
         created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
         return assigned, frozenset(str(header["guid"]) for header in created)
+
+
+def _origin(process: ProcessEntity, *, managed: bool) -> dict[str, dict[str, Any]]:
+    """Where a process's job is at home, as a user's properties, and as managed attributes where there is a group."""
+    told = dict(process.origin)
+    if not told:
+        return {}
+    return {"customAttributes": told, **({"businessAttributes": {MANAGED: told}} if managed else {})}

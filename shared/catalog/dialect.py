@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 ATLAS_PATH = "/atlas/v2"
 ACCOUNT_VERSION = "2019-11-01-preview"
 POLICY_VERSION = "2021-07-01"
+KEEP_OTHERS = {"businessAttributeUpdateBehavior": "merge"}
+"""With managed attributes: those that a call does not name stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,11 @@ class Dialect:
     discovery: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     collections_in_path: bool = False
+
+    @property
+    def has_managed_attributes(self) -> bool:
+        """Whether entities are written together with managed attributes: the newer of Purview's end points."""
+        return self.is_purview and not self.collections_in_path
 
     @property
     def is_purview(self) -> bool:

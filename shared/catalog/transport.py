@@ -40,6 +40,13 @@ _WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 """What a call is about, without names and ids: `/entity/uniqueAttribute`."""
 
 
+_NO_SCOPE = (
+    "The catalog's host is none of Purview that is known here, so it is not known for what to ask a token: set "
+    "THROUGHLINE_CATALOG_SCOPE, as https://purview.azure.net/.default. A plain Apache Atlas needs "
+    "THROUGHLINE_CATALOG_USER and THROUGHLINE_CATALOG_TOKEN instead"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
     """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause: before a
@@ -74,18 +81,21 @@ class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships n
 
 
 class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """Bearer tokens of an azure-identity credential, which itself keeps and renews them."""
+    """Bearer tokens of an azure-identity credential, which itself keeps and renews them; asked for a `scope`. Without a
+    scope no token is asked for: one for Purview is not for a host that may be another's.
+    """
 
-    SCOPE = "https://purview.azure.net/.default"
-
-    def __init__(self, credential: Any) -> None:
+    def __init__(self, credential: Any, *, scope: str) -> None:
         super().__init__()
         self._credential = credential
+        self._scope = scope
 
     def get_authentication_headers(self, **_: Any) -> dict[str, str]:
         """The headers that pyapacheatlas sends."""
+        if not self._scope:
+            raise CatalogUnavailable(_NO_SCOPE, after=60, over=True, blames=False)
         try:
-            token = self._credential.get_token(self.SCOPE).token
+            token = self._credential.get_token(self._scope).token
         except AzureError as error:
             told = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
             raise CatalogUnavailable(told, after=60, over=True, blames=False) from None

@@ -8,7 +8,7 @@ from shared.openlineage.merging import END_STRENGTH, MergedDataset, MergedRun, m
 from shared.openlineage.operations import UNKNOWN, Operation, node_of, split_job_name
 from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Keep, Selection, dataset_names, select
 from shared.openlineage.trimming import Hands, trimmed
-from shared.openlineage.wire import Dataset, DatasetEvent, InputField, JobEvent, OutputField, Transformation
+from shared.openlineage.wire import Captured, Dataset, DatasetEvent, InputField, JobEvent, OutputField, Transformation
 
 __all__ = [
     "ANYTHING",
@@ -19,6 +19,7 @@ __all__ = [
     "END_STRENGTH",
     "UNKNOWN",
     "Bound",
+    "Captured",
     "Choice",
     "Dataset",
     "DatasetEvent",

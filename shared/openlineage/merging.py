@@ -10,6 +10,7 @@ import msgspec
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.old_names import renamed
 from shared.openlineage.wire import (
+    Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
@@ -19,6 +20,7 @@ from shared.openlineage.wire import (
     OutputField,
     Parent,
     SchemaField,
+    SparkProperties,
     Symlinks,
 )
 
@@ -53,11 +55,15 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return tuple([name for name, _ in self.schema])
 
 
+NOTHING_CAPTURED = Captured()
+
+
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
 
     `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),
-    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it.
+    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it. `captured` are Spark's
+    properties that tell where it ran.
     """
 
     run_id: str
@@ -75,6 +81,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inputs: tuple[MergedDataset, ...]
     outputs: tuple[MergedDataset, ...]
     omitted: tuple[str, ...] = ()
+    captured: Captured = NOTHING_CAPTURED
 
     @property
     def is_application(self) -> bool:
@@ -101,6 +108,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ended: str | None = None
     job: Job | None = None
     omitted: set[str] = set()
+    captured = NOTHING_CAPTURED
     integration = job_type = processing_type = statement = ""
     for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
         if event.type in ENDS:
@@ -116,6 +124,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
             parent = parent or told.parent
             if told.environment_properties and told.environment_properties.values:
                 properties.update(told.environment_properties.values)  # the latest word wins
+            captured = _later(captured, told.spark_properties)
         if about := body.job.facets:
             if kind := about.job_type:
                 integration = integration or kind.integration or ""
@@ -144,7 +153,17 @@ def merge(events: Iterable[Event]) -> MergedRun:
         inputs=read,
         outputs=written,
         omitted=tuple(sorted(omitted)) if omitted else (),
+        captured=captured,
     )
+
+
+def _later(before: Captured, spark: SparkProperties | None) -> Captured:
+    """The latest word on each property."""
+    after = spark.properties if spark else None
+    if after is None or after in (before, NOTHING_CAPTURED):
+        return before
+    told = {name: word for name, word in msgspec.structs.asdict(after).items() if word is not None}
+    return msgspec.structs.replace(before, **told)
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from shared.openlineage.decoding import Event
 from shared.openlineage.wire import (
+    Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
@@ -26,6 +27,7 @@ from shared.openlineage.wire import (
     Run,
     RunEvent,
     RunFacets,
+    SparkProperties,
 )
 
 
@@ -70,8 +72,17 @@ def _run(run: Run, hands: Hands) -> Run:
         parent=_parent(facets.parent, hands),
         environment_properties=properties,
         processing_engine=facets.processing_engine,
+        spark_properties=_captured(facets.spark_properties, hands),
     )
     return replace(run, facets=kept)
+
+
+def _captured(told: SparkProperties | None, hands: Hands) -> SparkProperties | None:
+    """Of Spark's properties those that name a workspace or a job, as such names are kept."""
+    if told is None or told.properties is None:
+        return None
+    kept = {name: hands.job(word) for name, word in msgspec.structs.asdict(told.properties).items() if word}
+    return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
 def _parent(parent: Parent | None, hands: Hands) -> Parent | None:

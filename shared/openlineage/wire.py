@@ -150,6 +150,26 @@ class EnvironmentProperties(Wire, frozen=True):
     values: Annotated[dict[str, Any], Properties] | None = field(name="environment-properties", default=None)
 
 
+class Captured(Wire, frozen=True):
+    """Of Spark's properties those that name workspace and job on Azure's platforms (Fabric's are called trident). The
+    listener passes on the ones that `spark.openlineage.capturedProperties` names.
+    """
+
+    databricks_host: Name | None = field(name="spark.databricks.workspaceUrl", default=None)
+    synapse_workspace: Name | None = field(name="spark.synapse.workspace.name", default=None)
+    notebook: Name | None = field(name="spark.synapse.context.notebookname", default=None)
+    fabric_workspace: Name | None = field(name="trident.artifact.workspace.id", default=None)
+    fabric_item: Name | None = field(name="trident.artifact.id", default=None)
+    fabric_item_name: Name | None = field(name="trident.artifact.name", default=None)
+    fabric_item_type: Name | None = field(name="trident.artifact.type", default=None)
+
+
+class SparkProperties(Wire, frozen=True):
+    """The listener's facet `spark_properties`, in every event of a Spark job."""
+
+    properties: Captured | None = None
+
+
 class ProcessingEngine(Wire, frozen=True):
     """What ran the job, and the listener's version."""
 
@@ -172,6 +192,7 @@ class RunFacets(Wire, frozen=True):
     environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
     processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
     error_message: ErrorMessage | None = None
+    spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
 
 
 class Run(Wire, frozen=True):

@@ -78,6 +78,7 @@ def load(
             rate=values["THROUGHLINE_CATALOG_RATE"],
             collection=values["THROUGHLINE_COLLECTION"],
             own_columns=values["THROUGHLINE_ATLAS_COLUMNS"],
+            scope=values["THROUGHLINE_CATALOG_SCOPE"],
         )
         if catalog
         else None,

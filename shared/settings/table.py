@@ -118,6 +118,11 @@ SETTINGS: tuple[Setting, ...] = (
         source=Source.SHELL,
     ),
     Setting(
+        name="THROUGHLINE_CATALOG_SCOPE",
+        default="",
+        meaning="For what a token is asked, as https://purview.azure.net/.default; empty: by the end point's cloud",
+    ),
+    Setting(
         name="THROUGHLINE_COLLECTION",
         default="",
         meaning="Purview's collection for our own assets and processes, by the name in its address; empty: the root",

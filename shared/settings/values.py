@@ -32,7 +32,8 @@ class StorageSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSettings:
     """Where the catalog is, how to get in (the token, or password, is kept out of any print), how many calls a second
-    it gets (0: no bound), and whether columns are entities there (a plain Atlas' own form).
+    it gets (0: no bound), whether columns are entities there (a plain Atlas' own form), and for what a token is asked
+    (empty: by the end point's cloud).
     """
 
     endpoint: str
@@ -42,6 +43,7 @@ class CatalogSettings:
     rate: float
     collection: str = ""
     own_columns: bool = False
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from shared.model import ApplicationFacts, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.translation.columns import ALL_ROWS, union_edges
+from shared.translation.origin import joined
 from shared.translation.schemas import latest, one_each
 
 
@@ -140,6 +141,7 @@ def union(contents: Sequence[Process]) -> Process:
         around=_around(contents),
         wanted=tuple(sorted({each for content in contents for each in content.wanted})),
         schemas=one_each(each for content in contents for each in content.schemas),
+        origin=joined(content.origin for content in contents),
     )
 
 

@@ -23,6 +23,7 @@ _HOST = re.compile(
     r"^(?:(?:https?://)?(?:"
     r"adb-\d+[._]\d+[._]azuredatabricks[._]net"
     r"|dbc-[0-9a-f-]+[._]cloud[._]databricks[._]com"
+    r"|adb-\d+[._]\d+[._]databricks[._]azure[._](?:us|cn)"
     r"|\d+[._]\d+[._]gcp[._]databricks[._]com"
     r"))(?:[.:/_]+|$)",
     re.IGNORECASE,
@@ -81,7 +82,8 @@ def workspace(job_name: str) -> str:
 
 
 _DOTTED_HOST = re.compile(
-    r"(?:adb-\d+\.\d+\.azuredatabricks\.net|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=\.|$)",
+    r"(?:adb-\d+\.\d+\.(?:azuredatabricks\.net|databricks\.azure\.(?:us|cn))"
+    r"|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=\.|$)",
     re.IGNORECASE,
 )
 

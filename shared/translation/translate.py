@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from shared.model import Asset, Lineage, Process
+from shared.model import Asset, Lineage, Origin, Process
 from shared.naming import Identity
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
@@ -19,6 +19,7 @@ from shared.translation.identity import (
     inherit,
     name_process,
 )
+from shared.translation.origin import origin_of
 from shared.translation.recovery import Recovered, recover
 from shared.translation.schemas import seen_schemas
 
@@ -59,6 +60,7 @@ def translate(
         identity=identity,
         formerly=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
+        origin=origin_of(run, identity, around.told.where.workspace),
     )
     processes = work.processes(
         recover(run, work.datasets, operation),
@@ -115,6 +117,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     formerly: JobIdentity | None
     """The generic name by which the job was known while nothing better was told, if it has one."""
     operation: str
+    origin: Origin
 
     @property
     def schemas(self) -> dict[str, tuple[str, ...]]:
@@ -193,6 +196,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             weak=self.identity.is_weak,
             around=_read_by(self.around.batches) if alone else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
+            origin=self.origin,
         )
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import asdict
+from datetime import date
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -14,9 +15,26 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.platforms import NEVER, PLATFORMS, PlatformError, Wanted, as_text, configuration
+from cli.platforms import (
+    AZURE_DATABRICKS,
+    DATABRICKS_LISTENER,
+    NEVER,
+    PLATFORMS,
+    RUNTIMES,
+    Configuration,
+    PlatformError,
+    Proof,
+    Runtime,
+    Wanted,
+    as_text,
+    runtimes_of,
+)
+from cli.platforms import configuration as configuration_of
+from cli.platforms.__main__ import PAGES, with_table
+from local.spark import LISTENER_CLASS
 
 GOLDEN = Path(__file__).parent / "platforms"
+TODAY = date(2026, 11, 23)
 URL = "https://func-lineage-receiver-abc.azurewebsites.net"
 CASES = [*((platform, "http") for platform in PLATFORMS), ("fabric", "file")]
 runner = CliRunner()
@@ -24,6 +42,10 @@ runner = CliRunner()
 
 def wanted(**more: str) -> Wanted:
     return Wanted(**{"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", **more})
+
+
+def configuration(platform: str, wanted: Wanted) -> Configuration:
+    return configuration_of(platform, wanted, today=TODAY)
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
@@ -73,10 +95,12 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
         ("synapse", {"listener": "1.9.0"}, "older than any that was tried"),
         ("synapse", {"listener": "latest"}, "a listener's version is like"),
         ("synapse", {"transport": "file"}, "only fabric can write files"),
-        ("synapse", {"scala": "2.11"}, "only for 2.12 and 2.13"),
+        ("synapse", {"runtime": "3.3"}, "synapse has no runtime '3.3' that is known here: choose one of 3.5, 3.4"),
+        ("databricks-uc", {"runtime": "12.2"}, "choose one of 18, 17.3, 16.4-scala2.13, 16.4, 15.4, 14.3, 13.3"),
+        ("fabric", {"transport": "file", "runtime": "1.1"}, "fabric has no runtime '1.1'"),
         ("synapse", {"url": "http://receiver.example.com"}, "must begin with https://"),
-        ("databricks", {"folder": '/a"; rm -rf "$HOME'}, "stumble"),
-        ("fabric", {"transport": "file", "vault": 'x")\nimport os'}, "stumble"),
+        ("databricks", {"folder": '/a"; rm -rf "$HOME'}, "would not take as it is"),
+        ("fabric", {"transport": "file", "vault": 'x")\nimport os'}, "would not take as it is"),
     ],
 )
 def test_what_can_not_work_is_refused_with_a_sentence(platform: str, more: dict[str, str], words: str) -> None:
@@ -84,11 +108,129 @@ def test_what_can_not_work_is_refused_with_a_sentence(platform: str, more: dict[
         configuration(platform, wanted(**more))
 
 
-def test_older_listeners_and_newer_scalas_get_their_jar() -> None:
-    found = configuration("synapse", wanted(listener="1.25.0", scala="2.13"))
-    assert "openlineage-spark_2.13-1.25.0.jar" in found.steps[0]
-    packages = configuration("local", wanted(scala="2.13")).properties["spark.jars.packages"]
-    assert packages.startswith("io.openlineage:openlineage-spark_2.13:")
+def test_an_older_listener_gets_its_jar() -> None:
+    found = configuration("synapse", wanted(listener="1.25.0"))
+    assert "openlineage-spark_2.12-1.25.0.jar" in found.steps[0]
+
+
+@pytest.mark.parametrize("each", RUNTIMES, ids=[f"{each.platform}-{each.name}" for each in RUNTIMES])
+def test_each_runtime_gets_the_jar_of_its_scala_and_says_what_to_know(each: Runtime) -> None:
+    found = configuration(each.platform, wanted(runtime=each.name))
+    said = as_text(found.properties) + "".join(found.steps)
+    jars = set(re.findall(r"openlineage-spark_(2\.\d+)", said))
+    assert jars == {each.scala}
+    assert found.runtime == each.name
+    told = " ".join(found.notes)
+    assert ("out of support" in told) == (each.ends is not None and each.ends < TODAY)
+    assert ("not proved" in told) == (each.proof is Proof.UNPROVEN)
+    assert each.note in told
+
+
+def test_the_table_of_runtimes_is_whole() -> None:
+    """Scala follows Spark's major version but on the image that Databricks made for moving over; one default each."""
+    for platform in ("local", "synapse", "databricks", "fabric"):
+        assert sum(each.is_default for each in runtimes_of(platform)) == 1
+        names = [each.name for each in runtimes_of(platform)]
+        assert len(set(names)) == len(names)
+    for each in RUNTIMES:
+        assert each.scala == ("2.13" if each.spark.startswith("4") or "scala2.13" in each.name else "2.12")
+        assert not (each.is_default and each.is_over(TODAY))
+    over = {(each.platform, each.name) for each in RUNTIMES if each.is_over(TODAY)}
+    assert over == {("synapse", "3.4"), ("databricks", "13.3")}
+    on_databricks = {each.name: each for each in runtimes_of("databricks")}
+    assert {name for name, each in on_databricks.items() if each.spark.startswith("4")} == {"18", "17.3"}
+    assert all(on_databricks[name].proof is Proof.UNPROVEN for name in ("18", "17.3"))
+
+
+@pytest.mark.parametrize("platform", PAGES)
+def test_the_pages_show_the_table(platform: str) -> None:
+    """After a change: make runtimes."""
+    page = PAGES[platform].read_text()
+    assert with_table(page, platform) == page
+    assert with_table(page.replace("| 2.12 |", "| 2.11 |").replace("| 2.13 |", "| 2.11 |"), platform) == page
+
+
+def test_support_that_has_ended_and_what_is_unproven_is_said_aloud() -> None:
+    said = runner.invoke(app, ["config", "synapse", "--url", URL, "--runtime", "3.4"]).output
+    assert "out of support since 2026-03-31" in said
+    said = runner.invoke(app, ["config", "databricks", "--url", URL, "--runtime", "17.3"]).output
+    assert "not proved on runtime 17.3" in said
+    assert "openlineage-spark_2.13-" in said
+
+
+@pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
+def test_databricks_keeps_its_own_listener(platform: str) -> None:
+    """`spark.extraListeners` replaces what Databricks sets: without its own the Spark UI of ended clusters is empty."""
+    found = configuration(platform, wanted())
+    both = f"{DATABRICKS_LISTENER},{LISTENER_CLASS}"
+    assert found.properties["spark.extraListeners"] == both
+    assert f'"spark.extraListeners" = "{both}"' in found.files["throughline-init.sh"]
+    others = [configuration(each, wanted()).properties for each in ("synapse", "fabric", "local")]
+    assert {each["spark.extraListeners"] for each in others} == {LISTENER_CLASS}
+
+
+@pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
+def test_the_scope_over_the_vault_is_made_by_the_form_that_the_command_knows(platform: str, tmp_path: Path) -> None:
+    """The steps are run as they are printed; `az` and `databricks` write down what they are called with."""
+    vault = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv-lineage"
+    (tmp_path / "az").write_text(
+        f"""#!/bin/sh
+case "$*" in
+  "keyvault show --name kv-lineage --query id -o tsv") echo {vault};;
+  "keyvault show --name kv-lineage --query properties.vaultUri -o tsv") echo https://kv-lineage.vault.azure.cn/;;
+  *) for each; do printf '%s\\n' "$each"; done >> {tmp_path}/az.txt;;
+esac
+"""
+    )
+    (tmp_path / "databricks").write_text(
+        f"""#!/bin/sh\nfor each; do printf '%s\\n' "$each"; done >> {tmp_path}/databricks.txt\n"""
+    )
+    for program in ("az", "databricks"):
+        (tmp_path / program).chmod(0o755)
+    steps = configuration(platform, wanted(scope="lineage")).steps
+    (grant,) = [step for step in steps if "role assignment" in step]
+    (scope,) = [step for step in steps if "create-scope" in step]
+    assert steps.index(grant) < steps.index(scope)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    for command in (grant[grant.index("az role") :], scope[scope.index("databricks secrets") :]):
+        subprocess.run(["bash", "-c", command], env={"PATH": path}, check=True)
+    *start, text = (tmp_path / "databricks.txt").read_text().splitlines()
+    assert start == ["secrets", "create-scope", "--json"]
+    assert json.loads(text) == {
+        "scope": "lineage",
+        "scope_backend_type": "AZURE_KEYVAULT",
+        "backend_azure_keyvault": {"resource_id": vault, "dns_name": "https://kv-lineage.vault.azure.cn/"},
+    }
+    granted = (tmp_path / "az.txt").read_text().splitlines()
+    assert granted[granted.index("--role") + 1] == "Key Vault Secrets User"
+    assert granted[granted.index("--assignee") + 1] == AZURE_DATABRICKS == "2ff814a6-3304-4ab8-85cb-cd0e6f879c1d"
+    assert granted[granted.index("--scope") + 1] == vault
+
+
+@pytest.mark.parametrize("transport", ["http", "file"])
+@pytest.mark.parametrize("runtime", ["1.3", "2.0"])
+def test_fabric_is_tried_without_a_jar_before_one_is_uploaded(transport: str, runtime: str) -> None:
+    steps = configuration("fabric", wanted(transport=transport, runtime=runtime)).steps
+    (enter,) = [number for number, step in enumerate(steps) if step.startswith("Enter the properties")]
+    (without,) = [number for number, step in enumerate(steps) if "without a jar of your own" in step]
+    (jar,) = [number for number, step in enumerate(steps) if "Maven Central" in step]
+    assert enter < without < jar
+    assert "ClassNotFoundException" in steps[jar]
+
+
+def test_the_listener_is_asked_for_what_names_workspace_and_job() -> None:
+    """Naming properties replaces the listener's own two, so these are named as well."""
+    name = "spark.openlineage.capturedProperties"
+    expected = {
+        "databricks": "spark.databricks.workspaceUrl",
+        "synapse": "spark.synapse.workspace.name",
+        "fabric": "trident.artifact.workspace.id",
+    }
+    for platform, word in expected.items():
+        asked = configuration(platform, wanted()).properties[name].split(",")
+        assert asked[:2] == ["spark.master", "spark.app.name"]
+        assert word in asked
+    assert name not in configuration("local", wanted()).properties
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])

@@ -1,4 +1,4 @@
-"""`throughline doctor --catalog` and `purview grant`, against a catalog that plays each of what may be wrong."""
+"""`throughline doctor --catalog`, `purview grant`, `purview attributes`, on a catalog that plays what may be wrong."""
 
 import base64
 import json
@@ -16,11 +16,13 @@ from cli.catalog_check import KNOWN, check_catalog
 from cli.main import app
 from cli.trial import Step
 from local.catalog import CatalogServer
+from shared.atlas import MANAGED, ORIGIN_WORDS
 from shared.bootstrap import Worker, account_at
 from shared.catalog import dialect_of, has_role, with_role
 from shared.catalog.account import PurviewAccount
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming import BUILT_IN
 from shared.pipeline import Publishing, Sweeping, publish
@@ -28,6 +30,7 @@ from shared.storage import MemoryStorage
 from tests.shared.test_schemas import TABLE, X, copy, how, settle
 
 runner = CliRunner()
+PUBLIC = "https://purview.azure.net/.default"
 ANN = "11111111-1111-4111-8111-111111111111"
 
 
@@ -44,7 +47,7 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
 
 def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
     parameters = dialect_of(endpoint).parameters
-    authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token)
+    authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token, scope=PUBLIC)
     effort = Effort(tries=1, connect=0.5)
     client = SteadyAtlasClient(endpoint, authentication, effort=effort, parameters=parameters)
     return Worker(
@@ -52,6 +55,7 @@ def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
         catalog=AtlasCatalog(client, collection=collection),
         account=PurviewAccount(client) if dialect_of(endpoint).is_purview else None,
         collection=collection,
+        types=AtlasTypes(client),
         publishing=Publishing(),
         sweeping=Sweeping(),
         names=BUILT_IN,
@@ -143,7 +147,7 @@ class Credential:
         self.token = token
 
     def get_token(self, *scopes: str, **_: Any) -> AccessToken:
-        assert scopes == ("https://purview.azure.net/.default",)
+        assert scopes == (PUBLIC,)
         if not self.token:
             raise ClientAuthenticationError("no credential works")
         return AccessToken(self.token, 0)
@@ -259,6 +263,31 @@ def test_a_role_that_nobody_has_yet_comes_with_what_is_inherited() -> None:
     rule, permission = after["properties"]["attributeRules"]
     assert rule["dnfCondition"][1][0]["fromRule"] == "purviewmetadatarole_builtin_data-curator:p"
     assert permission["dnfCondition"][0][0]["fromRule"] == RULE
+
+
+def test_the_group_of_managed_attributes_is_made_once(server: CatalogServer) -> None:
+    owner = worker(server.endpoint, server.token)
+    planned = run(owner, "purview", "attributes", "--plan")
+    assert (planned.exit_code, "platform, workspace, job, link" in planned.output) == (3, True)
+    assert run(owner, "purview", "attributes").exit_code == 0
+    assert owner.types is not None
+    (made,) = [each for each in owner.types.held() if each["name"] == MANAGED]
+    assert [each["name"] for each in made["attributeDefs"]] == list(ORIGIN_WORDS)
+    again = run(owner, "purview", "attributes")
+    assert (again.exit_code, "nothing to do" in again.output) == (0, True)
+
+
+def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
+    owner = worker(server.endpoint, server.token)
+    assert owner.types is not None
+    owner.types.create([{"category": "ENTITY", "name": MANAGED, "superTypes": ["DataSet"], "attributeDefs": []}])
+    said = run(owner, "purview", "attributes")
+    assert (said.exit_code, f"another type of this catalog is called {MANAGED}" in said.output) == (1, True)
+
+
+def test_a_plain_atlas_needs_no_group(fresh_catalog: CatalogServer) -> None:
+    said = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
+    assert (said.exit_code, "no Purview account" in said.output) == (2, True)
 
 
 def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:

@@ -2,13 +2,14 @@
 receiver, and the lineage comes under the namespace that was asked for.
 
 What a platform does beside Spark stands in here, and nothing else: how the jar gets onto the class path, where a secret
-is looked up, a program `az`, a module `notebookutils`. In front of the real functions stands what Azure has there: a
-check of the key.
+is looked up, a program `az`, a module `notebookutils`, a class in place of Databricks' own listener. In front of the
+real functions stands what Azure has there: a check of the key.
 """
 
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -21,7 +22,8 @@ import msgspec
 import pytest
 import requests
 
-from local.spark import SMALL_SESSION, SparkJob
+from cli.platforms import DATABRICKS_LISTENER
+from local.spark import LISTENER_CLASS, SMALL_SESSION, SparkJob
 from local.versions import SPARK_3
 from local.world import World
 from shared import pipeline
@@ -39,6 +41,8 @@ class credentials:
         return "{KEY}"
 """
 JOB = Path(__file__).with_name("notebook.py")
+RUNTIME = {"fabric": ("--runtime", "1.3")}
+"""The one with the Spark that runs here; its default has Spark 4."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,6 +92,11 @@ class Platform:
     steps: str
     properties: Mapping[str, str]
     data: Path
+
+    @property
+    def log(self) -> str:
+        """What Spark's driver logged."""
+        return (self.files / "job" / "spark.log").read_text()
 
     def run(self, *, more: Mapping[str, str] | None = None, variables: Mapping[str, str] | None = None) -> int:
         """How many events the listener could not deliver."""
@@ -169,6 +178,13 @@ def seen(world: World, platform: Platform) -> list[str]:
     return [process.qualified_name for process in found]
 
 
+def at_home(world: World, platform: Platform) -> dict[str, str]:
+    """Where the catalog says that the platform's job is at home."""
+    (name,) = seen(world, platform)
+    held = parts_of(world).catalog.read_processes([name])[name]
+    return dict(held.entity.origin)
+
+
 def arrived(world: World, front: Front, platform: Platform) -> None:
     namespace = platform.properties["spark.openlineage.namespace"]
     assert front.namespaces.count(namespace) >= 4, "an application's and a write's START and COMPLETE"
@@ -182,15 +198,50 @@ def test_local(world: World, front: Front, configure: Configure) -> None:
     arrived(world, front, local)
 
 
+def listener_that_does_nothing(name: str) -> bytes:
+    """The bytes of a Java class of this name that extends Spark's SparkListener and overrides nothing.
+
+    Written by hand after the Java Virtual Machine Specification, chapter 4: no compiler is at hand where only a runtime
+    of Java is.
+    """
+
+    def text(value: str) -> bytes:
+        raw = value.encode()
+        return struct.pack(">BH", 1, len(raw)) + raw
+
+    this, above = name.replace(".", "/"), "org/apache/spark/scheduler/SparkListener"
+    pool = (
+        struct.pack(">BH", 7, 2),  # 1: this class
+        text(this),
+        struct.pack(">BH", 7, 4),  # 3: the class above
+        text(above),
+        text("<init>"),
+        text("()V"),
+        text("Code"),
+        struct.pack(">BHH", 12, 5, 6),  # 8: name and type of the constructor
+        struct.pack(">BHH", 10, 3, 8),  # 9: the constructor above
+    )
+    code = bytes([0x2A, 0xB7, 0x00, 0x09, 0xB1])  # aload_0, invokespecial 9, return
+    body = struct.pack(">HHI", 1, 1, len(code)) + code + struct.pack(">HH", 0, 0)
+    constructor = struct.pack(">HHHHHI", 1, 5, 6, 1, 7, len(body)) + body
+    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 52, len(pool) + 1) + b"".join(pool)
+    shape = struct.pack(">HHHHH", 0x21, 1, 3, 0, 0)  # public, super; no interfaces, no fields
+    return head + shape + struct.pack(">H", 1) + constructor + struct.pack(">H", 0)
+
+
 @pytest.mark.parametrize("platform", ["synapse", "fabric"])
 def test_a_file_of_properties_with_the_key_added_by_the_step(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
     """The jar is what the pool or the Environment was given; all else is the file."""
-    pool = configure(platform)
+    pool = configure(platform, *RUNTIME.get(platform, ()))
     assert jar.name in pool.steps
-    assert pool.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
+    own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
+    more = own if platform == "synapse" else {}
+    assert pool.run(more={"spark.driver.extraClassPath": str(jar), **more}) == 0
     arrived(world, front, pool)
+    if platform == "synapse":
+        assert at_home(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
@@ -207,21 +258,29 @@ def test_an_init_script_and_a_secret(
     subprocess.run(["bash", "-c", script], check=True)
     (defaults,) = (driver / "databricks/driver/conf").iterdir()
     secret = {name: KEY for name, value in cluster.properties.items() if value == SECRET}
+    own = driver / "own" / f"{DATABRICKS_LISTENER.replace('.', '/')}.class"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(listener_that_does_nothing(DATABRICKS_LISTENER))
     more = {
-        **dict(re.findall(r'"([\w.]+)" = "([\w.]+)"', defaults.read_text())),
+        **dict(re.findall(r'"([\w.]+)" = "([\w.,]+)"', defaults.read_text())),
         **secret,
-        "spark.driver.extraClassPath": f"{driver}/mnt/driver-daemon/jars/*",
+        "spark.driver.extraClassPath": f"{driver}/mnt/driver-daemon/jars/*:{driver}/own",
         "spark.databricks.workspaceUrl": "adb-123.12.azuredatabricks.net",
     }
     assert cluster.run(more=more, variables={"DATABRICKS_RUNTIME_VERSION": "14.3"}) == 0
     assert len(secret) == 1
+    for listener in (DATABRICKS_LISTENER, LISTENER_CLASS):
+        assert f"Registered listener {listener}" in cluster.log
     arrived(world, front, cluster)
+    home = at_home(world, cluster)
+    assert (home["platform"], home["workspace"]) == ("Databricks", "adb-123.12.azuredatabricks.net")
+    assert home["link"].startswith("https://adb-123.12.azuredatabricks.net/")
 
 
 def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: Configure, jar: Path) -> None:
     lakehouse = jar.parent.parent / "Files"
     lakehouse.mkdir()
-    fabric = configure("fabric", "--transport", "file", "--folder", str(lakehouse))
+    fabric = configure("fabric", *RUNTIME["fabric"], "--transport", "file", "--folder", str(lakehouse))
     assert fabric.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
     namespace = fabric.properties["spark.openlineage.namespace"]
     assert namespace not in front.namespaces

@@ -27,6 +27,7 @@ ROUNDS = 400
 LAKE = b'"abfss://raw@acct.dfs.core.windows.net"'
 """A namespace whose data sets are searched for, one call each: of local files nobody scans any."""
 
+SCOPE = "https://catalog.example.com/.default"
 EFFORT = Effort(connect=1, read=0.4, tries=3, longest_pause=5)
 
 
@@ -100,7 +101,12 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         seconds=told.seconds,
     )
     pace = Pace(20, clock=told.seconds, sleep=told.sleep)
-    client = SteadyAtlasClient(server.endpoint, CredentialToken(Renewing(server)), effort=EFFORT, pace=pace)
+    client = SteadyAtlasClient(
+        server.endpoint,
+        CredentialToken(Renewing(server), scope=SCOPE),
+        effort=EFFORT,
+        pace=pace,
+    )
     catalog = AtlasCatalog(client)
     struck: dict[str, int] = {}
     for number in range(ROUNDS):
@@ -117,7 +123,11 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     unheard = sum(count for trouble, count in struck.items() if trouble.startswith(("lost", "cut")))
     names = [process.qualified_name for process, _ in recorded(storage, how)]
     client.close()
-    plain = SteadyAtlasClient(server.endpoint, CredentialToken(Renewing(server)), effort=Effort())
+    plain = SteadyAtlasClient(
+        server.endpoint,
+        CredentialToken(Renewing(server), scope=SCOPE),
+        effort=Effort(),
+    )
     held = {name: each.entity for name, each in AtlasCatalog(plain).read_processes(names).items()}
     plain.close()
     return Run(

@@ -148,7 +148,9 @@ def test_without_a_token_storage_is_not_even_asked() -> None:
 
 def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
     with scripted(Said(body=ENTITY)) as server:
-        client = SteadyAtlasClient(server.url, CredentialToken(NoToken()), effort=QUICK)
+        client = SteadyAtlasClient(
+            server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), effort=QUICK
+        )
         told = r"No token for the catalog \(ClientAuthenticationError\): sign in"
         with pytest.raises(CatalogUnavailable, match=told) as caught:
             AtlasCatalog(client).find([("t", "q")])

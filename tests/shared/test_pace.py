@@ -173,14 +173,22 @@ class Expiring:
 
 def test_a_token_that_has_expired_is_renewed_once() -> None:
     with scripted(Said(status=401), Said(body=ENTITY)) as server:
-        client = SteadyAtlasClient(server.url, CredentialToken(Expiring(good_for=1)), effort=QUICK)
+        client = SteadyAtlasClient(
+            server.url,
+            CredentialToken(Expiring(good_for=1), scope="https://catalog.example.com/.default"),
+            effort=QUICK,
+        )
         assert AtlasCatalog(client).find([("t", "q")]) == {("t", "q"): "g"}
         assert server.calls == 2
 
 
 def test_a_token_that_does_not_change_is_refused_at_once() -> None:
     with scripted(Said(status=401)) as server:
-        client = SteadyAtlasClient(server.url, CredentialToken(Expiring(good_for=100)), effort=QUICK)
+        client = SteadyAtlasClient(
+            server.url,
+            CredentialToken(Expiring(good_for=100), scope="https://catalog.example.com/.default"),
+            effort=QUICK,
+        )
         with pytest.raises(CatalogRefused):
             AtlasCatalog(client).find([("t", "q")])
         assert server.calls == 1

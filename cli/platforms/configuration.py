@@ -1,0 +1,182 @@
+"""From what somebody wants to what a platform is told. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from shlex import quote
+from string import Template
+
+from cli.platforms.runtimes import Proof, Runtime, UnknownRuntimeError, runtime_of
+from cli.platforms.table import TABLE, Row
+from local.spark import LISTENER_CLASS, listener_configuration
+from local.versions import LISTENER_VERSION
+from local.versions import PLATFORMS as SPARKS
+
+_HEADER = "spark.openlineage.transport.headers.x-functions-key"
+_REDACTED = "(?i)secret|password|token|access[.]?key|functions-key"
+_CAPTURED = ("spark.master", "spark.app.name")
+"""What the listener passes on of Spark's properties by default: naming others replaces these."""
+_SPARKS = {spark.scala: spark for spark in SPARKS.values()}
+_HARMLESS = re.compile(r"[\w./:@%+ -]*")
+
+
+class PlatformError(ValueError):
+    """What was asked for can't work; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What differs from one installation to the next.
+
+    `vault` and `secret` name a secret in Azure Key Vault, `scope` a secret scope of Databricks, `folder` where jar and
+    init script lie there. `key` is only for this machine. `transport`: http, or file on Fabric. `runtime`: the
+    platform's version, its default where empty. `output` is the folder that the files are written to, if any: steps
+    name them there.
+    """
+
+    url: str
+    namespace: str = "default"
+    listener: str = LISTENER_VERSION
+    runtime: str = ""
+    vault: str = "VAULT"
+    secret: str = "throughline-key"  # noqa: S105 - its name, not the secret
+    scope: str = "throughline"
+    folder: str = ""
+    key: str = field(default="", repr=False)
+    transport: str = "http"
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """All that one platform needs. `place` is where its properties go, `files` texts by their names, `notes` what to
+    know of its runtime.
+    """
+
+    platform: str
+    runtime: str
+    place: str
+    properties: Mapping[str, str]
+    files: Mapping[str, str]
+    steps: tuple[str, ...]
+    never: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+NEVER: Mapping[str, str] = {
+    "spark.openlineage.transport.compression": "gzip comes in chunks, and Azure Functions hands those on empty",
+    "spark.openlineage.transport.url with a path or ?code=": "the listener drops both",
+    "spark.openlineage.transport.urlParams.code": "the key would stand in every access log: the header does not",
+    "spark.openlineage.facets.spark.logicalPlan.disabled=false": "plans are of no use here, and grow to many megabytes",
+    "spark.openlineage.columnLineage.datasetLineageEnabled=false": "filters and joins would be copied into each column",
+    "spark.openlineage.appName per run": "the application's name is part of a process's identity",
+}
+"""What must not be set, and why. Each was met in the listener or in the functions host."""
+
+
+def configuration(platform: str, wanted: Wanted, *, today: date) -> Configuration:
+    """What this platform needs, as of a day. Raises PlatformError for what can't work: see each message."""
+    name = f"{platform}-file" if wanted.transport == "file" else platform
+    row = TABLE.get(name)
+    if row is None:
+        raise PlatformError(f"{platform} has no transport {wanted.transport!r}: only fabric can write files")
+    try:
+        runtime = runtime_of(platform, wanted.runtime)
+    except UnknownRuntimeError as error:
+        raise PlatformError(str(error)) from error
+    _check(row, wanted)
+    words = _words(name, row, wanted, runtime)
+
+    def say(text: str) -> str:
+        return Template(text).substitute(words)
+
+    return Configuration(
+        platform=name,
+        runtime=runtime.name,
+        place=say(row.place),
+        properties=_properties(row, wanted, runtime, words),
+        files={file: say(text) for file, text in row.files.items()},
+        steps=tuple(say(step) for step in row.steps),
+        never=NEVER,
+        notes=tuple(_notes(runtime, today)),
+    )
+
+
+def _check(row: Row, wanted: Wanted) -> None:
+    if _version(wanted.listener) < row.oldest:
+        oldest = ".".join(map(str, row.oldest))
+        raise PlatformError(f"Listener {wanted.listener} {row.why_oldest}: use {oldest} or later")
+    if not wanted.url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
+    for each in Wanted.__slots__:
+        text = getattr(wanted, each)
+        if each not in {"key", "output"} and not _HARMLESS.fullmatch(text):
+            raise PlatformError(f"{each} holds a character that a script would not take as it is: {text!r}")
+
+
+def _words(name: str, row: Row, wanted: Wanted, runtime: Runtime) -> Mapping[str, str]:
+    def file(each: str) -> str:
+        return quote(str(Path(wanted.output) / each))
+
+    return {
+        **{each: getattr(wanted, each) for each in Wanted.__slots__},
+        "url": wanted.url.rstrip("/"),
+        "folder": (wanted.folder or row.folder).rstrip("/"),
+        "scala": runtime.scala,
+        "jar": runtime.jar(wanted.listener),
+        "listeners": ",".join((*row.beside, LISTENER_CLASS)),
+        "header": _HEADER,
+        "file": file(f"{name}.conf"),
+        "script": file("throughline-init.sh"),
+        "pick_up": str(Path(wanted.output) / "pick_up.py"),
+    }
+
+
+def as_text(properties: Mapping[str, str]) -> str:
+    """Properties as all of these platforms read them: name, space, value."""
+    return "".join(f"{name} {value}\n" for name, value in properties.items())
+
+
+def _properties(row: Row, wanted: Wanted, runtime: Runtime, words: Mapping[str, str]) -> dict[str, str]:
+    key = Template(row.key).substitute(words) if row.key else None
+    found = listener_configuration(
+        wanted.url,
+        key=key or None,
+        namespace=wanted.namespace,
+        platform=_SPARKS[runtime.scala],
+        listener=wanted.listener,
+    )
+    found["spark.extraListeners"] = words["listeners"]
+    if row.captured:
+        found["spark.openlineage.capturedProperties"] = ",".join((*_CAPTURED, *row.captured))
+    if not row.packages:
+        del found["spark.jars.packages"]  # these platforms bring Delta, and get the listener as a file
+    if wanted.transport == "file":
+        kept = {name: value for name, value in found.items() if ".transport." not in name}
+        location = f"{words['folder']}/events.jsonl"
+        return kept | {"spark.openlineage.transport.type": "file", "spark.openlineage.transport.location": location}
+    if not row.packages:
+        found["spark.redaction.regex"] = _REDACTED  # else Spark's web page shows the header
+    return found
+
+
+def _notes(runtime: Runtime, today: date) -> list[str]:
+    """What to know of this runtime."""
+    said = []
+    if runtime.is_over(today):
+        said.append(f"Runtime {runtime.name} has been out of support since {runtime.ends}: move to a newer one")
+    if runtime.proof is Proof.UNPROVEN:
+        said.append(f"The listener was not proved on runtime {runtime.name} (Spark {runtime.spark}): try it on one job")
+    if runtime.note:
+        said.append(runtime.note)
+    return said
+
+
+def _version(text: str) -> tuple[int, int]:
+    try:
+        major, minor, *_ = text.split(".")
+        return int(major), int(minor)
+    except ValueError as error:
+        raise PlatformError(f"A listener's version is like {LISTENER_VERSION}, not {text!r}") from error
