@@ -1,0 +1,64 @@
+"""What a check reports: a finding, and the rule behind one that is not good."""
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cli.checks.rules import BY_CODE
+
+
+class State(StrEnum):
+    """How a subject was found. `UNSEEN`: it could not be looked at, so nothing is known of it."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at.
+
+    `subject` names it, `found` says what was seen. Unless it is good, `code` names the rule of `cli.checks.rules`,
+    `means` what the rule says of it, and `command` the one command to type next.
+    """
+
+    subject: str
+    state: State
+    found: str
+    code: str = ""
+    means: str = ""
+    command: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it is as it should be."""
+        return self.state is State.GOOD
+
+
+def good(subject: str, found: str) -> Finding:
+    """A subject that is as it should be."""
+    return Finding(subject=subject, state=State.GOOD, found=found)
+
+
+def bad(code: str, subject: str, found: str, **places: str) -> Finding:
+    """What the rule of this code says of a subject; `places` fill the names in braces of the rule's command.
+
+    A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
+    for a name that is not filled.
+    """
+    return _by_rule(State.BAD, code, subject, found, places)
+
+
+def unseen(code: str, subject: str, found: str, **places: str) -> Finding:
+    """The same for a subject that could not be looked at."""
+    return _by_rule(State.UNSEEN, code, subject, found, places)
+
+
+def _by_rule(state: State, code: str, subject: str, found: str, places: dict[str, str]) -> Finding:
+    rule = BY_CODE[code]
+    command = rule.command.format(**{name: shlex.quote(value) for name, value in places.items()})
+    subscription = places.get("subscription")
+    if subscription and command.startswith("az ") and not command.startswith("az login"):
+        command += f" --subscription {shlex.quote(subscription)}"
+    return Finding(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
