@@ -106,8 +106,13 @@ def doctor(
         patience=patience,
         home=home,
     )
+    report(_look(context, asked), as_json=as_json)
+
+
+def report(found: Iterator[Finding], *, as_json: bool) -> None:
+    """Print findings as they come, or all of them as one JSON document; end the command by the worst of them."""
     findings = []
-    for finding in _look(context, asked):
+    for finding in found:
         findings.append(finding)
         if not as_json:
             _show(finding)
@@ -168,7 +173,7 @@ def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
 
 def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:
     """The parts of the deployment, or of the Throughline that is meant without one; what is wrong with the first."""
-    if deployed is None or context.find_object(Worker):
+    if deployed is None or isinstance(context.obj, Worker):
         return parts_of(context, home)
     try:
         return assemble(load(catalog=True, over=place_of(deployed)))

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -47,20 +48,25 @@ def events(now: datetime, column: str) -> list[bytes]:
     return [json.dumps(common | {"eventType": kind, "eventTime": moment}).encode() for kind in ("START", "COMPLETE")]
 
 
-def follow(parts: Worker, *, url: str, key: str, patience: float, places: Mapping[str, str]) -> Iterator[Finding]:
+def follow(
+    parts: Worker, *, url: str, key: str, patience: float, places: Mapping[str, str], slow: float = _SLOW
+) -> Iterator[Finding]:
     """Post, and look for what comes of it for `patience` seconds; ends with the first finding that is not good.
 
-    `places` fill the commands of rules. Raises CatalogUnavailable and CatalogRefused.
+    An answer after `slow` seconds is too late for a listener. `places` fill the commands of rules. Raises
+    CatalogUnavailable and CatalogRefused.
     """
     now = datetime.now(UTC)
     column = f"seen_{now:%Y%m%d_%H%M%S}_{uuid4().hex[:6]}"
     both = events(now, column)
+    door = _Door(url=url, key=key, places={**UNKNOWN, **places, "url": url}, slow=slow)
     for raw, kind in zip(both, ("START", "COMPLETE"), strict=True):
-        finding = _post(url, key, raw, kind, {**UNKNOWN, **places, "url": url})
+        finding = door.post(raw, kind)
         yield finding
         if not finding.good:
             return
-    (process,) = translate_history([decode(raw) for raw in both], names=parts.names).processes
+    history = [decode(raw) for raw in both]
+    (process,) = translate_history(history, names=parts.names).processes
     entity = process_entity(process)
     begun = time.monotonic()
     while True:
@@ -85,18 +91,29 @@ _CODES: Mapping[int, str] = {
 """The rule for each answer of the receiver, or of Azure's front end before it."""
 
 
-def _post(url: str, key: str, raw: bytes, kind: str, places: Mapping[str, str]) -> Finding:
-    headers = {"Content-Type": "application/json; charset=UTF-8", **({"x-functions-key": key} if key else {})}
-    begun = time.monotonic()
-    try:
-        answer = requests.post(
-            f"{url.rstrip('/')}/api/v1/lineage", data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False
-        )
-    except requests.RequestException as error:
-        return bad("receiver-unreachable", kind, f"no answer ({type(error).__name__}) at {url}", **places)
-    took = time.monotonic() - begun
-    if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
-        code = _CODES.get(answer.status_code, "receiver-error")
-        return bad(code, kind, f"{answer.status_code} {answer.text[:200]}", **places)
-    found = f"201 after {took * 1000:.0f} ms"
-    return bad("receiver-slow", kind, found, **places) if took >= _SLOW else good(kind, found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Door:
+    """The receiver, and the key that opens it."""
+
+    url: str
+    key: str
+    places: Mapping[str, str]
+    slow: float
+
+    def post(self, raw: bytes, kind: str) -> Finding:
+        """Post one event, and judge the answer."""
+        headers = {"Content-Type": "application/json; charset=UTF-8"}
+        headers |= {"x-functions-key": self.key} if self.key else {}
+        place = f"{self.url.rstrip('/')}/api/v1/lineage"
+        begun = time.monotonic()
+        try:
+            answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
+        except requests.RequestException as error:
+            what = f"no answer ({type(error).__name__}) at {self.url}"
+            return bad("receiver-unreachable", kind, what, **self.places)
+        took = time.monotonic() - begun
+        if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
+            code = _CODES.get(answer.status_code, "receiver-error")
+            return bad(code, kind, f"{answer.status_code} {answer.text[:200]}", **self.places)
+        found = f"201 after {took * 1000:.0f} ms"
+        return bad("receiver-slow", kind, found, **self.places) if took >= self.slow else good(kind, found)

@@ -84,6 +84,14 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
     except StorageUnavailable as error:
         yield _storage_away(error, places)
         return
+    yield from judge_counts(found)
+    if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
+        what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
+        yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
+
+
+def judge_counts(found: pipeline.Status) -> Iterator[Finding]:
+    """What the counts themselves say."""
     sum_up = (
         f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
         f" + {found.waiting:,} waiting + {found.dead:,} dead"
@@ -91,11 +99,8 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
     yield good("counts", sum_up) if found.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
     yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
     yield _in_work(found)
-    if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
-        what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
-        yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
     for sentence in found.last_errors:
-        if sentence.startswith("catalog: "):  # the others are dead letters or refused bodies, and past
+        if sentence.startswith("catalog"):  # the others are dead letters or refused bodies, and past
             yield bad("catalog-error", "last catalog error", sentence.removeprefix("catalog: "))
 
 

@@ -1,6 +1,8 @@
 """`throughline doctor --group`: a deployment in Azure, looked at from outside. It reads, and changes nothing."""
 
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from cli.checks.azure import apps, events, host, rights
 from cli.checks.azure.apps import App
@@ -56,19 +58,36 @@ def check_deployment(az: Az, target: Target) -> Generator[Finding, None, Deploye
     for finding in guarded("apps", sites, places):
         stopped |= {finding.subject} if finding.code == "app-stopped" else set()
         yield finding
-    running = [app for app in found if app.part not in stopped]
-    yield from guarded("storage account", lambda: rights.network(deployed, tuple(found)), places)
-    for app in running:
-        yield from _looks(deployed, app, _OF_EACH_APP)
-    worker = next((app for app in running if app.part == "worker"), None)
-    if worker:
-        yield from _looks(deployed, worker, _OF_WORKER if deployed.by_event_grid else ())
-        yield from _looks(deployed, worker, _BEHIND)
-        yield from guarded("logs", lambda: host.logs(deployed, tuple(running)), places)
-    yield from guarded("alerts", lambda: rights.alerts(deployed), places)
+    yield from _at_once(deployed, _looks(deployed, found, [app for app in found if app.part not in stopped]))
     return deployed
 
 
-def _looks(deployed: Deployed, app: App, looks: tuple[tuple[str, Look], ...]) -> Iterator[Finding]:
-    for subject, look in looks:
-        yield from guarded(f"{app.part} {subject}", lambda look=look: look(deployed, app), app.places)
+_Named = tuple[str, Callable[[], Iterator[Finding]]]
+
+
+def _looks(deployed: Deployed, found: list[App], running: list[App]) -> Iterator[_Named]:
+    """What is to be looked at of these apps, with the subject's name; a stopped app is not asked."""
+    yield "storage account", partial(rights.network, deployed, tuple(found))
+    for app in running:
+        yield from ((f"{app.part} {subject}", partial(look, deployed, app)) for subject, look in _OF_EACH_APP)
+    for app in running:
+        if app.part == "worker":
+            looks = (*(_OF_WORKER if deployed.by_event_grid else ()), *_BEHIND)
+            yield from ((subject, partial(look, deployed, app)) for subject, look in looks)
+            yield "logs", partial(host.logs, deployed, tuple(running))
+    yield "alerts", partial(rights.alerts, deployed)
+
+
+_AT_ONCE = 6
+"""Calls of `az` at a time: each is a process of its own, and takes a second to start."""
+
+
+def _at_once(deployed: Deployed, looks: Iterator[_Named]) -> Iterator[Finding]:
+    """All looks, some at a time; their findings in the order of the looks."""
+
+    def whole(named: _Named) -> list[Finding]:
+        return list(guarded(*named, deployed.places))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for findings in pool.map(whole, looks):
+            yield from findings

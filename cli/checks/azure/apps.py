@@ -115,7 +115,7 @@ def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) ->
 def _told(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether the parser's trigger waits for what the deployment sends: that stands in the package alone."""
     bindings = (parser.get("config") or {}).get("bindings") or ()
-    trigger = next((each for each in bindings if each.get("type", "").lower() == "blobtrigger"), {})
+    trigger: Mapping[str, Any] = next((each for each in bindings if each["type"].lower() == "blobtrigger"), {})
     built = "eventGrid" if str(trigger.get("source", "")).lower() == "eventgrid" else "polling"
     wanted = deployed.outputs["DELIVERY"]
     if built != wanted:

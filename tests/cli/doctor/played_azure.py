@@ -56,6 +56,7 @@ class PlayedAzure:
     receipts: int = 3
     failing: dict[str, str] = field(default_factory=dict)
     calls: list[tuple[str, ...]] = field(default_factory=list)
+    answered: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
 
     def json(self, *arguments: str) -> Any:
         """What `az` prints, read."""
@@ -67,7 +68,8 @@ class PlayedAzure:
         for begin, answer in self._answers().items():
             if words.startswith(begin):
                 options = dict(pairwise(arguments))
-                whole = json.loads(json.dumps(answer(options)))
+                whole = json.loads(json.dumps(answer({**options, "all": words})))
+                self.answered.append((arguments, whole))
                 return jmespath.search(options["--query"], whole) if "--query" in options else whole
         raise AssertionError(f"no command that only reads: az {words}")
 
@@ -95,11 +97,11 @@ class PlayedAzure:
             "functionapp config appsettings list": self._settings,
             "functionapp keys list": lambda _: {"masterKey": SECRET, "functionKeys": {}, "systemKeys": self.keys},
             "role assignment list": lambda options: self.roles.get(options["--assignee"], []),
-            "monitor metrics list": lambda _: {
+            "monitor metrics list": lambda options: {
                 "value": [
                     {"name": {"value": name}, "timeseries": [{"data": [{"total": value}, {"timeStamp": "x"}]}]}
                     for name, value in self.metrics.items()
-                    if name in self.calls[-1]
+                    if name in options["all"]
                 ]
             },
             "storage queue exists": lambda _: {"exists": self.poison > 0},

@@ -299,7 +299,7 @@ CASES: dict[str, Case] = {
     "sweeper-silent": case(no_sweeps, f"az functionapp restart {ROOM} --name {WORKER}"),
     "undelivered": case(undelivered, "purviewAccountName=pv delivery=eventGrid"),
     "topic-missing": case(gone(TOPIC), "delivery=eventGrid"),
-    "webhook-key-missing": case(lambda azure, _: azure.keys and azure.keys.clear(), DEPLOY),
+    "webhook-key-missing": case(lambda azure, _: setattr(azure, "keys", {}), DEPLOY),
     "subscription-missing": case(gone(EVENTS), DEPLOY),
     "subscription-failed": case(
         lambda azure, _: azure.resources[EVENTS]["properties"].update(provisioningState="AwaitingManualAction"), DEPLOY
