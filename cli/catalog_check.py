@@ -137,13 +137,16 @@ def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUna
     return bad("catalog-refused", ACCOUNT, str(error))
 
 
+_PURVIEW = ".purview.azure.com"
+
+
 def _grant(parts: Worker, collection: str) -> dict[str, str]:
-    """Where a role is missing, and whose."""
+    """Where a role is missing, and whose: what fills the command that grants it."""
     account = parts.account
-    name = (urlsplit(account.host).hostname or "").removesuffix(".purview.azure.com") if account else ""
+    host = (urlsplit(account.host).hostname or "") if account else UNKNOWN["account"]
     caller = account.caller().get("oid") if account else None
     return {
-        "account": name if account and "." not in name and name else (account.host if account else "PURVIEW"),
+        "account": host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) or not account else account.host,
         "collection": collection or UNKNOWN["collection"],
         "principal": caller or UNKNOWN["principal"],
     }

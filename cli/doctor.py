@@ -1,6 +1,6 @@
 """`throughline doctor`: look at each part, and name the command that mends it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from cli.catalog_check import check_catalog
 from cli.checks import (
     Deployed,
     Finding,
+    Places,
     State,
     Target,
     bad,
@@ -181,7 +182,7 @@ def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Wor
         return unseen("azure-error", "storage", " ".join(str(error).split()))
 
 
-def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Mapping[str, str]) -> Iterator[Finding]:
+def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[Finding]:
     world = running_world(asked.home)
     receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
     if not receiver:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import requests
 
 from cli.checks.data import UNKNOWN
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import Finding, Places, bad, good
 from shared.atlas import process_entity
 from shared.bootstrap import Worker
 from shared.openlineage import decode
@@ -49,7 +49,7 @@ def events(now: datetime, column: str) -> list[bytes]:
 
 
 def follow(
-    parts: Worker, *, url: str, key: str, patience: float, places: Mapping[str, str], slow: float = _SLOW
+    parts: Worker, *, url: str, key: str, patience: float, places: Places, slow: float = _SLOW
 ) -> Iterator[Finding]:
     """Post, and look for what comes of it for `patience` seconds; ends with the first finding that is not good.
 
@@ -97,7 +97,7 @@ class _Door:
 
     url: str
     key: str
-    places: Mapping[str, str]
+    places: Places
     slow: float
 
     def post(self, raw: bytes, kind: str) -> Finding:

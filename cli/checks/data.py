@@ -3,16 +3,14 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import Finding, Places, bad, good
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.places import CONTROL, EVENTS
 from shared.storage import Storage
 
-Places = Mapping[str, str]
-
-UNKNOWN: Places = {
+UNKNOWN: Mapping[str, str] = {
     "group": "GROUP",
     "deployment": "throughline",
     "storage": "STORAGE",

@@ -1,10 +1,14 @@
 """What a check reports: a finding, and the rule behind one that is not good."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from cli.checks.rules import BY_CODE
+
+Places = Mapping[str, str | tuple[str, ...]]
+"""What fills the names in a command: one word each, or several."""
 
 
 class State(StrEnum):
@@ -41,7 +45,7 @@ def good(subject: str, found: str) -> Finding:
     return Finding(subject=subject, state=State.GOOD, found=found)
 
 
-def bad(code: str, subject: str, found: str, **places: str) -> Finding:
+def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
     """What the rule of this code says of a subject; `places` fill the names in braces of the rule's command.
 
     A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
@@ -50,15 +54,20 @@ def bad(code: str, subject: str, found: str, **places: str) -> Finding:
     return _by_rule(State.BAD, code, subject, found, places)
 
 
-def unseen(code: str, subject: str, found: str, **places: str) -> Finding:
+def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
     """The same for a subject that could not be looked at."""
     return _by_rule(State.UNSEEN, code, subject, found, places)
 
 
-def _by_rule(state: State, code: str, subject: str, found: str, places: dict[str, str]) -> Finding:
+def _by_rule(state: State, code: str, subject: str, found: str, places: Places) -> Finding:
     rule = BY_CODE[code]
-    command = rule.command.format(**{name: shlex.quote(value) for name, value in places.items()})
+    words = {name: (value,) if isinstance(value, str) else value for name, value in places.items()}
+    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()})
     subscription = places.get("subscription")
-    if subscription and command.startswith("az ") and not command.startswith("az login"):
+    if isinstance(subscription, str) and subscription and _takes_subscription(command):
         command += f" --subscription {shlex.quote(subscription)}"
     return Finding(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
+
+
+def _takes_subscription(command: str) -> bool:
+    return command.startswith("az ") and not command.startswith("az login")

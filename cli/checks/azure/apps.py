@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import STORAGE, WEB, get, listed
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import Finding, Places, bad, good
 
 FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
 """Every package holds all of them; each app has those of the other one switched off."""
@@ -26,7 +26,7 @@ class App:
     properties: Mapping[str, Any]
     principal: str
     client_id: str
-    places: Mapping[str, str]
+    places: Places
 
     @property
     def flex(self) -> bool:
@@ -235,7 +235,6 @@ def secrets(deployed: Deployed, app: App) -> Iterator[Finding]:
             **app.places,
             "vault": vault,
             "principal": app.principal,
-            "role": "Key Vault Secrets User",
             "scope": f"{deployed.group_id}/providers/Microsoft.KeyVault/vaults/{vault}",
         }
         what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"

@@ -1,5 +1,6 @@
 """The deployment that is looked at."""
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,15 +22,23 @@ class Target:
     subscription: str = ""
     pause: Callable[[float], None] = time.sleep
 
-    def places(self, parameters: Mapping[str, Any]) -> dict[str, str]:
-        """What fills the commands that make or repeat a deployment; what is not known stays in capitals."""
+    def places(self, parameters: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
+        """What fills the commands that make or repeat a deployment; what is not known stays in capitals.
+
+        Secret parameters are on record without a value, and left out.
+        """
+        known = {"environmentName": "NAME", "purviewAccountName": "PURVIEW", **parameters}
         return {
             "group": self.group,
             "deployment": self.name,
             "subscription": self.subscription,
-            "environment": str(parameters.get("environmentName") or "NAME"),
-            "purview": str(parameters.get("purviewAccountName") or "PURVIEW"),
+            "parameters": tuple(f"{name}={_as_text(value)}" for name, value in known.items() if value is not None),
         }
+
+
+def _as_text(value: Any) -> str:
+    """A parameter as `az` takes it: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +78,7 @@ class Deployed:
         return f"{self.group_id}/providers/Microsoft.Web/sites/{self.outputs[output]}"
 
     @property
-    def places(self) -> dict[str, str]:
+    def places(self) -> dict[str, str | tuple[str, ...]]:
         """What fills the commands of rules."""
         return {
             **self.target.places(self.parameters),

@@ -25,7 +25,6 @@ _ERRORS = (
 """What the host's own error says, most exact first, and the rule that knows it."""
 
 _SILENT = re.compile(r"ServiceUnavailable|Service Unavailable|from host runtime|Gateway ?Time-?out|Bad Gateway")
-_POLLING_ROLE = "Storage Account Contributor"
 _RESTART = 60.0
 """Seconds: a host that has been up for less is asked again. It starts, or it starts again and again."""
 _AGAIN = 45.0
@@ -68,7 +67,7 @@ def _asked(deployed: Deployed, app: App) -> Mapping[str, Any] | None:
 def _failed(deployed: Deployed, app: App, subject: str, words: str) -> Finding:
     """A host that did not start, by what it says of it."""
     code = next((code for pattern, code in _ERRORS if pattern.search(words)), "host-error")
-    places = {**app.places, "principal": app.principal, "role": _POLLING_ROLE, "scope": deployed.storage_id}
+    places = {**app.places, "principal": app.principal, "scope": deployed.storage_id}
     return bad(code, subject, words[:_LONGEST], **places)
 
 

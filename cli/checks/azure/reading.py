@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from cli.checks.findings import Finding, unseen
+from cli.checks.findings import Finding, Places, unseen
 from cli.deploy.azure_cli import AzureCliError
 
 WEB = "2024-04-01"
@@ -67,7 +67,7 @@ def listed(az: Az, path: str, version: str) -> Iterator[Mapping[str, Any]]:
         page = az.json("rest", "--method", "get", "--url", following)
 
 
-def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Mapping[str, str]) -> Iterator[Finding]:
+def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places) -> Iterator[Finding]:
     """The findings of a look; where a call of `az` fails, that nothing is known of this subject."""
     try:
         yield from look()
@@ -75,7 +75,7 @@ def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Mapping
         yield not_seen(error, subject, places)
 
 
-def not_seen(error: AzureCliError, subject: str, places: Mapping[str, str]) -> Finding:
+def not_seen(error: AzureCliError, subject: str, places: Places) -> Finding:
     """That a call of `az` failed, and whether for want of a right."""
     sentence = words_of(error)
     data = re.search(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation", sentence)
@@ -84,9 +84,9 @@ def not_seen(error: AzureCliError, subject: str, places: Mapping[str, str]) -> F
             "data-forbidden",
             subject,
             sentence,
-            **{**places, "role": "Storage Queue Data Reader", "scope": places.get("storage_id", "STORAGE_ID")},
+            **{**places, "scope": places.get("storage_id", "STORAGE_ID")},
         )
     if _FORBIDDEN.search(sentence):
         scope = places.get("group_id", "GROUP_ID")
-        return unseen("azure-forbidden", subject, sentence, **{**places, "role": "Contributor", "scope": scope})
+        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": scope})
     return unseen("azure-error", subject, sentence)

@@ -6,9 +6,9 @@ from cli.checks.rules.catalog import CATALOG
 from cli.checks.rules.events import EVENTS
 from cli.checks.rules.here import COUNTS, MACHINE, STORAGE
 from cli.checks.rules.receiver import RECEIVER
-from cli.checks.rules.rule import Rule
+from cli.checks.rules.rule import Rule, as_table
 
-__all__ = ["BY_CODE", "SECTIONS", "Rule"]
+__all__ = ["BY_CODE", "SECTIONS", "Rule", "as_table"]
 
 SECTIONS: dict[str, tuple[Rule, ...]] = {
     "This machine": MACHINE,

@@ -80,7 +80,7 @@ CODE = (
         code="secret-denied",
         symptom="a Key Vault reference is `AccessToKeyVaultDenied`",
         means="The app's identity may not read secrets in the vault, or the vault's network keeps the app out.",
-        command=GRANT,
+        command=f"{GRANT}'Key Vault Secrets User'",
     ),
     Rule(
         code="secret-missing",
@@ -103,7 +103,7 @@ HOST = (
         symptom="`Host.Startup[515]` … `BlobLogListener.EnableLoggingAsync`, state `Error`",
         means="The polling trigger sets the account's Blob Service Properties, which the worker may not. Until then "
         "neither parser nor sweeper run. With Event Grid (`delivery=eventGrid`) the role is not needed.",
-        command=GRANT,
+        command=f"{GRANT}'Storage Account Contributor'",
     ),
     Rule(
         code="host-role",

@@ -39,13 +39,13 @@ REACH = (
         symptom="Azure refuses to show a resource (`AuthorizationFailed`)",
         means="You have no right to look at it, so nothing is known of it. Contributor shows all that doctor looks at; "
         "Reader shows no app settings and no keys.",
-        command=GRANT_ME,
+        command=f"{GRANT_ME}Contributor",
     ),
     Rule(
         code="data-forbidden",
         symptom="Azure refuses to show what lies in the account (`AuthorizationPermissionMismatch`)",
         means="You may see the account, and not its data: blobs and queues have roles of their own.",
-        command=GRANT_ME,
+        command=f"{GRANT_ME}'Storage Queue Data Reader'",
     ),
     Rule(
         code="azure-error",
@@ -105,7 +105,7 @@ DEPLOYMENT = (
         code="role-missing",
         symptom="an identity lacks a role that `infra/roles.json` lists",
         means="What the role is for fails with 403. A new role takes effect within minutes.",
-        command=GRANT,
+        command=f"{GRANT}{{role}}",
     ),
     Rule(
         code="identity-missing",

@@ -37,7 +37,7 @@ STORAGE = (
         symptom="storage answers 403 `AuthorizationPermissionMismatch`",
         means="The network is open, but who is signed in lacks a role on the account's data. A new role takes effect "
         "within minutes.",
-        command=GRANT_ME,
+        command=f"{GRANT_ME}{{role}}",
     ),
     Rule(
         code="storage-identity",

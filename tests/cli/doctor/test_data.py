@@ -203,7 +203,7 @@ CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
     ),
     "storage-role": (
         lambda: storage_of(StorageForbidden("no", code="AuthorizationPermissionMismatch")),
-        "--role 'Storage Table Data Reader' --scope /st",
+        "--scope /st --role 'Storage Table Data Reader'",
     ),
     "storage-identity": (lambda: storage_of(StorageForbidden("No token for storage")), "az login"),
     "storage-away": (lambda: storage_of(StorageUnavailable("no answer")), "az storage account show --name st"),

@@ -190,7 +190,7 @@ NETWORK = "This request is not authorized to perform this operation. ErrorCode: 
 ROLE = "This request is not authorized to perform this operation using this permission. AuthorizationPermissionMismatch"
 LOG = f"az webapp log tail {ROOM} --name {WORKER}"
 CREATE = "az role assignment create"
-TO_WORKER = f"{CREATE} --assignee-object-id {PRINCIPALS[WORKER]} --assignee-principal-type ServicePrincipal --role"
+TO_WORKER = f"{CREATE} --assignee-object-id {PRINCIPALS[WORKER]} --assignee-principal-type ServicePrincipal --scope"
 
 CASES: dict[str, Case] = {
     "az-signed-out": case(failing("^account show", "Please run 'az login' to setup account."), "az login"),
@@ -208,12 +208,12 @@ CASES: dict[str, Case] = {
     "azure-error": case(failing("^group show", "Connection aborted."), "az upgrade", state=State.UNSEEN),
     "azure-forbidden": case(
         failing("keys list", "(AuthorizationFailed) The client 'ann' does not have authorization to perform action"),
-        f'{CREATE} --assignee "$(az ad signed-in-user show --query id --output tsv)" --role Contributor --scope {BASE}',
+        f'{CREATE} --assignee "$(az ad signed-in-user show --query id --output tsv)" --scope {BASE} --role Contributor',
         state=State.UNSEEN,
     ),
     "data-forbidden": case(
         failing("storage queue", "You do not have the required permissions needed to perform this operation."),
-        f"--role 'Storage Queue Data Reader' --scope {STORAGE}",
+        f"--scope {STORAGE} --role 'Storage Queue Data Reader'",
         state=State.UNSEEN,
     ),
     "deployment-missing": case(lambda azure, _: azure.deployments.remove("throughline"), TEMPLATE),
@@ -230,9 +230,9 @@ CASES: dict[str, Case] = {
     "account-missing": case(gone(STORAGE), f"az storage account list {ROOM}"),
     "account-closed": case(
         lambda azure, _: azure.resources[STORAGE]["properties"].update(publicNetworkAccess="Disabled"),
-        "purviewAccountName=pv privateNetwork=true",
+        "pythonVersion=3.11 privateNetwork=true",
     ),
-    "role-missing": case(no_queue_role, f"{TO_WORKER} 'Storage Queue Data Contributor' --scope {STORAGE}"),
+    "role-missing": case(no_queue_role, f"{TO_WORKER} {STORAGE} --role 'Storage Queue Data Contributor'"),
     "alerts-missing": case(
         lambda azure, _: azure.resources[f"{INSIGHTS}/scheduledQueryRules"].update(value=[]), TEMPLATE
     ),
@@ -266,12 +266,12 @@ CASES: dict[str, Case] = {
     ),
     "secret-denied": case(
         secret("AccessToKeyVaultDenied"),
-        f"{TO_WORKER} 'Key Vault Secrets User' --scope {BASE}/providers/Microsoft.KeyVault/vaults/kv",
+        f"{TO_WORKER} {BASE}/providers/Microsoft.KeyVault/vaults/kv --role 'Key Vault Secrets User'",
     ),
     "secret-missing": case(secret("SecretNotFound"), "az keyvault secret list --vault-name kv"),
     "secret-unresolved": case(secret("InvalidSyntax"), TEMPLATE),
     "host-polling-role": case(
-        host(WORKER, state="Error", errors=[POLLING]), f"{TO_WORKER} 'Storage Account Contributor' --scope {STORAGE}"
+        host(WORKER, state="Error", errors=[POLLING]), f"{TO_WORKER} {STORAGE} --role 'Storage Account Contributor'"
     ),
     "host-role": case(host(WORKER, state="Error", errors=[ROLE]), TEMPLATE),
     "host-network": case(
@@ -297,7 +297,7 @@ CASES: dict[str, Case] = {
         site(RECEIVER, defaultHostName="127.0.0.1:9"), "curl --verbose http://127.0.0.1:9/", state=State.UNSEEN
     ),
     "sweeper-silent": case(no_sweeps, f"az functionapp restart {ROOM} --name {WORKER}"),
-    "undelivered": case(undelivered, "purviewAccountName=pv delivery=eventGrid"),
+    "undelivered": case(undelivered, "pythonVersion=3.11 delivery=eventGrid"),
     "topic-missing": case(gone(TOPIC), "delivery=eventGrid"),
     "webhook-key-missing": case(lambda azure, _: setattr(azure, "keys", {}), DEPLOY),
     "subscription-missing": case(gone(EVENTS), DEPLOY),
@@ -464,3 +464,16 @@ def test_every_rule_about_azure_is_played() -> None:
     about = ("Into Azure", "The deployment", "The apps", "The host", "The way of events")
     rules = {rule.code for section in about for rule in SECTIONS[section]}
     assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
+
+
+def test_a_deployment_is_repeated_with_all_of_its_parameters(root: Root) -> None:
+    """One that is left out gets its default: shadow mode would end, and settings would be lost."""
+    azure = healthy(root.url)
+    azure.parameters |= {"shadow": True, "settings": {"THROUGHLINE_SHOW_SQL": "true"}, "instances": 2, "secret": None}
+    azure.resources.pop(SITES[RECEIVER])
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert wrong.command == (
+        f"{TEMPLATE} --parameters environmentName=lineage purviewAccountName=pv pythonVersion=3.11 shadow=true "
+        """'settings={"THROUGHLINE_SHOW_SQL":"true"}' instances=2"""
+    )
