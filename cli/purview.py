@@ -105,7 +105,8 @@ def _put(account: Account, collection: Collection, role: str, principal: str) ->
     account.put_policy(with_role(account.policy(collection.name), role, principal))
     if not has_role(account.policy(collection.name), role, principal):
         fail(
-            "the account took the policy, but the role is not in it: another administrator may have changed it. Run it again"
+            "the account took the policy, but the role is not in it: another administrator may have changed it. "
+            "Run it again"
         )
 
 

@@ -69,5 +69,9 @@ def _by_rule(state: State, code: str, subject: str, found: str, places: Places) 
     return Finding(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
 
 
+_WITH_SUBSCRIPTION = ("az ", "python3 -m cli.deploy ", "throughline doctor --group ")
+_WITHOUT = ("az login", "az account", "az upgrade")
+
+
 def _takes_subscription(command: str) -> bool:
-    return command.startswith("az ") and not command.startswith("az login")
+    return command.startswith(_WITH_SUBSCRIPTION) and not command.startswith(_WITHOUT)

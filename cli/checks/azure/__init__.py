@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from cli.checks.azure import apps, events, host, rights
+from cli.checks.azure import apps, events, host, rights, settings
 from cli.checks.azure.apps import App
 from cli.checks.azure.deployed import Deployed, Target
 from cli.checks.azure.reaching import reach
@@ -19,8 +19,8 @@ Look = Callable[[Deployed, App], Iterator[Finding]]
 _OF_EACH_APP: tuple[tuple[str, Look], ...] = (
     ("roles", rights.roles),
     ("runtime", apps.runtime),
-    ("settings", apps.settings),
-    ("secrets", apps.secrets),
+    ("settings", settings.settings),
+    ("secrets", settings.secrets),
     ("host", host.status),
     ("at /", host.root),
     ("functions", apps.code),

@@ -1,11 +1,11 @@
-"""The two function apps: whether they run, from which code, as whom, and with which settings."""
+"""The two function apps: whether they run, from which code, as whom."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cli.checks.azure.deployed import Deployed
-from cli.checks.azure.reading import STORAGE, WEB, get, listed
+from cli.checks.azure.reading import WEB, get, listed
 from cli.checks.findings import Finding, Places, bad, good
 
 FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
@@ -143,101 +143,3 @@ def runtime(deployed: Deployed, app: App) -> Iterator[Finding]:
         yield bad("always-on-off", subject, f"{app.name} is not always on", **app.places)
     if always and not (python and version != python):
         yield good(subject, f"Python {version}" + ("" if app.flex else ", always on"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Expected:
-    """What the template sets: the `value`, empty where any will do; `part`: in this app alone."""
-
-    name: str
-    value: Callable[[App, Mapping[str, str]], str] = lambda _app, _endpoints: ""
-    part: str = ""
-    on_flex: bool = True
-
-
-_EXPECTED = (
-    _Expected(name="AzureWebJobsStorage__blobServiceUri", value=lambda _, ends: ends["blob"]),
-    _Expected(name="AzureWebJobsStorage__queueServiceUri", value=lambda _, ends: ends["queue"]),
-    _Expected(name="AzureWebJobsStorage__tableServiceUri", value=lambda _, ends: ends["table"]),
-    _Expected(name="AzureWebJobsStorage__credential", value=lambda _app, _ends: "managedidentity"),
-    _Expected(name="AzureWebJobsStorage__clientId", value=lambda app, _: app.client_id),
-    _Expected(name="APPLICATIONINSIGHTS_CONNECTION_STRING"),
-    _Expected(name="THROUGHLINE_CATALOG_ENDPOINT", part="worker"),
-    _Expected(name="FUNCTIONS_WORKER_RUNTIME", value=lambda _app, _ends: "python", on_flex=False),
-    _Expected(name="FUNCTIONS_EXTENSION_VERSION", value=lambda _app, _ends: "~4", on_flex=False),
-    _Expected(name="WEBSITE_RUN_FROM_PACKAGE", value=lambda _app, _ends: "1", on_flex=False),
-)
-_CONNECTION_STRING = "AzureWebJobsStorage"
-_COMPARED = (*(each.name for each in _EXPECTED if each.name != "APPLICATIONINSIGHTS_CONNECTION_STRING"),)
-"""Settings whose values are read: none of them opens anything. Of all others only the names are."""
-
-
-def settings_of(deployed: Deployed, app: App) -> tuple[frozenset[str], Mapping[str, str]]:
-    """The names of all settings of an app, and the values of those that are compared. Raises AzureCliError."""
-    wanted = ", ".join(f'"{name}"' for name in (*_COMPARED, "THROUGHLINE_COLLECTION"))
-    found = deployed.az.json(
-        *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app.name),
-        *("--query", f"{{names: [].name, values: [?contains(`[{wanted}]`, name)].{{name: name, value: value}}}}"),
-    )
-    return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}
-
-
-def settings(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """Whether the settings are those of the template."""
-    subject = f"{app.part}'s settings"
-    account = get(deployed.az, deployed.storage_id, STORAGE)
-    endpoints = ((account or {}).get("properties") or {}).get("primaryEndpoints") or {}
-    names, values = settings_of(deployed, app)
-    wrong = list(_compared(app, subject, endpoints, names, values))
-    if _CONNECTION_STRING in names:
-        what = f"{_CONNECTION_STRING} is set beside the identity"
-        wrong.append(bad("setting-unwanted", subject, what, **app.places, setting=_CONNECTION_STRING))
-    yield from wrong
-    if not wrong:
-        yield good(subject, f"{len(names)} settings, those of the template as it sets them")
-
-
-def _compared(
-    app: App, subject: str, endpoints: Mapping[str, str], names: frozenset[str], values: Mapping[str, str]
-) -> Iterator[Finding]:
-    for each in _EXPECTED:
-        if (each.part and each.part != app.part) or (app.flex and not each.on_flex):
-            continue
-        wanted = each.value(app, {"blob": "", "queue": "", "table": "", **endpoints})
-        if each.name not in names:
-            setting = f"{each.name}={wanted or 'VALUE'}"
-            yield bad("setting-missing", subject, f"{each.name} is not set", **app.places, setting=setting)
-        elif wanted and values.get(each.name, "").rstrip("/") != wanted.rstrip("/"):
-            what = f"{each.name} is {values.get(each.name)!r}, the template sets {wanted!r}"
-            yield bad("setting-differs", subject, what, **app.places, setting=f"{each.name}={wanted}")
-
-
-_BY_STATUS = {
-    "AccessToKeyVaultDenied": "secret-denied",
-    "SecretNotFound": "secret-missing",
-    "SecretVersionNotFound": "secret-missing",
-    "VaultNotFound": "secret-missing",
-}
-_RESOLVED = ("Resolved", "Initialized")
-
-
-def secrets(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """Whether the settings that refer to a Key Vault were resolved."""
-    subject = f"{app.part}'s secrets"
-    found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
-    for each in found:
-        reference = each["properties"]
-        status = str(reference.get("status", ""))
-        if status in _RESOLVED:
-            continue
-        vault = str(reference.get("vaultName") or "VAULT")
-        places = {
-            **app.places,
-            "vault": vault,
-            "principal": app.principal,
-            "scope": f"{deployed.group_id}/providers/Microsoft.KeyVault/vaults/{vault}",
-        }
-        what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"
-        yield bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places)
-    if found and all(each["properties"].get("status") in _RESOLVED for each in found):
-        yield good(subject, f"{len(found)} of Key Vault, resolved")

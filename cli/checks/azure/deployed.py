@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.checks.azure.reading import Az
+from local.package import PYTHON
 
 EVENT_GRID = "eventGrid"
 
@@ -41,9 +42,12 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Deployed:
-    """A deployment of infra/main.bicep. `outputs` are by their names in capitals, whatever case Azure gave them."""
+    """A deployment of infra/main.bicep, equal to no other one.
+
+    `outputs` are by their names in capitals, whatever case Azure gave them.
+    """
 
     az: Az
     target: Target
@@ -59,8 +63,8 @@ class Deployed:
 
     @property
     def python(self) -> str:
-        """The version of Python that the template was asked for; empty where that is not on record."""
-        return str(self.parameters.get("pythonVersion") or "")
+        """The version of Python that the package was made for."""
+        return str(self.parameters.get("pythonVersion") or ".".join(map(str, PYTHON)))
 
     @property
     def storage_id(self) -> str:

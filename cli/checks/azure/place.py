@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from cli.checks.azure.accounts import accounts_of
 from cli.checks.azure.deployed import Deployed
-from cli.checks.azure.reading import STORAGE, get
 from cli.deploy.azure_cli import AzureCliError
 
 _OF_WORKER = ("THROUGHLINE_CATALOG_ENDPOINT", "THROUGHLINE_COLLECTION")
@@ -15,13 +15,14 @@ def place_of(deployed: Deployed) -> Mapping[str, str]:
     Names without a value come with an empty one: they hide what the environment says of another Throughline. Raises
     AzureCliError.
     """
-    account = get(deployed.az, deployed.storage_id, STORAGE) or {"properties": {}}
-    ends = account["properties"].get("primaryEndpoints") or {}
+    accounts = accounts_of(deployed)
     return {
         "AzureWebJobsStorage": "",
         "AzureWebJobsStorage__clientId": "",
-        "AzureWebJobsStorage__blobServiceUri": str(ends.get("blob", "")),
-        "AzureWebJobsStorage__tableServiceUri": str(ends.get("table", "")),
+        "THROUGHLINE_STORAGE__blobServiceUri": "",
+        "THROUGHLINE_STORAGE__tableServiceUri": "",
+        "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(accounts.data, "blob"),
+        "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(accounts.data, "table"),
         **_of_catalog(deployed),
     }
 

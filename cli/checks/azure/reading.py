@@ -5,8 +5,10 @@ version of the CLI.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache, wraps
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 from cli.checks.findings import Finding, Places, unseen
 from cli.deploy.azure_cli import AzureCliError
@@ -44,6 +46,22 @@ def words_of(error: AzureCliError) -> str:
     """What `az` says, in one line that is not too long, without the call."""
     said = str(error).partition("` failed: ")[2] or str(error)
     return " ".join(said.split())[:_LONGEST]
+
+
+Of = TypeVar("Of", bound=Hashable)
+Found = TypeVar("Found")
+
+
+def once(read: Callable[[Of], Found]) -> Callable[[Of], Found]:
+    """The same read, done once for the deployment that is looked at, also where several looks ask for it at a time."""
+    kept, turn = lru_cache(maxsize=1)(read), Lock()
+
+    @wraps(read)
+    def reading(deployed: Of) -> Found:
+        with turn:
+            return kept(deployed)
+
+    return reading
 
 
 def get(az: Az, path: str, version: str) -> Any | None:

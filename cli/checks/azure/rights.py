@@ -1,13 +1,14 @@
 """The roles of the identities, the network of the account, and who gets the alerts."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.checks.azure.accounts import accounts_of
 from cli.checks.azure.apps import App
 from cli.checks.azure.deployed import Deployed
-from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, STORAGE, get, listed
+from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, listed, once
 from cli.checks.findings import Finding, bad, good
 
 ROLES = Path(__file__).parents[3] / "infra/roles.json"
@@ -18,18 +19,42 @@ def roles(deployed: Deployed, app: App) -> Iterator[Finding]:
     """Whether an app's identity has each role that the table gives it."""
     subject = f"{app.part}'s roles"
     has = _assigned(deployed, app.principal)
-    needed = [grant for grant in json.loads(ROLES.read_text()) if grant["to"] == app.part]
-    component = _component(deployed)
-    missing = 0
-    for grant in needed:
-        scope = deployed.storage_id if grant["on"] == "storage" else component
-        if scope and not any(role == grant["role"] and _within(scope, at) for role, at in has):
-            missing += 1
-            what = f"no {grant['name']} on {scope.rpartition('/')[2]}: {grant['reason']}"
-            places = {**app.places, "principal": app.principal, "role": grant["name"], "scope": scope}
-            yield bad("role-missing", subject, what, **places)
+    needed = needed_roles(deployed, app.part)
+    missing = [each for each in needed if not _has(has, each)]
+    for each in missing:
+        what = f"no {each['name']} on {each['scope'].rpartition('/')[2]}: {each['reason']}"
+        places = {**app.places, "principal": app.principal, "role": each["name"], "scope": each["scope"]}
+        yield bad("role-missing", subject, what, **places)
     if not missing:
         yield good(subject, f"all {len(needed)} of infra/roles.json")
+
+
+def needed_roles(
+    deployed: Deployed, part: str, table: Sequence[Mapping[str, str]] | None = None
+) -> list[Mapping[str, str]]:
+    """The rows for a part (receiver, worker) in the table of rights, each with its `scope`: a resource id.
+
+    `table` is that of ROLES unless given. Raises AzureCliError.
+    """
+    rows: Sequence[Mapping[str, str]] = json.loads(ROLES.read_text()) if table is None else table
+    accounts, data = accounts_of(deployed), deployed.storage_id
+    scopes = {
+        "storage": data,
+        "container": f"{data}/blobServices/default/containers/{{of}}",
+        "table": f"{data}/tableServices/default/tables/{{of}}",
+        "receiverStorage": accounts.id_of(accounts.host_of("receiver"), deployed.group_id),
+        "insights": _component(deployed),
+    }
+    delivery = deployed.outputs["DELIVERY"]
+    return [
+        {**row, "scope": scopes[row["on"]].format(of=row.get("of", ""))}
+        for row in rows
+        if row["to"] == part and row.get("when", delivery) == delivery
+    ]
+
+
+def _has(assigned: Iterable[tuple[str, str]], needed: Mapping[str, str]) -> bool:
+    return any(role == needed["role"] and _within(needed["scope"], at) for role, at in assigned)
 
 
 def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:
@@ -44,6 +69,7 @@ def _within(scope: str, at: str) -> bool:
     return lower == upper or lower.startswith(f"{upper}/")
 
 
+@once
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
     path = f"{deployed.group_id}/providers/Microsoft.Insights/components"
@@ -51,17 +77,20 @@ def _component(deployed: Deployed) -> str:
 
 
 def network(deployed: Deployed, apps: tuple[App, ...]) -> Iterator[Finding]:
-    """Whether the account lets the apps in."""
-    found = get(deployed.az, deployed.storage_id, STORAGE)
-    if found is None:
-        name = deployed.outputs["STORAGE_ACCOUNT_NAME"]
-        yield bad("account-missing", "storage account", f"there is no account {name}", **deployed.places)
+    """Whether the accounts are there and let the apps in."""
+    accounts = accounts_of(deployed)
+    if accounts.data not in accounts.by_name:
+        what = f"there is no account {accounts.data}"
+        yield bad("account-missing", "storage account", what, **deployed.places)
         return
-    properties = found["properties"]
-    closed = _closed(properties)
+    closed = [
+        name
+        for name in dict.fromkeys((accounts.data, accounts.host_of("receiver")))
+        if _closed(accounts.by_name[name]["properties"])
+    ]
     outside = [app.name for app in apps if not app.properties.get("virtualNetworkSubnetId")]
     if closed and outside:
-        what = f"closed to public networks; {', '.join(outside)} in no network"
+        what = f"{', '.join(closed)} closed to public networks; {', '.join(outside)} in no network"
         yield bad("account-closed", "storage account", what, **deployed.places)
     else:
         yield good("storage account", "closed to public networks" if closed else "open to public networks")

@@ -31,7 +31,7 @@ def as_table(rules: Iterable[Rule]) -> str:
     return "\n".join(["| code | what you see | what it means | command |", "|---|---|---|---|", *rows])
 
 
-DEPLOY = "infra/deploy.sh {group} {deployment}"
+DEPLOY = "python3 -m cli.deploy {group} --deployment {deployment}"
 """Builds the package, deploys it to both apps, subscribes the parser to new events. It can be repeated."""
 
 TEMPLATE = (

@@ -6,7 +6,7 @@ them: `(Code) text` from its commands, `Reason({"error": …})` from `az rest`. 
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -21,7 +21,9 @@ from cli.deploy.azure_cli import AzureCliError
 SUBSCRIPTION = "00000000-0000-0000-0000-0000000000aa"
 GROUP = "rg-lineage"
 BASE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"
-STORAGE = f"{BASE}/providers/Microsoft.Storage/storageAccounts/stlineage"
+ACCOUNTS = f"{BASE}/providers/Microsoft.Storage/storageAccounts"
+STORAGE = f"{ACCOUNTS}/stlineage"
+RECEIVER_STORAGE = f"{ACCOUNTS}/streclineage"
 TOPIC = f"{BASE}/providers/Microsoft.EventGrid/systemTopics/evgt-lineage"
 EVENTS = f"{TOPIC}/eventSubscriptions/events"
 INSIGHTS = f"{BASE}/providers/Microsoft.Insights"
@@ -199,11 +201,20 @@ def _app(name: str) -> dict[str, Any]:
 
 
 def _settings(name: str) -> dict[str, str]:
-    worker = {"THROUGHLINE_CATALOG_ENDPOINT": "https://pv.purview.azure.com/datamap/api/atlas/v2"}
+    account = "streclineage" if name == RECEIVER else "stlineage"
+    receiver = {
+        "THROUGHLINE_STORAGE__blobServiceUri": "https://stlineage.blob.core.windows.net/",
+        "THROUGHLINE_STORAGE__tableServiceUri": "https://stlineage.table.core.windows.net/",
+        "AzureFunctionsWebHost__hostid": "receiver",
+    }
+    worker = {
+        "THROUGHLINE_CATALOG_ENDPOINT": "https://pv.purview.azure.com/datamap/api/atlas/v2",
+        "AzureFunctionsWebHost__hostid": "worker",
+    }
     return {
-        "AzureWebJobsStorage__blobServiceUri": "https://stlineage.blob.core.windows.net/",
-        "AzureWebJobsStorage__queueServiceUri": "https://stlineage.queue.core.windows.net/",
-        "AzureWebJobsStorage__tableServiceUri": "https://stlineage.table.core.windows.net/",
+        "AzureWebJobsStorage__blobServiceUri": f"https://{account}.blob.core.windows.net/",
+        "AzureWebJobsStorage__queueServiceUri": f"https://{account}.queue.core.windows.net/",
+        "AzureWebJobsStorage__tableServiceUri": f"https://{account}.table.core.windows.net/",
         "AzureWebJobsStorage__credential": "managedidentity",
         "AzureWebJobsStorage__clientId": f"client-{name}",
         "APPLICATIONINSIGHTS_CONNECTION_STRING": SECRET,
@@ -211,8 +222,43 @@ def _settings(name: str) -> dict[str, str]:
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "FUNCTIONS_EXTENSION_VERSION": "~4",
         "WEBSITE_RUN_FROM_PACKAGE": "1",
-        **(worker if name == WORKER else {}),
+        **(worker if name == WORKER else receiver),
     }
+
+
+def _account(name: str) -> dict[str, Any]:
+    ends = {kind: f"https://{name}.{kind}.core.windows.net/" for kind in ("blob", "queue", "table")}
+    return {
+        "id": f"{ACCOUNTS}/{name}",
+        "name": name,
+        "properties": {
+            "publicNetworkAccess": "Enabled",
+            "networkAcls": {"defaultAction": "Allow"},
+            "primaryEndpoints": ends,
+        },
+    }
+
+
+SCOPES: dict[str, Callable[[Mapping[str, str]], str]] = {
+    "storage": lambda _: STORAGE,
+    "receiverStorage": lambda _: RECEIVER_STORAGE,
+    "container": lambda grant: f"{STORAGE}/blobServices/default/containers/{grant['of']}",
+    "table": lambda grant: f"{STORAGE}/tableServices/default/tables/{grant['of']}",
+    "insights": lambda _: f"{INSIGHTS}/components/appi-lineage",
+}
+"""Where the template assigns the roles of infra/roles.json: infra/modules/roles.bicep."""
+
+
+def _roles(part: str) -> list[dict[str, str]]:
+    """As `az role assignment list` gives them: the role by its full id."""
+    return [
+        {
+            "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/…/roleDefinitions/{grant['role']}",
+            "scope": SCOPES[grant["on"]](grant),
+        }
+        for grant in ROLES
+        if grant["to"] == part and grant.get("when", "eventGrid") == "eventGrid"
+    ]
 
 
 def row(kind: str, app: str = WORKER, *, times: int = 3, text: str = "", undelivered: int = 0) -> list[Any]:
@@ -223,21 +269,11 @@ def row(kind: str, app: str = WORKER, *, times: int = 3, text: str = "", undeliv
 
 def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> PlayedAzure:
     """A deployment with Event Grid on a dedicated plan in which all is well. Both apps answer at `receiver_url`."""
-    component = {"id": f"{INSIGHTS}/components/appi-lineage"}
     played = PlayedAzure(
         resources={
             **_app(RECEIVER),
             **_app(WORKER),
-            STORAGE: {
-                "id": STORAGE,
-                "properties": {
-                    "publicNetworkAccess": "Enabled",
-                    "networkAcls": {"defaultAction": "Allow"},
-                    "primaryEndpoints": {
-                        kind: f"https://stlineage.{kind}.core.windows.net/" for kind in ("blob", "queue", "table")
-                    },
-                },
-            },
+            ACCOUNTS: {"value": [_account("stlineage"), _account("streclineage")]},
             TOPIC: {"id": TOPIC, "properties": {"provisioningState": "Succeeded"}},
             EVENTS: {
                 "properties": {
@@ -251,7 +287,7 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
                     "filter": {"subjectBeginsWith": "/blobServices/default/containers/events/"},
                 }
             },
-            f"{INSIGHTS}/components": {"value": [component]},
+            f"{INSIGHTS}/components": {"value": [{"id": f"{INSIGHTS}/components/appi-lineage"}]},
             f"{INSIGHTS}/scheduledQueryRules": {"value": [{"name": "a"}], "nextLink": None},
             f"{INSIGHTS}/actionGroups": {
                 "value": [{"properties": {"enabled": True, "emailReceivers": [{"name": "mail"}], "smsReceivers": []}}]
@@ -262,21 +298,12 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
         },
         settings={name: _settings(name) for name in SITES},
         keys={"blobs_extension": SECRET},
-        roles={
-            principal: [
-                {
-                    "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/…/roleDefinitions/{grant['role']}",
-                    "scope": STORAGE if grant["on"] == "storage" else component["id"],
-                }
-                for grant in ROLES
-                if grant["to"] == part
-            ]
-            for part, principal in (("receiver", PRINCIPALS[RECEIVER]), ("worker", PRINCIPALS[WORKER]))
-        },
+        roles={PRINCIPALS[RECEIVER]: _roles("receiver"), PRINCIPALS[WORKER]: _roles("worker")},
         outputs={
             # the case of the first letters is Azure's to change
             "receiveR_NAME": RECEIVER,
             "receiveR_URL": receiver_url,
+            "receiveR_SLOT": "staging",
             "workeR_NAME": WORKER,
             "workeR_PRINCIPAL_ID": PRINCIPALS[WORKER],
             "storagE_ACCOUNT_NAME": "stlineage",

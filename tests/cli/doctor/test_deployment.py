@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from cli.checks import SECTIONS, Deployed, Finding, State, Target, check_deployment
+from cli.checks.azure.rights import needed_roles
 from tests.cli.doctor.played_azure import (
+    ACCOUNTS,
     BASE,
     EVENTS,
     GROUP,
@@ -30,7 +32,7 @@ from tests.cli.doctor.played_azure import (
 
 ROOM = f"--resource-group {GROUP}"
 TEMPLATE = f"az deployment group create {ROOM} --name throughline --template-file infra/main.bicep"
-DEPLOY = f"infra/deploy.sh {GROUP} throughline"
+DEPLOY = f"python3 -m cli.deploy {GROUP} --deployment throughline"
 
 
 class Root:
@@ -125,6 +127,14 @@ def switched(app: str, function: str, *, off: bool) -> Change:
                 each["properties"]["isDisabled"] = off
 
     return change
+
+
+def account(index: int = 0, **properties: Any) -> Change:
+    return lambda azure, _: azure.resources[ACCOUNTS]["value"][index]["properties"].update(properties)
+
+
+def no_account(azure: PlayedAzure, _: Root) -> None:
+    azure.resources[ACCOUNTS]["value"].pop(0)
 
 
 def polling_package(azure: PlayedAzure, _: Root) -> None:
@@ -227,9 +237,9 @@ CASES: dict[str, Case] = {
     "identity-missing": case(
         lambda azure, _: azure.resources[SITES[RECEIVER]].update(identity=None), TEMPLATE, "role-missing"
     ),
-    "account-missing": case(gone(STORAGE), f"az storage account list {ROOM}"),
+    "account-missing": case(no_account, f"az storage account list {ROOM}", "setting-differs"),
     "account-closed": case(
-        lambda azure, _: azure.resources[STORAGE]["properties"].update(publicNetworkAccess="Disabled"),
+        account(publicNetworkAccess="Disabled"),
         "pythonVersion=3.11 privateNetwork=true",
     ),
     "role-missing": case(no_queue_role, f"{TO_WORKER} {STORAGE} --role 'Storage Queue Data Contributor'"),
@@ -477,3 +487,72 @@ def test_a_deployment_is_repeated_with_all_of_its_parameters(root: Root) -> None
         f"{TEMPLATE} --parameters environmentName=lineage purviewAccountName=pv pythonVersion=3.11 shadow=true "
         """'settings={"THROUGHLINE_SHOW_SQL":"true"}' instances=2"""
     )
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_an_account_that_is_closed_by_its_rules_alone_counts_as_closed(index: int, root: Root) -> None:
+    azure = healthy(root.url)
+    account(index, networkAcls={"defaultAction": "Deny"})(azure, root)
+    found, _ = check(azure)
+    assert [finding.code for finding in found if not finding.good] == ["account-closed"]
+    for path in SITES.values():
+        azure.resources[path]["properties"]["virtualNetworkSubnetId"] = "/subnets/apps"
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_an_older_template_has_one_account_and_no_slot(root: Root) -> None:
+    azure = healthy(root.url)
+    azure.resources[ACCOUNTS]["value"].pop()
+    azure.outputs.pop("receiveR_SLOT")
+    for name in ("THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"):
+        azure.settings[RECEIVER].pop(name)
+    for kind in ("blob", "queue", "table"):
+        azure.settings[RECEIVER][f"AzureWebJobsStorage__{kind}ServiceUri"] = (
+            f"https://stlineage.{kind}.core.windows.net"
+        )
+    for app in SITES:
+        azure.settings[app].pop("AzureFunctionsWebHost__hostid")
+    for held in azure.roles.values():
+        for each in held:
+            each["scope"] = each["scope"].replace("streclineage", "stlineage")
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_an_app_that_shares_its_hosts_id_with_its_slot_is_named(root: Root) -> None:
+    azure = healthy(root.url)
+    azure.settings[RECEIVER].pop("AzureFunctionsWebHost__hostid")
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert wrong.code == "setting-missing"
+    assert "--settings AzureFunctionsWebHost__hostid=receiver" in wrong.command
+
+
+WORDS = {"to": "worker", "name": "A role", "role": "0-0", "reason": "x"}
+
+
+@pytest.mark.parametrize(
+    ("grant", "scope"),
+    [
+        ({"on": "storage"}, STORAGE),
+        ({"on": "receiverStorage"}, f"{ACCOUNTS}/streclineage"),
+        ({"on": "container", "of": "events"}, f"{STORAGE}/blobServices/default/containers/events"),
+        ({"on": "table", "of": "runs"}, f"{STORAGE}/tableServices/default/tables/runs"),
+        ({"on": "insights"}, f"{INSIGHTS}/components/appi-lineage"),
+        ({"on": "storage", "when": "eventGrid"}, STORAGE),
+        ({"on": "storage", "when": "polling"}, ""),
+    ],
+)
+def test_a_role_is_looked_for_where_the_table_puts_it(grant: dict[str, str], scope: str, root: Root) -> None:
+    azure = healthy(root.url)
+    _, deployed = check(azure)
+    assert deployed
+    found = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**WORDS, **grant}])]
+    assert found == ([scope] if scope else [])
+
+
+def test_every_place_in_the_table_of_rights_is_known(root: Root) -> None:
+    _, deployed = check(healthy(root.url))
+    assert deployed
+    assert all(each["scope"] for part in ("receiver", "worker") for each in needed_roles(deployed, part))

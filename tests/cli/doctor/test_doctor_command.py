@@ -60,7 +60,7 @@ def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, ro
     assert done.exit_code == 0, done.output
     assert all(line.startswith("good") for line in done.output.splitlines()), done.output
     assert (
-        "deployment  throughline in rg-lineage: 7 outputs, their names in Azure's case (receiveR_NAME)" in done.output
+        "deployment  throughline in rg-lineage: 8 outputs, their names in Azure's case (receiveR_NAME)" in done.output
     )
     assert "storage  answers" in done.output, "the data is looked at too"
     assert SECRET not in done.output
@@ -109,7 +109,7 @@ def test_a_bad_part_is_shown_with_meaning_code_and_command(root: Root, capsys: p
     meaning, command = lines[at + 1 : at + 3]
     assert meaning.startswith("      The host makes the key")
     assert meaning.endswith("(webhook-key-missing)")
-    assert command.strip().endswith(f"{GROUP} throughline")
+    assert command.strip() == f"python3 -m cli.deploy {GROUP} --deployment throughline"
 
 
 def test_a_machine_without_az_and_one_that_is_not_signed_in(tmp_path: Path) -> None:
