@@ -249,15 +249,15 @@ SCOPES: dict[str, Callable[[Mapping[str, str]], str]] = {
 """Where the template assigns the roles of infra/roles.json: infra/modules/roles.bicep."""
 
 
-def _roles(part: str) -> list[dict[str, str]]:
-    """As `az role assignment list` gives them: the role by its full id."""
+def roles_of(part: str, delivery: str = "eventGrid") -> list[dict[str, str]]:
+    """What the template assigns, as `az role assignment list` gives it: the role by its full id."""
     return [
         {
             "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/…/roleDefinitions/{grant['role']}",
             "scope": SCOPES[grant["on"]](grant),
         }
         for grant in ROLES
-        if grant["to"] == part and grant.get("when", "eventGrid") == "eventGrid"
+        if grant["to"] == part and grant.get("when", delivery) == delivery
     ]
 
 
@@ -298,7 +298,7 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
         },
         settings={name: _settings(name) for name in SITES},
         keys={"blobs_extension": SECRET},
-        roles={PRINCIPALS[RECEIVER]: _roles("receiver"), PRINCIPALS[WORKER]: _roles("worker")},
+        roles={PRINCIPALS[RECEIVER]: roles_of("receiver"), PRINCIPALS[WORKER]: roles_of("worker")},
         outputs={
             # the case of the first letters is Azure's to change
             "receiveR_NAME": RECEIVER,

@@ -27,6 +27,7 @@ from tests.cli.doctor.played_azure import (
     WORKER,
     PlayedAzure,
     healthy,
+    roles_of,
     row,
 )
 
@@ -146,6 +147,7 @@ def polling_package(azure: PlayedAzure, _: Root) -> None:
 def polling_deployment(azure: PlayedAzure, _: Root) -> None:
     azure.outputs["delivery"] = "polling"
     azure.outputs["evenT_TOPIC_NAME"] = ""
+    azure.roles[PRINCIPALS[WORKER]] = roles_of("worker", "polling")
 
 
 def by_polling(azure: PlayedAzure, root: Root) -> None:
