@@ -24,7 +24,17 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import Archiving, archive, backlog, publish, settle_event, step_out, sweep, tidy
+from shared.pipeline import (
+    Archiving,
+    archive,
+    backlog,
+    publish,
+    record_settings,
+    settle_event,
+    step_out,
+    sweep,
+    tidy,
+)
 from shared.places import stored_from_blob
 from shared.receiving import receive
 from shared.settings import load
@@ -155,6 +165,7 @@ def _idle(worker: Worker, requests: Requests) -> None:
     """One tick of the sweeper with nothing to do, as each minute of a quiet night."""
     for phase in ("", "idle sweep"):
         requests.phase = phase
+        record_settings(worker.storage, worker.to_record)
         sweep(worker.storage, worker.sweeping)
         step_out(worker.storage, worker.publishing)
         tidy(worker.storage, worker.catalog, worker.publishing)

@@ -38,7 +38,7 @@ def backfill(
     THROUGHLINE_CATALOG_RATE=5 throughline backfill --resume
     """  # noqa: D301 - \b keeps the lines of the examples apart
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     try:
         if plan:
             _plan(parts, as_json=as_json)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.console import fail, out, plain
+from cli.types_check import in_words, mend, type_problem
 from shared import pipeline
+from shared.atlas import TypeChange
 from shared.bootstrap import Worker
 from shared.catalog import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -17,11 +19,14 @@ Steps = Sequence[Sequence[Candidate]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Which of the names the catalog has, and which asset wins; what a search gives besides, best first, and why."""
+    """Which of the names the catalog has, and which asset wins; what a search gives besides, best first, and why; and
+    where nothing is found, what keeps the catalog from taking the first name's type (`problem`), if anything does.
+    """
 
     held: dict[AssetName, HeldAsset]
     found: FoundAsset
     searched: tuple[tuple[AssetName, str], ...] = ()
+    problem: TypeChange | None = None
 
     def of(self, candidate: Candidate) -> str:
         """What the catalog says of one name."""
@@ -44,9 +49,11 @@ def looked(parts: Worker, key: AssetName, also: Sequence[AssetName]) -> Answer:
     try:
         names = [each.key for step in candidates(*key, also) for each in step]
         finds = pipeline.finds(parts.catalog, key) if parts.publishing.finding.search else ()
+        found = pipeline.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key]
         return Answer(
             held=parts.catalog.look_up(names),
-            found=pipeline.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key],
+            found=found,
+            problem=None if found.guid or found.rivals else type_problem(parts, key[0]),
             searched=tuple((name, rank_told(key, fits)) for name, fits in finds if name not in names),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
@@ -73,6 +80,7 @@ def looked_document(steps: Steps, answer: Answer | None) -> dict[str, Any]:
         "searched": [
             {**_asset(name), "because": why, "catalog": answer.of_search(name)} for name, why in answer.searched
         ],
+        "type_problem": in_words(answer.problem) if answer.problem else None,
         "found": _asset(found.scanned) | {"because": found.because, "guid": found.guid} if found.scanned else None,
         "rivals": [_asset(name) for name in found.rivals],
     }
@@ -99,7 +107,12 @@ def show_candidates(steps: Steps, answer: Answer | None) -> None:
         out.print(f"[bold]{'found':14}[/] {plain(' '.join(found.scanned))} ({plain(found.because)})")
     for name in found.rivals:
         out.print(f"[bold]{'not sure':14}[/] [yellow]{plain(' '.join(name))}[/] may be meant: nothing is chosen")
-    if not found.scanned and not found.rivals:
+    if answer.problem:
+        out.print(
+            f"[bold]{'found':14}[/] [red]nothing, and it can't be published: {plain(in_words(answer.problem))}[/]"
+        )
+        out.print(f"{'':14} {plain(mend(answer.problem))}")
+    elif not found.scanned and not found.rivals:
         out.print(f"[bold]{'found':14}[/] nothing: {'our placeholder is used' if found.guid else 'it would be placed'}")
 
 

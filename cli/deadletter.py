@@ -125,7 +125,7 @@ def replay(
     if bool(ids) + everything + bool(reason and not everything) != 1:
         fail("say which: ids, or --all, or --reason TEXT", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=True)
     outcomes: Counter[Outcome] = Counter()
     try:
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
@@ -190,7 +190,8 @@ def tell_letter(replayed: pipeline.ReplayedLetter) -> None:
 
 def tell_published(parts: Worker) -> bool:
     """Publish what is due and say what was done. False when the catalog did not take it."""
-    done, left = pipeline.publish_all(parts.storage, parts.catalog, parts.publishing)
+    done, waiting = pipeline.publish_all(parts.storage, parts.catalog, parts.publishing)
+    left = waiting - done.refused
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} as they were")
     if done.held:
         note("shadow mode", f"{done.held:,} are kept from the catalog: `throughline shadow` lists them")
@@ -201,7 +202,7 @@ def tell_published(parts: Worker) -> bool:
             "catalog",
             f"{done.error}. Nothing is lost: {left:,} processes wait, and are published once the catalog answers",
         )
-    elif left:
+    elif left > 0:
         out.print(f"{left:,} more are to be published: another publisher is at it, or they wait for their time")
     return not (done.error or done.refused)
 

@@ -25,8 +25,10 @@ from cli.checks import (
 )
 from cli.console import err, fail, out, plain, print_json
 from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.settings_check import check_settings
 from cli.target import HOME, Home, parts_of
 from cli.trial import ARRIVAL, follow
+from cli.types_check import check_types
 from local.world import running_world
 from shared.bootstrap import Worker, assemble
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
@@ -165,11 +167,22 @@ def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
         return
     storage = list(check_storage(parts.storage, places))
     yield from storage
-    yield from check_catalog(parts) if asked.catalog else check_connection(parts, places)
+    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts, places))
+    yield from connection
+    if all(finding.good for finding in connection):
+        yield from _types(parts)
     if all(finding.good for finding in storage):
+        yield from check_settings(parts)
         yield from check_counts(parts.storage, places)
     if asked.listener:
         yield from _follow(parts, asked, deployed, places)
+
+
+def _types(parts: Worker) -> Iterator[Finding]:
+    try:
+        yield from check_types(parts)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        yield bad("catalog-error", "types", str(error))
 
 
 def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:

@@ -45,9 +45,11 @@ def explain_command(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     where = Where(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
-    found = explain(namespace, name, symlinks=links, where=where, names=names_in(names))
+    parts = parts_of(context, home) if look else None
+    rules = parts.names if parts and names is None else names_in(names)
+    found = explain(namespace, name, symlinks=links, where=where, names=rules)
     steps = candidates(*_key(found), _also(found))
-    answer = looked(parts_of(context, home), _key(found), _also(found)) if look and not found.noise else None
+    answer = looked(parts, _key(found), _also(found)) if parts and not found.noise else None
     if as_json:
         print_json({**as_document(found), **looked_document(steps, answer)})
     else:

@@ -1,6 +1,6 @@
 """`throughline lake`: the tables that Spark makes of the archive, on this machine."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.engines import Asked, Engine
+from cli.lake_meaning import meaning_for, refuse_other_meaning
 from cli.lake_opening import ROOT, Cores, Memory, Root, opened_lake
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
@@ -36,26 +37,26 @@ def run(
     report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
     key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
     as_json: Json = False,
+    home: Home = HOME,
 ) -> None:
     """Bring all tables up to what the sources hold; what was read before is not read again.
 
-    Stopped anywhere, it is finished by the next run. Where nothing is new, nothing is written.
+    Stopped anywhere, it is finished by the next run. Where nothing is new, nothing is written. Names and times are
+    those of the functions where the environment names a Throughline, or one runs on this machine; else the defaults.
 
     \b
     throughline lake run build/estate --lake build/lake
     throughline lake run archive/ events/ --tags personal.csv
     throughline lake run archive/ --report http://127.0.0.1:7071
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    told = (names.read_text(encoding="utf-8"), str(names)) if names else None
     places = _places(sources)
     opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, delta=not parquet, report=report, key=key
     )
     with opened as lake:
-        from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see opened_lake
-        from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - the same
+        from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
-        order = Order(sources=places, meaning=Meaning(as_of=_moment(as_of), names=told), tags=tags)
+        order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_moment(as_of)), tags=tags)
         with progress_bar(transient=True) as bar:
             task = bar.add_task(STAGES[0], total=len(STAGES))
 
@@ -246,7 +247,10 @@ def publish(
     throughline lake publish --plan
     throughline lake publish
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    parts = None if plan else target(home)
+    parts = None if plan else target(home, writes=True)
+    if parts and parts.publishing.shadow:
+        note("shadow mode", "the catalog stays as it is: publish again when it is off")
+        return
     with opened_lake(root, engine=engine) as lake, progress_bar(transient=True) as bar:
         from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.values import unpack_process  # noqa: PLC0415 - the same
@@ -256,6 +260,7 @@ def publish(
         if parts is None:
             out.print(f"{total:,} processes would be compared with the ledger")
             return
+        refuse_other_meaning(lake, home)
         task = bar.add_task("processes", total=total)
 
         def tell(done: Published) -> None:

@@ -28,8 +28,8 @@ def purge(
     """Take all that Throughline created out of the catalog: its processes, and its placeholders.
 
     What a scan found stays, and so does a placeholder that somebody else's lineage uses or that was described anew. All
-    events stay: `throughline replay` creates everything again. Running functions publish what is new meanwhile: stop
-    them, or set THROUGHLINE_SHADOW for them, to keep the catalog empty.
+    events stay: `throughline replay` creates everything again. Running functions publish what is new meanwhile. To keep
+    the catalog empty: stop them, purge, set THROUGHLINE_SHADOW=true for them, start them.
 
     \b
     throughline purge --ours --plan
@@ -40,9 +40,13 @@ def purge(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
-        fail("shadow mode is on, and keeps everything from the catalog: set THROUGHLINE_SHADOW=false here", code=2)
+        fail(
+            "in shadow mode, here or of the functions, nothing leaves the catalog: set THROUGHLINE_SHADOW=false"
+            " on both sides first",
+            code=2,
+        )
     with one_sentence():
         processes, placeholders = _look(parts)
         if as_json:

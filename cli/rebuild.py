@@ -39,7 +39,7 @@ def rebuild(
     throughline rebuild --resume
     """  # noqa: D301 - \b keeps the lines of the examples apart
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     try:
         begin = pipeline.last_rebuild(parts.storage)
         if resume and begin is None:

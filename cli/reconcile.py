@@ -37,7 +37,7 @@ def reconcile(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     with one_sentence():
         placed = pipeline.placed_assets(parts.storage, parts.catalog)
         if plan:

@@ -1,4 +1,4 @@
-"""`throughline replay`: settle stored runs anew, with what the code and the settings are now."""
+"""`throughline replay`: settle stored runs anew, with what the code and the functions' settings are now."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ def replay(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the last replay was stopped")] = False,
     home: Home = HOME,
 ) -> None:
-    """Settle stored runs anew from their blobs, with what the code and the settings are now; then publish.
+    """Settle stored runs anew from their blobs, with what the code and the functions' settings are now; then publish.
 
     Dead letters among them are replayed too. What comes out the same is not written to the catalog, so doing it twice
     changes nothing. Ctrl-C stops after the run at hand. Times are those of the events, in UTC where they name no zone.
@@ -45,7 +45,7 @@ def replay(
         fail("--resume goes on with what was asked for then: leave the other options out", code=2)
     wanted = Wanted(since=_moment(since, "--from"), before=_moment(before, "--to"), job=job, run_id=_run_id(run))
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     try:
         begin = pipeline.last_stop(parts.storage) if resume else Stop(wanted=wanted)
         if begin is None:

@@ -38,7 +38,7 @@ def retire(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     with one_sentence():
         leaving, lonely = _look(parts, timedelta(days=days))
         if as_json:

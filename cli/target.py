@@ -5,13 +5,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from cli.agreement import agreed, settings_of_functions
 from cli.console import fail
 from local.world import HOME, running_world
-from shared.bootstrap import Worker, assemble
+from shared.bootstrap import Worker
 from shared.errors import Misconfigured
-from shared.settings import load, named
+from shared.settings import Settings, named
 
-__all__ = ["HOME", "Home", "away", "parts_of", "target"]
+__all__ = ["HOME", "Home", "away", "functions_settings", "parts_of", "target"]
 
 Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
 
@@ -21,23 +22,33 @@ def away(error: Exception) -> NoReturn:
     fail(str(error) if named(place=True) else f"{error}. Is the world still running (`make up`)?")
 
 
-def parts_of(context: typer.Context, home: Path) -> Worker:
-    """The parts that whoever runs the command passed in (as click's `obj`), else those of `target`."""
-    return context.find_object(Worker) or target(home)
+def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Worker:
+    """The parts that were passed in as click's `obj`, else those of `target`."""
+    return context.find_object(Worker) or target(home, writes=writes)
 
 
-def target(home: Path = HOME) -> Worker:
+def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
 
     One that the environment places comes first, and is then all that counts: a mistake in it must not lead elsewhere.
-    Other settings in the environment (times, the file of names) count for the world on this machine too.
+    `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
+    (`cli/agreement.py`).
     """
     try:
         world = None if named(place=True) else running_world(home)
-        if world:
-            return assemble(load(catalog=True, over=world.environment))
-        if named():
-            return assemble(load(catalog=True))
+        if world or named():
+            return agreed(world.environment if world else {}, writes=writes)
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail("no Throughline to talk to: start one with `make up`, or name yours in the environment", code=2)
+
+
+def functions_settings(home: Path = HOME) -> Settings | None:
+    """The settings by which the functions publish: those of the Throughline that `target` finds. None where there is no
+    Throughline, or none are on record.
+    """
+    try:
+        world = None if named(place=True) else running_world(home)
+        return settings_of_functions(world.environment if world else {}) if world or named(place=True) else None
+    except Misconfigured as problem:
+        fail(str(problem), code=2)

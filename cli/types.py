@@ -10,7 +10,9 @@ from cli.console import fail, note, out, plain, print_json
 from cli.leaving import counted, one_sentence
 from cli.target import HOME, Home, parts_of
 from shared.atlas import Action, TypeChange, type_changes
+from shared.bootstrap import Worker
 from shared.catalog import Types, apply_types
+from shared.pipeline import try_refused_again
 
 PENDING = 3
 """The exit code of a plan that holds changes: 0 is for none, 1 for what is in the way, 2 for wrong use."""
@@ -28,7 +30,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="The machine-readable form"
 def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) -> None:
     """Say what the catalog lacks of the types that lineage needs, and change nothing."""
     with one_sentence():
-        found = type_changes(_types(context, home).held())
+        parts = parts_of(context, home)
+        found = type_changes(_types(parts).held(), parts.names.rules_by_type)
     if as_json:
         print_json({"changes": [{**asdict(each), "definition": None} for each in found]})
     else:
@@ -41,11 +44,17 @@ def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) 
 
 @app.command("apply", help="Give the catalog what it lacks. Done again it changes nothing.")
 def apply(context: typer.Context, *, home: Home = HOME) -> None:
-    """Give the catalog what it lacks: new types, and new attributes of types that we made. Others are left alone."""
-    types = _types(context, home)
+    """Give the catalog what it lacks: new types, and new attributes of types that we made. Others are left alone.
+
+    Processes that the catalog refused are published again within a minute, and not when their wait is over.
+    """
+    parts = parts_of(context, home)
     with one_sentence():
-        done = apply_types(types)
+        done = apply_types(_types(parts), parts.names.rules_by_type)
+        again = try_refused_again(parts.storage) if done.changes else 0
     _show(done.changes)
+    if again:
+        out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")
     if not done.is_whole:
         took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
         fail(f"the catalog took {took}, and lacks {lacks} all the same")
@@ -54,9 +63,8 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
         raise typer.Exit(1)
 
 
-def _types(context: typer.Context, home: Home) -> Types:
-    types = parts_of(context, home).types
-    return types or fail("this catalog has no types to plan for", code=2)
+def _types(parts: Worker) -> Types:
+    return parts.types or fail("this catalog has no types to plan for", code=2)
 
 
 _SIGNS = {Action.CREATE: "[green]+[/]", Action.UPDATE: "[yellow]~[/]", Action.DIFFERS: "[bold red]![/]"}
@@ -64,7 +72,8 @@ _SIGNS = {Action.CREATE: "[green]+[/]", Action.UPDATE: "[yellow]~[/]", Action.DI
 
 def _show(found: Sequence[TypeChange]) -> None:
     for each in found:
-        what = f": {', '.join(each.what)}" if each.what else ""
+        said = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
+        what = f": {', '.join(said)}" if said else ""
         out.print(
             f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
         )

@@ -37,7 +37,7 @@ def upgrade(
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=not plan)
     with one_sentence():
         written = pipeline.written_with(parts.storage) or Versions()
         now = Versions(naming=parts.names.version)

@@ -42,7 +42,7 @@ def verify(
     if fix and plan:
         fail("--plan only says what --fix would do: leave one of them out", code=2)
     quiet()
-    parts = parts_of(context, home)
+    parts = parts_of(context, home, writes=fix)
     damages: list[Found] = []
     published = Published()
     try:

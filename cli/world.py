@@ -23,6 +23,7 @@ from local.spark import listener_configuration
 from local.world import World, running_world
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
+from shared.pipeline import record_settings
 from shared.settings import load
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
@@ -59,7 +60,10 @@ def started_world(
             catalog = "a real Atlas (40 s; the first time fetches 280 MB)" if atlas else "the catalog"
             with err.status(f"starting Azurite, {catalog} and the functions"):
                 parts.enter_context(world)
-                assemble(load(catalog=True, over=world.environment))  # its functions would say it in their log alone
+                same = assemble(
+                    load(catalog=True, over=world.environment)
+                )  # its functions would fail in their log only
+                record_settings(same.storage, same.to_record)  # they would at their first tick, up to a minute later
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)

@@ -3,6 +3,7 @@ receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -24,8 +25,9 @@ from shared.pipeline import (
     SideBySide,
     Sweeping,
     check_versions,
+    record_settings,
 )
-from shared.settings import CatalogSettings, Settings, load
+from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.telemetry import SILENT, Telemetry
 from shared.translation import Patience
@@ -44,7 +46,7 @@ _SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """What parser, sweeper and command line work with."""
+    """What parser, sweeper and command line work with. `to_record`: the settings that the functions put on record."""
 
     storage: Storage
     catalog: Catalog
@@ -59,6 +61,7 @@ class Worker:
     settling: OneByOne = field(default_factory=OneByOne)
     publisher: OneForAll = field(default_factory=OneForAll)
     telemetry: Telemetry = SILENT
+    to_record: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -71,18 +74,26 @@ def worker() -> Worker:
     problem = check_versions(parts.storage)
     if problem:
         _LOG.warning("versions differ: %s", problem)
+    record_settings(parts.storage, parts.to_record)
     calm_collector()
     return parts
 
 
-def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
-    """The parts that these settings (with a catalog) ask for. What they tell is for the functions: `telemetry`."""
+def storage_of(settings: StorageSettings) -> Storage:
+    """Storage as parser, sweeper and commands use it. Nothing is called yet."""
+    return storage_at(settings, _PATIENT)
+
+
+def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Storage | None = None) -> Worker:
+    """The parts that these settings (with a catalog) ask for, on this storage if it was made already. What they tell is
+    for the functions: `telemetry`.
+    """
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     return Worker(
-        storage=storage_at(settings.storage, _PATIENT),
+        storage=storage or storage_of(settings.storage),
         catalog=_catalog(client, settings.catalog),
         types=_types(client),
         account=_account(client, settings.catalog),
@@ -110,6 +121,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT) -> Worker:
         ),
         names=names,
         telemetry=telemetry,
+        to_record=settings.to_record,
     )
 
 

@@ -138,6 +138,11 @@ class CatalogRefused(ThroughlineError):  # noqa: N818
         """Whether this concerns us and not what was sent: nothing would go through."""
         return self.status in _NO_ACCESS
 
+    @property
+    def unknown_type(self) -> bool:
+        """Whether the catalog has no type of that name."""
+        return self.code in _UNKNOWN_TYPE
+
     def __str__(self) -> str:
         return f"{self.status} {self.code}: {self.detail}".strip()
 
@@ -147,6 +152,8 @@ class Misconfigured(ThroughlineError):  # noqa: N818
 
 
 _NO_ACCESS = frozenset({401, 403})
+_UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
+"""TYPE_NAME_INVALID and TYPE_NAME_NOT_FOUND of Apache Atlas' `AtlasErrorCode`."""
 _LONGEST_WAIT = 3600.0
 
 

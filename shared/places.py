@@ -24,6 +24,7 @@
     found          asset      {asset}                             which asset of the catalog it is
     deadletters    event      {digest}                            what can never be used, and why
     control        {what}     {which}                             how far a sweep, an archiving … has come
+    control        settings   functions                           the settings by which the functions publish
     control        trouble    {run}                               a run that could not be settled, and how often
     control        fill       stop                             how far a filling of the catalog has come
     control        trouble    at                                  the run that a sweep is at

@@ -25,6 +25,12 @@ STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes",
 DONE = "lake"
 """What is noted of a batch that went through all stages."""
 
+MEANING = "meaning"
+"""The step under which `Meaning.number` is noted: by what settings the tables were made."""
+
+MIXED = -1
+"""That number of a lake whose runs had different settings: what was not touched since is as earlier ones made it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -58,6 +64,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     noting = Lock()
     lake.tidy()
     since = lake.progress(DONE)
+    note_meaning(lake, order.meaning, since)
     batch = since + 1
 
     def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
@@ -94,6 +101,13 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
         lake.note(DONE, batch)
     return sorted(done, key=lambda each: STAGES.index(each.name))
+
+
+def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
+    """Note by what settings the tables are made. A lake of the defaults has no note, which is as 0."""
+    noted = lake.progress(MEANING)
+    if noted not in {meaning.number, MIXED}:
+        lake.note(MEANING, MIXED if since else meaning.number)
 
 
 def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:

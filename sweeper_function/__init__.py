@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from shared.bootstrap import worker
-from shared.pipeline import backlog, publish, step_out, sweep, tidy
+from shared.pipeline import backlog, publish, record_settings, step_out, sweep, tidy
 from shared.telemetry import SWEEP
 
 
@@ -13,6 +13,7 @@ def main(timer: func.TimerRequest) -> None:
     with parts.telemetry.act(SWEEP) as act:
         act.note(past_due=timer.past_due)
         try:
+            record_settings(parts.storage, parts.to_record)  # an older process may have started since we did
             act.note(**sweep(parts.storage, parts.sweeping).facts)
         finally:  # whatever a sweep meets, what is dirty is published
             step_out(parts.storage, parts.publishing)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from cli.checks.findings import Finding, Places, bad, good
+from cli.types_check import catalog_error
 from shared import pipeline
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
@@ -98,8 +99,9 @@ def judge_counts(found: pipeline.Status) -> Iterator[Finding]:
     yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
     yield _in_work(found)
     for sentence in found.last_errors:
-        if sentence.startswith("catalog"):  # the others are dead letters or refused bodies, and past
-            yield bad("catalog-error", "last catalog error", sentence.removeprefix("catalog: "))
+        finding = catalog_error(sentence)
+        if finding:  # the others are dead letters or refused bodies, and past
+            yield finding
 
 
 def _in_work(found: pipeline.Status) -> Finding:

@@ -7,8 +7,10 @@ optional attributes may be added, nothing may be removed.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET, STEP_TYPE, STEPS_OF_PROCESS
@@ -19,6 +21,9 @@ Json = dict[str, Any]
 
 SERVICE = "throughline"
 """The service type of the definitions that we made: only those are ever changed."""
+
+_DATA_SET = "DataSet"
+"""Every Atlas has it: what no rule names is one."""
 
 _ASSETS: dict[str, str] = {
     "azure_datalake_gen1_path": "",
@@ -45,13 +50,16 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChange:
-    """What is to happen to one type, and `what` of it; `definition` is what is sent, none for what is left alone."""
+    """What is to happen to one type, and `what` of it; `definition` is what is sent, none for what is left alone.
+    `rules`: the user's rules that name the type.
+    """
 
     name: str
     category: str
     action: Action
     what: tuple[str, ...] = ()
     definition: Json | None = None
+    rules: tuple[str, ...] = ()
 
 
 def wanted_types() -> tuple[Json, ...]:
@@ -82,7 +90,7 @@ def wanted_types() -> tuple[Json, ...]:
     return (*entities, *relationships)
 
 
-def _entity(name: str, attributes: str = "", *, supers: str = "DataSet") -> Json:
+def _entity(name: str, attributes: str = "", *, supers: str = _DATA_SET) -> Json:
     return {
         "category": "ENTITY",
         "name": name,
@@ -135,10 +143,22 @@ def _relationship(name: str, category: str, end1: str, end2: str, type2: str = S
     }
 
 
-def type_changes(held: Iterable[Mapping[str, Any]]) -> tuple[TypeChange, ...]:
-    """What a catalog with these definitions lacks, entity types first; nothing where it has all that we write."""
+def type_changes(
+    held: Iterable[Mapping[str, Any]], rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> tuple[TypeChange, ...]:
+    """What a catalog with these definitions lacks, entity types first; nothing where it has all that we write.
+
+    `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours has to
+    be a data set that demands no attributes.
+    """
     known = {str(each["name"]): each for each in held}
-    return tuple(change for wanted in wanted_types() if (change := _change(wanted, known)))
+    ours = wanted_types()
+    theirs = [_entity(name) for name in rules.keys() - {each["name"] for each in ours} - {_DATA_SET}]
+    return tuple(
+        replace(change, rules=rules.get(change.name, ()))
+        for wanted in (*sorted(theirs, key=itemgetter("name")), *ours)
+        if (change := _change(wanted, known))
+    )
 
 
 def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange | None:

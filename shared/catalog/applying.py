@@ -1,7 +1,8 @@
 """Giving a catalog the types that it lacks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from shared.atlas import Action, TypeChange, type_changes
 from shared.catalog.port import Types
@@ -20,13 +21,13 @@ class Applied:
         return all(each.action is Action.DIFFERS for each in self.left)
 
 
-def apply_types(types: Types) -> Applied:
-    """Create what is lacking, and add attributes to types that we made; others are left alone. Done again it changes
-    nothing. Raises as the port does.
+def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Applied:
+    """Create what is lacking, also of the types that the user's `rules` name, and add attributes to types that we made;
+    others are left alone. Done again it changes nothing. Raises as the port does.
     """
-    found = type_changes(types.held())
+    found = type_changes(types.held(), rules)
     for action, act in ((Action.CREATE, types.create), (Action.UPDATE, types.update)):
         definitions = [each.definition for each in found if each.action is action and each.definition]
         if definitions:
             act(definitions)
-    return Applied(changes=found, left=type_changes(types.held()) if found else ())
+    return Applied(changes=found, left=type_changes(types.held(), rules) if found else ())

@@ -9,7 +9,6 @@ from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404
-_UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
 
@@ -44,7 +43,7 @@ class ByName:
                 },
             )
         except CatalogRefused as error:
-            if error.code in _UNKNOWN_TYPE or (error.status == _NOT_FOUND and len(names) == 1):
+            if error.unknown_type or (error.status == _NOT_FOUND and len(names) == 1):
                 return ()
             if error.status != _NOT_FOUND:
                 raise

@@ -56,6 +56,12 @@ class Names:
     ids: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     version: str = NAMING
 
+    @property
+    def rules_by_type(self) -> dict[str, tuple[str, ...]]:
+        """The types that the user's rules name, each with the names of its rules. The catalog may lack any of them."""
+        types = dict.fromkeys(rule.type for rule in self.rules)
+        return {each: tuple(rule.name for rule in self.rules if rule.type == each) for each in types}
+
     def name(self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
         """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
 

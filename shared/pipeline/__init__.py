@@ -5,6 +5,7 @@ from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
+from shared.pipeline.dirty import try_refused_again
 from shared.pipeline.fill import Filled, ToFill, fill, last_fill, missing, to_fill
 from shared.pipeline.finding import Finding, ask, finds
 from shared.pipeline.found import FoundAsset
@@ -31,6 +32,7 @@ from shared.pipeline.replay import (
     replay_letters,
 )
 from shared.pipeline.retire import Unseen, lonely, retire, unseen
+from shared.pipeline.settings_row import SettingsOnRecord, record_settings, settings_on_record
 from shared.pipeline.settle import settle_event, settle_run
 from shared.pipeline.shadow import Action, Held, Shadow, held_back, step_out
 from shared.pipeline.side_by_side import SideBySide
@@ -75,6 +77,7 @@ __all__ = [
     "Reconciled",
     "ReplayedLetter",
     "ReplayedRun",
+    "SettingsOnRecord",
     "Shadow",
     "SideBySide",
     "Stage",
@@ -121,12 +124,14 @@ __all__ = [
     "publish_all",
     "purge",
     "rebuild",
+    "record_settings",
     "recorded",
     "remove_left",
     "remove_placeholders",
     "replay",
     "replay_letters",
     "retire",
+    "settings_on_record",
     "settle_event",
     "settle_run",
     "states",
@@ -137,6 +142,7 @@ __all__ = [
     "sweep",
     "tidy",
     "to_fill",
+    "try_refused_again",
     "unseen",
     "upgrade",
     "verify",

@@ -38,9 +38,12 @@ def backfill(
     """Write these processes as far as the catalog does not hold them: counts of what was done, told after each too.
 
     Raises Contended when another writes all the time, CatalogUnavailable and StorageUnavailable: what was written
-    until then is on record, begin again. A process that the catalog refuses is counted, and the others go on.
+    until then is on record, begin again. A process that the catalog refuses is counted, and the others go on. In shadow
+    mode nothing is written.
     """
     done = Published()
+    if how.shadow:
+        return done
     for batch in batches(processes, how.batch):
         with turn(storage, wait=wait) as shift:
             _fill(storage, catalog, replace(how, beat=shift.goes_on), batch, done)

@@ -80,6 +80,13 @@ def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | 
     )
 
 
+def try_refused_again(storage: Storage) -> int:
+    """Make what the catalog refused due now, and not after its wait, since the reason was mended. How many."""
+    refused = [each for each in dirty_processes(storage)[0] if each.alone]
+    now = datetime.now(UTC)
+    return sum(storage.replace(DIRTY, replace(each, due=now).row()) is not None for each in refused)
+
+
 def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:
     """All dirty processes; until when the catalog is to be left alone; and why."""
     until, why, found = None, "", []

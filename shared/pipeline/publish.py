@@ -38,6 +38,9 @@ _APART = 0.25
 _WITHOUT_ACCESS = 60.0
 _MOST_CALLS = 20
 """To the catalog, one after the other, in one write."""
+_LACKS_TYPE = (
+    "The catalog lacks this type: `throughline types plan` names the rule, `throughline types apply` creates it"
+)
 _LOOKS = 8
 """Into how many parts the time is cut for which marks are let come together."""
 
@@ -226,7 +229,8 @@ def _leave_alone(
 
 def _told(error: Exception) -> str:
     """An error's text as it may be stored and logged: catalogs, and what stands before them, may quote a request."""
-    return text_without_secrets(str(error))[:_LONGEST_ERROR]
+    text = text_without_secrets(str(error))[:_LONGEST_ERROR]
+    return f"{text}. {_LACKS_TYPE}" if isinstance(error, CatalogRefused) and error.unknown_type else text
 
 
 def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timedelta) -> Dirty:

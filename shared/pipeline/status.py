@@ -27,6 +27,7 @@ from shared.storage import Storage
 __all__ = ["By", "Group", "Status", "Waiting", "status"]
 
 _LAST_ERRORS = 5
+_AT_REST = (Waiting.END, Waiting.SHADOW, Waiting.REFUSED)
 
 
 class By(StrEnum):
@@ -83,10 +84,10 @@ class Status:
 
     @property
     def in_progress(self) -> int:
-        """Events that somebody is working on or should be: all that wait for more than the end of their run, or of
-        shadow mode.
+        """Events that somebody is working on or should be: all that wait, but for the end of their run or of shadow
+        mode, or for somebody to mend what the catalog refuses.
         """
-        return self.waiting - self.waiting_for.get(Waiting.END, 0) - self.waiting_for.get(Waiting.SHADOW, 0)
+        return self.waiting - sum(self.waiting_for.get(each, 0) for each in _AT_REST)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,6 +180,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     processes = Processes(
         written=written,
         unsettled=unsettled,
+        refused=frozenset(_key(each) for each in dirty if each.alone),
         held=frozenset(short(key) for key in held if "|" not in key),
         why={short(entry.process): entry.why for entry in ledger if entry.why},
     )
@@ -200,7 +202,11 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
             else:
                 known.count(counts, Arrived.of(name, None))
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
-    errors = [f"catalog: {each.error}" for each in dirty if each.error]
+    names = {entry.process: entry.qualified_name for entry in ledger}
+    errors = [f"catalog: {each.error}" for each in dirty if each.error and not each.alone]
+    errors += [
+        f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.alone
+    ]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {each.error}" for each in letters.values() if not each.discarded]
     errors += [f"refused: {error}" for _, error in refusals]

@@ -47,6 +47,7 @@ class Waiting(StrEnum):
     END = "the end of its run"
     PARSER = "the parser"
     CATALOG = "the catalog"
+    REFUSED = "a catalog that refuses its process"
     SHADOW = "the end of shadow mode"
 
 
@@ -73,12 +74,13 @@ class RunWord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processes:
-    """The processes that are `written` to the catalog, that are yet to be (`unsettled`), and that shadow mode keeps
-    from it (`held`); and `why` some are not shown.
+    """The processes that are `written` to the catalog; those that are yet to be (`unsettled`), and those of them that
+    the catalog `refused`; those that shadow mode keeps from it (`held`); and `why` some are not shown.
     """
 
     written: frozenset[int]
     unsettled: frozenset[int] = frozenset()
+    refused: frozenset[int] = frozenset()
     held: frozenset[int] = frozenset()
     why: Mapping[int, str] = field(default_factory=dict)
 
@@ -144,7 +146,8 @@ class Verdicts:
             for each in (self.present.get((by, process), (process,)) if by in self.fates else (process,))
         }
         if not processes.unsettled.isdisjoint(now | own):
-            return "waiting", Waiting.CATALOG
+            refused = not processes.refused.isdisjoint(now | own)
+            return "waiting", Waiting.REFUSED if refused else Waiting.CATALOG
         if not processes.held.isdisjoint(now | own):
             return "waiting", Waiting.SHADOW
         if not processes.written.isdisjoint(now):

@@ -132,6 +132,8 @@ def endpoint(text: str) -> str:
     """A parser of an end point's address, without the slash at its end."""
     if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
         raise ValueError("must start with https:// (http:// only for this machine)")
+    if "@" in text.split("/")[2]:
+        raise ValueError("must hold no user and no password: they would end up in logs")
     return text.rstrip("/")
 
 

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.settings.table import INSIGHTS, SETTINGS, STORAGE
+from shared.settings.recording import (
+    RECORDED,
+    Difference,
+    check_record,
+    differences,
+    recorded_value,
+    texts_to_record,
+)
+from shared.settings.table import ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE
 from shared.settings.values import (
     CatalogSettings,
     Lookup,
@@ -26,16 +34,35 @@ def named(environment: Mapping[str, str] | None = None, *, place: bool = False) 
     return any(setting.name in found for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
 
 
+def differing(record: Mapping[str, str], environment: Mapping[str, str] | None = None) -> tuple[Difference, ...]:
+    """Where the environment sets something else than the functions put on record. Raises Misconfigured where the record
+    is of a version that this one can't work by.
+    """
+    check_record(record)
+    return differences(record, os.environ if environment is None else environment)
+
+
 def load(
-    *, catalog: bool, environment: Mapping[str, str] | None = None, over: Mapping[str, str] | None = None
+    *,
+    catalog: bool,
+    environment: Mapping[str, str] | None = None,
+    over: Mapping[str, str] | None = None,
+    record: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings from the environment, those in `over` instead of the environment's own.
 
     `catalog`: whether the catalog is needed too; without it only what the receiver needs is looked at, and all else has
-    its default. Raises Misconfigured with every problem in it.
+    its default. `record`: what the functions put on record, for a command: it holds where the environment sets nothing,
+    also over `over` but for the catalog's address; and shadow mode on record is shadow mode here. Raises Misconfigured
+    with every problem in it.
     """
-    found = {**(os.environ if environment is None else environment), **(over or {})}
-    values, problems = _parsed(found, catalog=catalog)
+    theirs = record or {}
+    given = os.environ if environment is None else environment
+    found = {**given, **{name: text for name, text in (over or {}).items() if name == ENDPOINT or name not in theirs}}
+    check_record(theirs)
+    if SHADOW in theirs and recorded_value(RECORDED[SHADOW], theirs):
+        found[SHADOW] = theirs[SHADOW]
+    values, problems = _parsed(found, theirs, catalog=catalog)
     identity = (f"{STORAGE}__blobServiceUri", f"{STORAGE}__tableServiceUri")
     if not values.get(STORAGE) and not all(values.get(name) for name in identity):
         problems.append(f"{STORAGE} (a connection string), or {' and '.join(identity)}, must be set")
@@ -53,7 +80,7 @@ def load(
             client_id=client_id,
         ),
         catalog=CatalogSettings(
-            endpoint=values["THROUGHLINE_CATALOG_ENDPOINT"],
+            endpoint=values[ENDPOINT],
             user=values["THROUGHLINE_CATALOG_USER"],
             token=values["THROUGHLINE_CATALOG_TOKEN"],
             client_id=client_id,
@@ -77,8 +104,8 @@ def load(
         jobs=_patterns(values, "JOBS"),
         namespaces=_patterns(values, "NAMESPACES"),
         paths=_patterns(values, "PATHS"),
-        shadow=values["THROUGHLINE_SHADOW"],
-        names=values["THROUGHLINE_NAMES"],
+        shadow=values[SHADOW],
+        names=values[NAMES],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         show_sql=values["THROUGHLINE_SHOW_SQL"],
         batch=values["THROUGHLINE_BATCH"],
@@ -88,6 +115,7 @@ def load(
             misses=values["THROUGHLINE_MISSED_HOURS"],
         ),
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
+        to_record=texts_to_record(found, values) if catalog and not theirs else {},
     )
 
 
@@ -104,11 +132,14 @@ def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
     return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])
 
 
-def _parsed(found: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
+def _parsed(found: Mapping[str, str], record: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
     """The values of all settings that have one, and what is wrong with the others."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:
+        if setting.name in record and not found.get(setting.name):
+            values[setting.name] = recorded_value(setting, record)
+            continue
         text = setting.default
         if catalog or setting.of_receiver:
             text = found.get(setting.name) or text

@@ -82,7 +82,9 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings; `catalog` is None where it was not asked for."""
+    """All settings; `catalog` is None where it was not asked for. `to_record`: the texts that the functions put on
+    record, by name; none for a command.
+    """
 
     storage: StorageSettings
     catalog: CatalogSettings | None
@@ -101,3 +103,4 @@ class Settings:
     batch: int
     lookup: Lookup
     telemetry: TelemetrySettings
+    to_record: Mapping[str, str] = field(default_factory=dict)

@@ -17,12 +17,15 @@ from shared.bootstrap import Worker
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
-from shared.naming import BUILT_IN
+from shared.naming import BUILT_IN, parse_names
 from shared.naming.stores import STORES
-from shared.pipeline import Publishing, Sweeping, publish
+from shared.pipeline import Publishing, Sweeping, publish, settle_event, status
+from shared.places import EVENTS
 from shared.storage import MemoryStorage
+from tests.shared.events import write
 from tests.shared.scanned import scanned
 from tests.shared.test_scanned import jobs, settle_all
+from tests.shared.test_settle import post
 
 runner = CliRunner()
 
@@ -161,3 +164,84 @@ def test_a_catalog_without_types_says_so(fresh_catalog: CatalogServer) -> None:
 def test_whatever_a_data_set_is_called_its_type_is_among_them() -> None:
     wanted = {each["name"] for each in wanted_types()} | {"DataSet"}
     assert {rule.type for store in STORES for rule in store.rules} <= wanted
+
+
+RULES = """
+[[rules]]
+rule = "sales"
+type = "sales_store"
+namespace = "file"
+name = "(?P<path>/sales/.*)"
+qualified_name = "sales:/{path}"
+"""
+
+
+@pytest.fixture
+def with_rule(fresh_catalog: CatalogServer) -> Worker:
+    """A worker whose file of names has a rule with a type that the catalog lacks."""
+    return replace(worker(fresh_catalog), names=parse_names(RULES, "names.toml"))
+
+
+def test_the_type_of_a_rule_is_planned_and_given(with_rule: Worker) -> None:
+    said = run(with_rule, "plan")
+    assert said.exit_code == 3
+    assert "+ entity sales_store: named by the rule sales" in said.output
+    (change,) = json.loads(run(with_rule, "plan", "--json").output)["changes"]
+    assert (change["name"], change["action"], change["rules"]) == ("sales_store", "create", ["sales"])
+    assert run(with_rule, "apply").exit_code == 0
+    assert run(with_rule, "plan").exit_code == 0
+
+
+def test_a_rule_that_names_what_no_data_set_can_be_is_told(with_rule: Worker) -> None:
+    parts = replace(with_rule, names=parse_names(RULES.replace("sales_store", "Process"), "names.toml"))
+    said = run(parts, "plan")
+    assert said.exit_code == 1
+    assert "! entity Process: is no DataSet, named by the rule sales" in said.output
+    look = runner.invoke(app, ("explain", "file", "/sales/x", "--look"), obj=parts)
+    assert "the catalog's type Process, named by the rule sales is no DataSet" in look.output
+
+
+def test_explain_tells_it_before_anything_fails(with_rule: Worker) -> None:
+    look = ("explain", "file", "/sales/x", "--look")
+    said = runner.invoke(app, look, obj=with_rule)
+    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in said.output
+    assert "`throughline types apply` creates it" in said.output
+    assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
+    run(with_rule, "apply")
+    assert "it would be placed" in runner.invoke(app, look, obj=with_rule).output
+
+
+def test_doctor_tells_it_before_anything_fails(with_rule: Worker) -> None:
+    steps = {each["subject"]: each for each in doctor(with_rule)}
+    assert steps["types"]["code"] == "types-missing"
+    assert steps["types"]["found"] == "the catalog lacks the type sales_store, named by the rule sales"
+    assert steps["types"]["command"] == "throughline types apply"
+    run(with_rule, "apply")
+    assert {each["subject"]: each["state"] for each in doctor(with_rule)}["types"] == "good"
+
+
+def doctor(parts: Worker) -> Any:
+    return json.loads(runner.invoke(app, ("doctor", "--json"), obj=parts).stdout)["findings"]
+
+
+def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mended(with_rule: Worker) -> None:
+    storage = with_rule.storage
+    for place in post(
+        storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
+    ):
+        settle_event(storage, place, storage.get(EVENTS, place.blob) or b"", names=with_rule.names)
+    how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
+    done = publish(storage, with_rule.catalog, how)
+    assert (done.written, done.refused) == (1, 1), "and the other one is not held up"
+    found = status(storage)
+    assert found.waiting_for == {"a catalog that refuses its process": 2}
+    assert (found.reconciles, found.in_progress, found.dirty) == (True, 0, 1)
+    (error,) = found.last_errors
+    assert error.startswith("catalog refuses throughline:v1://tests/app/file/sales/x: 400 ATLAS-400-00-014")
+    assert "`throughline types plan`" in error
+    (step,) = [each for each in doctor(with_rule) if each["subject"] == "refused"]
+    assert (step["found"], step["code"], "again" in step["means"]) == (error, "catalog-refuses", True)
+    assert publish(storage, with_rule.catalog, how).written == 0, "it is not due yet"
+    assert "1 process that the catalog refused" in run(with_rule, "apply").output
+    assert publish(storage, with_rule.catalog, how).written == 1
+    assert status(storage).last_errors == ()

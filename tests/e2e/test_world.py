@@ -74,6 +74,19 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
         assert parts.catalog.read_process(entity.type, entity.qualified_name) == entity
 
 
+def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(world: World) -> None:
+    """No command has written the row here: the functions' own process has, when it met the first event."""
+    throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
+    calm(world)
+    parts = parts_of(world)
+    found = pipeline.settings_on_record(parts.storage)
+    assert found
+    assert found.texts == parts.to_record
+    other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_QUIET_MINUTES": "5"})
+    assert other.exit_code == 2
+    assert "THROUGHLINE_QUIET_MINUTES: the functions have 60, this shell has 5" in other.output
+
+
 def test_sending_again_changes_nothing(world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
     throughline(world, "send", str(events), "--url", world.functions.url)

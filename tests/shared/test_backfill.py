@@ -30,6 +30,13 @@ def test_what_is_there_is_not_sent_again() -> None:
         assert catalog.read_process("azure_synapse_operation", process.qualified_name)
 
 
+def test_in_shadow_mode_nothing_is_written() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    assert backfill(storage, catalog, Publishing(shadow=True), PROCESSES).written == 0
+    assert catalog.writes == 0
+    assert backfill(storage, catalog, Publishing(), PROCESSES).written == len(PROCESSES)
+
+
 def test_one_that_was_stopped_is_taken_up() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     backfill(storage, catalog, Publishing(), PROCESSES[:2])

@@ -1,13 +1,15 @@
 """Settings: everything missing at once, no secret in a print, and one table that docs and templates follow."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
-from shared.settings import SETTINGS, load, named
+from shared.settings import RECORDED, SETTINGS, SHADOW, Setting, Source, differing, load, named
 
 ROOT = Path(__file__).parents[2]
 LOCAL = {
@@ -151,3 +153,91 @@ def test_the_documentation_lists_every_setting() -> None:
         assert f"`{setting.name}`" in text
         if setting.default:
             assert f"`{setting.default}`" in text
+
+
+RECEIVER_ALONE = frozenset({"max_body_bytes", "redact", "operations_ignored", "operations_kept", "jobs", "namespaces"})
+"""Fields of `Settings` that `shared/bootstrap.py` does not read."""
+
+
+def test_the_documentation_says_which_settings_commands_take_from_the_functions() -> None:
+    """A setting without a source can't be made: so each is one of the three."""
+    text = (ROOT / "docs" / "settings.md").read_text()
+    section = text[text.index("## Commands and the functions") : text.index("## How fast the catalog is called")]
+    rows = dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|", section, re.MULTILINE))
+    by_source = {source: {setting.name for setting in SETTINGS if setting.source is source} for source in Source}
+    listed = {source: set(re.findall(r"`([A-Za-z_]+)`", rows[source.name.lower()])) for source in Source}
+    assert listed == by_source
+
+
+def test_what_commands_take_from_nowhere_is_the_receivers() -> None:
+    """What the composition root of the functions does not read can change nothing that a command does."""
+    root = (ROOT / "shared" / "bootstrap.py").read_text()
+    for name in RECEIVER_ALONE:
+        assert f"settings.{name}" not in root
+    assert all(setting.of_receiver for setting in SETTINGS if setting.source is Source.NONE)
+
+
+def test_no_credential_is_put_on_record() -> None:
+    secret = {
+        "AzureWebJobsStorage": "AccountName=x;AccountKey=geheim",
+        "THROUGHLINE_CATALOG_USER": "geheim",
+        "THROUGHLINE_CATALOG_TOKEN": "geheim",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=geheim",
+    }
+    found = load(catalog=True, environment={**LOCAL, **secret}).to_record
+    assert found.keys() == RECORDED.keys()
+    assert "geheim" not in str(found)
+    with pytest.raises(Misconfigured, match="no user and no password"):
+        load(catalog=True, environment={**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "https://ann:geheim@contoso/atlas"})
+
+
+def on_record(**settings: str) -> dict[str, str]:
+    return dict(load(catalog=True, environment={**LOCAL, **settings}).to_record)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in RECORDED if name not in {"THROUGHLINE_NAMES", "THROUGHLINE_CATALOG_ENDPOINT"}],
+)
+def test_each_recorded_setting_is_obeyed_and_its_difference_named(name: str) -> None:
+    setting = RECORDED[name]
+    text = next(text for text in ("true", "false", "12", "abc") if _is_new(setting, text))
+    record = on_record(**{name: text})
+    here = load(catalog=True, environment={**LOCAL, name: text})
+    assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
+    said = differing(record, {name: setting.default or "other"})
+    assert [each.name for each in said] == ([] if name == SHADOW else [name])
+
+
+def _is_new(setting: Setting, text: str) -> bool:
+    try:
+        return bool(setting.parse(text) != setting.parse(setting.default or ""))
+    except ValueError:
+        return False
+
+
+def test_shadow_mode_holds_where_either_side_has_it() -> None:
+    for functions, here in (("true", "false"), ("false", "true"), ("true", "true")):
+        record = on_record(THROUGHLINE_SHADOW=functions)
+        assert load(catalog=True, environment={**LOCAL, "THROUGHLINE_SHADOW": here}, record=record).shadow
+        assert differing(record, {"THROUGHLINE_SHADOW": here}) == ()
+    record = on_record(THROUGHLINE_SHADOW="false")
+    assert not load(catalog=True, environment=LOCAL, record=record).shadow
+
+
+def test_the_local_worlds_catalog_is_where_it_is_now() -> None:
+    """Its port may be another one since the functions last started; everything else is as they have it."""
+    record = on_record(THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:1/atlas", THROUGHLINE_COLLECTION="a")
+    over = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
+    found = load(catalog=True, environment={}, over=over, record=record).catalog
+    assert found
+    assert (found.endpoint, found.collection) == ("http://127.0.0.1:2/atlas", "a")
+
+
+def test_a_setting_that_only_a_newer_version_has_is_named() -> None:
+    for record in ({**on_record(), "THROUGHLINE_NEWEST": "x"}, {**on_record(), "THROUGHLINE_QUIET_MINUTES": "soon"}):
+        with pytest.raises(Misconfigured, match="another version"):
+            differing(record, {})
+    older = on_record()
+    del older["THROUGHLINE_SHOW_SQL"]
+    assert differing(older, {"THROUGHLINE_SHOW_SQL": "true"}) == (), "an older version has no such setting"

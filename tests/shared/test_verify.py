@@ -78,6 +78,16 @@ def test_damage_is_found_and_mended(planted: Planted) -> None:
     assert catalog.writes == writes, "done twice it writes nothing"
 
 
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_in_shadow_mode_no_mending_writes_to_the_catalog(planted: Planted) -> None:
+    catalog = MemoryCatalog()
+    world = whole(MemoryStorage(), catalog)
+    planted.plant(world)
+    before, writes = held(catalog), catalog.writes
+    list(verify(replace(world, publishing=replace(world.publishing, shadow=True)), fix=True))
+    assert (held(catalog), catalog.writes) == (before, writes)
+
+
 def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     PLANTED["lost content"].plant(world)

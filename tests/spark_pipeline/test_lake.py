@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from pyspark.sql import functions as f
 
 from spark_pipeline.declaring import Column, Table, columns
 from spark_pipeline.lake import Lake, LakeError
-from spark_pipeline.schemas import LAKE, SILVER
+from spark_pipeline.schemas import LAKE, PROGRESS, SILVER
+from spark_pipeline.silver import Meaning
+from spark_pipeline.steps import MEANING, MIXED, note_meaning
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
@@ -160,6 +163,23 @@ def test_progress_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     lake.note("lake", 1)
     lake.note("lake", 2)
     assert lake.progress("lake") == 2
+
+
+@pytest.mark.engine("spark")
+def test_by_what_settings_a_lake_was_made_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    others = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
+    assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
+    assert len({0, MIXED, *(each.number for each in others)}) == 4
+    lake = Lake(session=spark, root=str(tmp_path), format="parquet")
+    note_meaning(lake, Meaning(as_of=datetime.now(UTC)), since=0)
+    assert (lake.version(PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
+    note_meaning(lake, others[0], since=0)
+    assert lake.progress(MEANING) == others[0].number
+    note_meaning(lake, others[0], since=3)
+    assert lake.progress(MEANING) == others[0].number
+    note_meaning(lake, others[1], since=3)
+    note_meaning(lake, others[0], since=4)
+    assert lake.progress(MEANING) == MIXED, "what the others made is still in it"
 
 
 @pytest.mark.engine("spark")

@@ -4,7 +4,7 @@ from cli.checks.rules.apps import CODE, HOST
 from cli.checks.rules.azure import DEPLOYMENT, REACH
 from cli.checks.rules.catalog import CATALOG
 from cli.checks.rules.events import EVENTS
-from cli.checks.rules.here import COUNTS, MACHINE, STORAGE
+from cli.checks.rules.here import COUNTS, MACHINE, SETTINGS, STORAGE
 from cli.checks.rules.receiver import RECEIVER
 from cli.checks.rules.rule import Rule, as_table
 
@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[Rule, ...]] = {
     "Storage": STORAGE,
     "The catalog": CATALOG,
     "The receiver": RECEIVER,
+    "The settings": SETTINGS,
     "The counts": COUNTS,
 }
 """The rules by subject, in the order in which the checks run."""

@@ -61,4 +61,24 @@ CATALOG = (
         means="`THROUGHLINE_COLLECTION` is the short name in the collection's address, not the name that is shown.",
         command="export THROUGHLINE_COLLECTION={collection}",
     ),
+    Rule(
+        code="types-missing",
+        symptom="the catalog lacks types that lineage needs",
+        means="It refuses what is named so. Where a rule of the file of names has the wrong type, correct the rule "
+        "instead.",
+        command="throughline types apply",
+    ),
+    Rule(
+        code="types-differ",
+        symptom="a type of the catalog is not as lineage needs it",
+        means="A type of somebody else is never changed: name another type in the rule.",
+        command="throughline types plan",
+    ),
+    Rule(
+        code="catalog-refuses",
+        symptom="the catalog refuses a process as it is",
+        means="The catalog's own answer says why; mostly it lacks a type. It is tried again, ever less often, and "
+        "holds up nothing else.",
+        command="throughline types plan",
+    ),
 )

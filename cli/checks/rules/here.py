@@ -86,3 +86,18 @@ COUNTS = (
         command="throughline doctor --catalog",
     ),
 )
+
+SETTINGS = (
+    Rule(
+        code="settings-differ",
+        symptom="settings of this shell are not those of the functions",
+        means="Commands that write refuse to work with them. The other way is to set them so for the functions.",
+        command="unset {names}",
+    ),
+    Rule(
+        code="settings-unreadable",
+        symptom="the settings on record were written by another version",
+        means="This version cannot work by them: use the version that the functions run.",
+        command="throughline upgrade --plan",
+    ),
+)

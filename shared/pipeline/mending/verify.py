@@ -27,6 +27,8 @@ class Found:
 
 _PUBLISHED_BEFORE = frozenset({Stage.PROCESSES, Stage.PLACED})
 """Stages that look at what earlier ones had published: what they mended must not be taken for damage."""
+_IN_CATALOG = frozenset({Stage.PLACED})
+"""Stages whose mending changes the catalog at once; the others leave that to the publisher, who minds shadow mode."""
 
 
 def verify(
@@ -54,6 +56,8 @@ def verify(
 
 
 def _mended(world: World, kind: Kind, damage: Damage) -> Found:
+    if world.publishing.shadow and kind.stage in _IN_CATALOG:
+        return Found(kind=kind, damage=damage, mended=False, why="shadow mode leaves the catalog as it is")
     try:
         mended = kind.mend(world, damage)
         why = "" if mended else "it changed meanwhile, or can't be mended: verify again"

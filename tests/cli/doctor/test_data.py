@@ -11,14 +11,17 @@ import pytest
 from cli.catalog_check import check_catalog
 from cli.checks import SECTIONS, Finding, check_connection, check_counts, check_machine, check_storage
 from cli.checks.data import judge_counts
+from cli.settings_check import check_settings
 from cli.trial import follow
+from cli.types_check import check_types
 from local.java import JavaHome, NoJavaError
 from local.node import NodeError, NodeTools
+from shared.atlas import wanted_types
 from shared.bootstrap import Worker
 from shared.catalog import Account, Collection, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, publish_all, status
+from shared.pipeline import Publishing, Sweeping, publish_all, record_settings, status
 from shared.places import CONTROL, EVENTS
 from shared.storage import BlobFact, MemoryStorage, Row
 from tests.shared.events import event
@@ -56,6 +59,43 @@ class Refusing(MemoryCatalog):
 
     def create_assets(self, assets: Any) -> Any:  # noqa: ARG002 - as the port says
         raise self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTypes:
+    """Types of a catalog that has only these."""
+
+    definitions: tuple[Any, ...]
+
+    def held(self) -> tuple[Any, ...]:
+        return self.definitions
+
+
+def types_of(change: dict[str, Any] | None) -> list[Finding]:
+    """What is said of a catalog whose hive_table is not there, or is changed."""
+    names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
+    ours: list[Any] = [each for each in wanted_types() if change is not None or each["name"] != "hive_table"]
+    ours = [each | (change or {}) if each["name"] == "hive_table" else each for each in ours]
+    held: Any = HeldTypes(definitions=(*names, *ours))
+    return list(check_types(replace(parts(), types=held)))
+
+
+def refused_as_it_is() -> list[Finding]:
+    storage = MemoryStorage()
+    for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
+        settle(storage, place)
+    publish_all(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type")), Publishing())
+    return counts_of(storage)
+
+
+def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[Finding]:
+    """What is said where the functions have recorded these, and the shell has others."""
+    worker = parts()
+    record_settings(worker.storage, recorded)
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in here.items():
+            environment.setenv(name, value)
+        return list(check_settings(worker))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -232,6 +272,14 @@ CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
         "throughline purview grant --account pv --collection lineage --principal ann",
     ),
     "collection-wrong": (lambda: catalog_of(READY, collection="Root"), "export THROUGHLINE_COLLECTION=root"),
+    "types-missing": (lambda: types_of(None), "throughline types apply"),
+    "types-differ": (lambda: types_of({"category": "STRUCT"}), "throughline types plan"),
+    "catalog-refuses": (refused_as_it_is, "throughline types plan"),
+    "settings-differ": (
+        lambda: settings_of({"THROUGHLINE_QUIET_MINUTES": "7"}, {"THROUGHLINE_QUIET_MINUTES": "50"}),
+        "unset THROUGHLINE_QUIET_MINUTES",
+    ),
+    "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline upgrade --plan"),
     "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),
     "receiver-key": (lambda: posted(Said(status=401)), "az functionapp keys set --resource-group rg --name func-r"),
     "receiver-closed": (lambda: posted(Said(status=403)), "access-restriction show --resource-group rg --name func-r"),
@@ -303,5 +351,5 @@ def posted_well() -> list[Finding]:
 
 
 def test_every_rule_that_is_not_about_azure_is_played() -> None:
-    sections = ("This machine", "Storage", "The catalog", "The receiver", "The counts")
+    sections = ("This machine", "Storage", "The catalog", "The receiver", "The settings", "The counts")
     assert {rule.code for section in sections for rule in SECTIONS[section]} == set(CASES)

@@ -1,0 +1,91 @@
+"""The settings that the functions put on record, so that commands publish by the same ones. Pure.
+
+A record is a mapping from the name of a setting to its text, for each setting whose source is `Source.RECORD`. The file
+of names is there with its content: its path means nothing on another machine.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shared.errors import Misconfigured
+from shared.settings.kinds import NamesFile
+from shared.settings.table import NAMES, SETTINGS, SHADOW, Setting, Source
+
+RECORDED = {setting.name: setting for setting in SETTINGS if setting.source is Source.RECORD}
+
+_THEIR_NAMES = "of the functions"
+_LONGEST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A setting that this environment sets to something else than the functions have."""
+
+    name: str
+    functions: str
+    here: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: the functions have {self.functions}, this shell has {self.here}"
+
+
+def texts_to_record(environment: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    """What the functions put on record: the text of each setting, given or default; `values` are the parsed ones."""
+    found = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
+    return {**found, NAMES: values[NAMES].text if values[NAMES] else ""}
+
+
+def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
+    """The value of a setting by what is on record of it. Raises ValueError where this version can't read it."""
+    text = record[setting.name]
+    if setting.name == NAMES:
+        return NamesFile(place=_THEIR_NAMES, text=text) if text else None
+    return setting.parse(text)
+
+
+def check_record(record: Mapping[str, str]) -> None:
+    """Raise Misconfigured where the record is another version's and this one can't work by it."""
+    unreadable = sorted(record.keys() - RECORDED.keys())
+    for name in sorted(record.keys() & RECORDED.keys()):
+        try:
+            recorded_value(RECORDED[name], record)
+        except ValueError:
+            unreadable.append(name)
+    if unreadable:
+        raise Misconfigured(
+            f"The functions are of another version: this one can't work by their {', '.join(unreadable)}. Install the"
+            " version that is deployed"
+        )
+
+
+def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Where this environment sets a recorded setting to something else; shadow mode apart, which holds where either
+    side has it. What is not set, or can't be read, is no difference.
+    """
+    return tuple(
+        Difference(name=name, functions=_shown(name, theirs), here=_shown(name, ours))
+        for name, setting in RECORDED.items()
+        if name in record and name != SHADOW and (given := environment.get(name))
+        for ours, theirs in _unequal(setting, given, record)
+    )
+
+
+def _unequal(setting: Setting, given: str, record: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The texts of both sides, here first, if their values differ."""
+    try:
+        ours = setting.parse(given)
+    except (ValueError, OverflowError):
+        return ()  # `load` names it
+    if setting.name == NAMES:
+        return () if ours.text == record[NAMES] else ((ours.text, record[NAMES]),)
+    return () if ours == recorded_value(setting, record) else ((given, record[setting.name]),)
+
+
+def _shown(name: str, text: str) -> str:
+    if not text:
+        return "nothing"
+    if name == NAMES:
+        return f"a file of {len(text):,} characters (sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]})"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

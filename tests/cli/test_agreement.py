@@ -1,0 +1,262 @@
+"""Commands work by the functions' settings: on Azurite and the local catalog, each command from a shell of its own."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from local.azurite import Azurite
+from local.catalog import CatalogServer
+from shared.bootstrap import Worker, assemble
+from shared.pipeline import publish, record_settings, settings_on_record
+from shared.settings import SETTINGS, load
+from tests.shared.events import write
+from tests.shared.test_publish import settled
+
+runner = CliRunner()
+
+PUBLISHING = {
+    "replay": ("replay", "--from", "2019-01-01"),
+    "rebuild": ("rebuild",),
+    "backfill": ("backfill",),
+    "verify": ("verify", "--fix"),
+    "reconcile": ("reconcile",),
+    "deadletter": ("deadletter", "replay", "--all"),
+    "upgrade": ("upgrade",),
+}
+REMOVING = {
+    "retire": ("retire", "--unseen-days", "1", "--yes"),
+    "purge": ("purge", "--ours", "--yes"),
+}
+WRITING = {**PUBLISHING, **REMOVING}
+ALSO_FROM_THE_LAKE = {**WRITING, "lake": ("lake", "publish", "--lake", "no-lake-is-opened")}
+
+
+def each(commands: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("words", commands.values(), ids=commands.keys())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Storage and a catalog, and what an environment needs to name them."""
+
+    connection: str
+    catalog: CatalogServer
+
+    @property
+    def shell(self) -> dict[str, str]:
+        """The environment of a shell that sets nothing else."""
+        return {
+            **{setting.name: "" for setting in SETTINGS},
+            "AzureWebJobsStorage": self.connection,
+            "THROUGHLINE_CATALOG_ENDPOINT": self.catalog.endpoint,
+            "THROUGHLINE_CATALOG_TOKEN": self.catalog.token,
+        }
+
+    def functions(self, **settings: str) -> Worker:
+        """The functions have started with these settings."""
+        parts = assemble(load(catalog=True, environment={**self.shell, **settings}))
+        record_settings(parts.storage, parts.to_record)
+        return parts
+
+    def run(self, *words: str, **settings: str) -> Result:
+        """What a command says and does in a shell with these settings."""
+        self.catalog.reset_calls()
+        return runner.invoke(app, words, env={**self.shell, **settings})
+
+    @property
+    def writes(self) -> int:
+        """The calls of the last command that wrote to the catalog."""
+        return int(self.catalog.calls()["writes"])
+
+    def shows(self, name: str) -> bool:
+        """Whether the catalog has a data set of this name."""
+        parts = assemble(load(catalog=True, environment=self.shell))
+        return bool(parts.catalog.find([("fs_path", f"file://{name}")]))
+
+
+def seeded(connection: str, catalog: CatalogServer) -> Place:
+    """One process that was published, and two that wait."""
+    found = Place(connection=connection, catalog=catalog)
+    parts = assemble(load(catalog=True, environment=found.shell))
+    settled(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
+    publish(parts.storage, parts.catalog, parts.publishing)
+    for name, sink in (("new", "/b"), ("secret", "/secret/t2")):
+        settled(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.fixture(scope="module")
+def still() -> Iterator[Place]:
+    """For commands that are to write nothing to the catalog: one place for all of them."""
+    with Azurite() as azurite, CatalogServer() as catalog:
+        yield seeded(azurite.connection_string, catalog)
+
+
+@pytest.fixture(scope="module")
+def own_azurite() -> Iterator[Azurite]:
+    with Azurite() as running:
+        yield running
+
+
+@pytest.fixture
+def place(own_azurite: Azurite, fresh_catalog: CatalogServer) -> Iterator[Place]:
+    """For commands that write: nothing of an earlier test is there."""
+    yield seeded(own_azurite.connection_string, fresh_catalog)
+    blobs = BlobServiceClient.from_connection_string(own_azurite.connection_string)
+    for container in blobs.list_containers():
+        blobs.delete_container(container.name)
+    tables = TableServiceClient.from_connection_string(own_azurite.connection_string)
+    for table in tables.list_tables():
+        tables.delete_table(table.name)
+
+
+@each(ALSO_FROM_THE_LAKE)
+def test_functions_in_shadow_mode_keep_every_command_from_the_catalog(still: Place, words: tuple[str, ...]) -> None:
+    still.functions(THROUGHLINE_SHADOW="true")
+    said = still.run(*words)
+    assert still.writes == 0
+    assert "the functions are in shadow mode: nothing is written to the catalog" in said.output
+    assert said.exception is None or isinstance(said.exception, SystemExit)
+
+
+@each(ALSO_FROM_THE_LAKE)
+def test_so_does_a_shell_in_shadow_mode(still: Place, words: tuple[str, ...]) -> None:
+    still.functions()
+    said = still.run(*words, THROUGHLINE_SHADOW="true")
+    assert still.writes == 0
+    assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in said.output
+
+
+@each(REMOVING)
+def test_without_shadow_mode_the_same_command_removes(place: Place, words: tuple[str, ...]) -> None:
+    place.functions(THROUGHLINE_SHADOW="false")
+    assert place.run(*words).exit_code == 0
+    assert place.writes > 0
+
+
+def test_a_shell_cannot_end_the_functions_shadow_mode(still: Place) -> None:
+    still.functions(THROUGHLINE_SHADOW="true")
+    still.run("backfill", THROUGHLINE_SHADOW="false")
+    assert still.writes == 0
+
+
+@each(PUBLISHING)
+def test_what_the_functions_exclude_is_not_published(place: Place, words: tuple[str, ...]) -> None:
+    place.functions(THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    assert place.run(*words).exit_code == 0
+    assert place.shows("/b")
+    assert not place.shows("/secret/t2")
+
+
+@each(ALSO_FROM_THE_LAKE)
+def test_other_settings_are_refused_by_name(still: Place, words: tuple[str, ...]) -> None:
+    still.functions(THROUGHLINE_QUIET_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    said = still.run(*words, THROUGHLINE_QUIET_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
+    assert said.exit_code == 2
+    assert "THROUGHLINE_QUIET_MINUTES: the functions have 30, this shell has 5" in said.output
+    assert "THROUGHLINE_EXCLUDE_PATHS: the functions have */secret/*, this shell has */private/*" in said.output
+    assert "unset THROUGHLINE_QUIET_MINUTES THROUGHLINE_EXCLUDE_PATHS" in said.output
+    assert still.writes == 0
+
+
+def test_the_same_value_in_other_words_is_no_difference(place: Place) -> None:
+    place.functions(THROUGHLINE_QUIET_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
+    same = {"THROUGHLINE_QUIET_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
+    assert place.run("backfill", **same).exit_code == 0
+
+
+def test_a_pace_of_ones_own_is_no_difference(place: Place) -> None:
+    place.functions(THROUGHLINE_CATALOG_RATE="20", THROUGHLINE_BATCH="50")
+    said = place.run("backfill", THROUGHLINE_CATALOG_RATE="5", THROUGHLINE_BATCH="10")
+    assert (said.exit_code, place.writes > 0) == (0, True)
+
+
+def test_the_functions_settings_are_told(place: Place) -> None:
+    place.functions(THROUGHLINE_QUIET_MINUTES="30")
+    said = place.run("backfill")
+    assert "settings: those of the functions, on record since 20" in said.output
+    assert "THROUGHLINE_QUIET_MINUTES=30" in said.output
+    assert place.catalog.token not in said.output
+
+
+def test_the_catalog_on_record_needs_no_name_in_the_shell(place: Place) -> None:
+    place.functions()
+    said = place.run("backfill", THROUGHLINE_CATALOG_ENDPOINT="")
+    assert (said.exit_code, place.writes > 0) == (0, True)
+
+
+def test_another_catalog_is_refused(still: Place) -> None:
+    still.functions()
+    said = still.run("purge", "--ours", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
+    assert said.exit_code == 2
+    assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {still.catalog.endpoint}" in said.output
+
+
+def test_where_no_functions_ever_ran_the_shell_counts_and_that_is_told(place: Place) -> None:
+    said = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    assert said.exit_code == 0
+    assert "no functions have put their settings on record" in said.output
+    assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
+
+
+def test_a_plan_by_other_settings_is_told_and_not_refused(still: Place) -> None:
+    still.functions(THROUGHLINE_QUIET_MINUTES="30")
+    said = still.run("backfill", "--plan", THROUGHLINE_QUIET_MINUTES="5")
+    assert said.exit_code == 0
+    assert "THROUGHLINE_QUIET_MINUTES: the functions have 30, this shell has 5" in said.output
+
+
+RULE = """
+[[rules]]
+rule = "ours"
+type = "fs_path"
+namespace = "file"
+name = "(?P<path>/.*)"
+qualified_name = "ours://{path}"
+example = { namespace = "file", name = "/x", qualified_name = "ours:///x" }
+"""
+
+
+def test_the_rules_for_names_travel_with_the_record(place: Place, tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    names.write_text(RULE)
+    place.functions(THROUGHLINE_NAMES=str(names))
+    names.unlink()
+    assert place.run("replay", "--from", "2019-01-01").exit_code == 0
+    parts = assemble(load(catalog=True, environment=place.shell))
+    assert parts.catalog.find([("fs_path", "ours:///b")])
+    said = json.loads(place.run("explain", "file", "/b", "--look", "--json").stdout)
+    assert said["qualified_name"] == "ours:///b", "explain names by the functions' rules"
+
+
+def test_another_file_of_names_is_refused(still: Place, tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    names.write_text(RULE)
+    still.functions(THROUGHLINE_NAMES=str(names))
+    names.write_text(RULE.replace("ours://", "theirs://").replace('"ours"', '"theirs"'))
+    said = still.run("replay", THROUGHLINE_NAMES=str(names))
+    assert said.exit_code == 2
+    assert "THROUGHLINE_NAMES: the functions have a file of" in said.output
+
+
+def test_a_newer_functions_record_is_not_misread(still: Place) -> None:
+    parts = still.functions()
+    record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_NEWEST": "x"})
+    said = still.run("backfill")
+    assert (said.exit_code, still.writes) == (2, 0)
+    assert "THROUGHLINE_NEWEST" in said.output
+    assert "Install the version that is deployed" in said.output
+
+
+def test_nothing_secret_is_on_record(still: Place) -> None:
+    found = settings_on_record(still.functions().storage)
+    assert found
+    assert still.catalog.token not in str(found.texts)
+    assert "AccountKey" not in str(found.texts)
