@@ -1,7 +1,7 @@
-"""`throughline doctor --catalog`: what exactly stands between us and the catalog, and what to do about it.
+"""`throughline doctor --catalog`: what exactly stands between this machine and the catalog, and the command that helps.
 
-Purview tells a missing role only sideways: what may not be read is not there, and a write is refused. So a data set is
-written, read back and removed.
+Purview shows a missing role only indirectly: what may not be read seems not to exist, and a write is refused. So a data
+set is written, read back and removed.
 """
 
 import socket
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from cli.trial import Step
+from cli.checks.data import UNKNOWN
+from cli.checks.findings import Finding, bad, good
 from shared.atlas import AssetEntity
 from shared.bootstrap import Worker
 from shared.catalog import Account, Collection
@@ -29,11 +30,15 @@ _TRIAL = AssetEntity(
 _KEY = (_TRIAL.type, _TRIAL.qualified_name)
 _NO_CREDENTIALS, _FORBIDDEN = 401, 403
 
+NETWORK, IDENTITY, ACCOUNT, COLLECTION, ROLE = (
+    *("catalog network", "catalog identity", "catalog account", "collection", "catalog role"),
+)
+
 Resolve = Callable[[str], bool]
 
 
 def resolves(host: str) -> bool:
-    """Whether a name leads to an address, here."""
+    """Whether a name has an address, here."""
     try:
         socket.getaddrinfo(host, 443)
     except OSError:
@@ -41,60 +46,42 @@ def resolves(host: str) -> bool:
     return True
 
 
-def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[Step]:
+def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[Finding]:
     """Each part of the way to the catalog; ends with the first that is bad."""
     looks = (_network(parts.account, resolve), _identity(parts.account), _collections(parts), _writing(parts))
     for look in looks:
-        for step in look:
-            yield step
-            if not step.good:
+        for finding in look:
+            yield finding
+            if not finding.good:
                 return
 
 
-def _bad(name: str, found: str, advice: str) -> Step:
-    return Step(name=name, good=False, found=found, advice=advice)
-
-
-def _network(account: Account | None, resolve: Resolve) -> Iterator[Step]:
-    """Whether the account's name leads anywhere. Behind a proxy that is the proxy's matter."""
+def _network(account: Account | None, resolve: Resolve) -> Iterator[Finding]:
+    """Whether the account's name has an address. Behind a proxy the proxy resolves it."""
     host = urlsplit(account.host).hostname if account else None
     if account is None or host is None:
         return
     proxy = getproxies().get(urlsplit(account.host).scheme)
     if proxy and not proxy_bypass(host):
-        yield Step(name="network", good=True, found=f"through the proxy {urlsplit(proxy).hostname}")
+        yield good(NETWORK, f"through the proxy {urlsplit(proxy).hostname}")
     elif resolve(host):
-        yield Step(name="network", good=True, found=f"{host} has an address")
+        yield good(NETWORK, f"{host} has an address")
     elif resolve(KNOWN):
-        yield _bad(
-            "network",
-            f"wrong account: nothing is called {host}, though {KNOWN} has an address",
-            "is the account's name in THROUGHLINE_CATALOG_ENDPOINT right? With private end points: is the private DNS "
-            "zone privatelink.purview.azure.com linked to this network?",
-        )
+        yield bad("catalog-name", NETWORK, f"wrong account: nothing is called {host}, though {KNOWN} has an address")
     else:
-        yield _bad(
-            "network",
-            f"no network: neither {host} nor {KNOWN} has an address",
-            "is there a way out of this network, or is HTTPS_PROXY missing?",
-        )
+        yield bad("no-network", NETWORK, f"no network: neither {host} nor {KNOWN} has an address")
 
 
-def _identity(account: Account | None) -> Iterator[Step]:
+def _identity(account: Account | None) -> Iterator[Finding]:
     if account is None:
         return
     try:
         caller = account.caller()
     except CatalogUnavailable as error:
-        yield _bad(
-            "identity",
-            str(error),
-            "sign in (`az login`), set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of a service principal,"
-            " or give the app a managed identity (AzureWebJobsStorage__clientId names a user-assigned one)",
-        )
+        yield bad("catalog-identity", IDENTITY, str(error))
         return
-    told = ", ".join(f"{word} {caller[key]}" for key, word in _CLAIMS.items() if key in caller)
-    yield Step(name="identity", good=True, found=told or "a fixed token")
+    claims = ", ".join(f"{word} {caller[key]}" for key, word in _CLAIMS.items() if key in caller)
+    yield good(IDENTITY, claims or "a fixed token")
 
 
 _CLAIMS = {
@@ -106,69 +93,66 @@ _CLAIMS = {
 }
 
 
-def _collections(parts: Worker) -> Iterator[Step]:
-    """Whether the account takes us at all, and has the collection that is set."""
+def _collections(parts: Worker) -> Iterator[Finding]:
+    """Whether the account lets us in, and has the collection that is set."""
     if parts.account is None:
         return
     try:
         found = parts.account.collections()
     except (CatalogRefused, CatalogUnavailable) as error:
-        yield _unlike(parts.account, error)
+        yield _refusal(parts, parts.account, error)
         return
     names = {each.name for each in found}
     if not found:
-        where = parts.collection or "(the one of your lineage)"
-        yield _bad("role", "no role: this account shows us no collection", _grant(parts, where))
-        return
-    if parts.collection and parts.collection not in names:
-        shown = next((each.name for each in found if each.shown == parts.collection), "")
-        yield _bad(
-            "collection",
-            f"wrong collection: we see no {parts.collection} in this account; we see {_listed(found)}",
-            f"THROUGHLINE_COLLECTION={shown} is the name of what is shown as {parts.collection}"
-            if shown
-            else f"set THROUGHLINE_COLLECTION to one of them, or {_grant(parts, parts.collection)}",
+        yield bad(
+            "catalog-role", ROLE, "no role: this account shows us no collection", **_grant(parts, parts.collection)
         )
-        return
-    yield Step(name="collection", good=True, found=parts.collection or f"the root; we see {_listed(found)}")
+    elif parts.collection and parts.collection not in names:
+        yield _wrong_collection(parts, found)
+    else:
+        yield good(COLLECTION, parts.collection or f"the root; we see {_listed(found)}")
+
+
+def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> Finding:
+    shown = next((each.name for each in found if each.shown == parts.collection), "")
+    what = f"wrong collection: we see no {parts.collection} in this account; we see {_listed(found)}"
+    if shown:
+        return bad("collection-wrong", COLLECTION, f"{what}; {shown} is shown as {parts.collection}", collection=shown)
+    return bad("collection-wrong", COLLECTION, what, collection=found[0].name)
 
 
 def _listed(found: Sequence[Collection]) -> str:
     return ", ".join(f"{each.name} ({each.shown})" for each in found[:8]) or "none"
 
 
-def _unlike(account: Account, error: CatalogRefused | CatalogUnavailable) -> Step:
-    """What an account that does not take us says."""
+def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUnavailable) -> Finding:
+    """What an account says that does not let us in."""
     if isinstance(error, CatalogUnavailable):
-        return _bad(
-            "account",
-            f"no network: {account.host} did not answer as it should: {error}",
-            "does its firewall let this network in (Purview account, Networking), or is a private end point needed?",
-        )
+        return bad("catalog-away", ACCOUNT, f"no network: {account.host} did not answer as it should: {error}")
     if error.status == _NO_CREDENTIALS:
-        return _bad(
-            "account",
-            f"wrong account: it does not take our token ({error})",
-            "does the account belong to another tenant than the one that we signed in to?",
-        )
+        what = f"wrong account: it does not take our token ({error})"
+        return bad("catalog-tenant", ACCOUNT, what, tenant=UNKNOWN["tenant"])
     if error.status == _FORBIDDEN:
-        return _bad(
-            "account",
-            f"it lets us in nowhere ({error})",
-            "does its firewall let this network in, and have we any role in one of its collections?",
-        )
-    return _bad("account", str(error), "is THROUGHLINE_CATALOG_ENDPOINT the address of a Purview account?")
+        return bad("catalog-closed", ACCOUNT, f"it refuses every call ({error})", **_grant(parts, parts.collection))
+    return bad("catalog-refused", ACCOUNT, str(error))
 
 
-def _grant(parts: Worker, collection: str) -> str:
-    principal = parts.account.caller().get("oid", "OBJECT-ID") if parts.account else "OBJECT-ID"
-    return (
-        f"grant Data Curator to {principal} in the collection {collection}: a collection administrator runs "
-        f"`throughline purview grant --collection {collection} --principal {principal}`"
-    )
+_PURVIEW = ".purview.azure.com"
 
 
-def _writing(parts: Worker) -> Iterator[Step]:
+def _grant(parts: Worker, collection: str) -> dict[str, str]:
+    """Where a role is missing, and whose: what fills the command that grants it."""
+    account = parts.account
+    host = (urlsplit(account.host).hostname or "") if account else UNKNOWN["account"]
+    caller = account.caller().get("oid") if account else None
+    return {
+        "account": host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) or not account else account.host,
+        "collection": collection or UNKNOWN["collection"],
+        "principal": caller or UNKNOWN["principal"],
+    }
+
+
+def _writing(parts: Worker) -> Iterator[Finding]:
     """Write, read back, remove."""
     collection = parts.collection or _root(parts)
     try:
@@ -176,24 +160,23 @@ def _writing(parts: Worker) -> Iterator[Step]:
         there = parts.catalog.find([_KEY])
         parts.catalog.remove(list(created.values()))
     except CatalogRefused as error:
-        if error.status == _FORBIDDEN:
-            yield _bad("role", f"no role: writing is refused ({error})", _grant(parts, collection))
-        elif error.status == _NO_CREDENTIALS:
-            yield _bad("role", f"the catalog does not take our credentials ({error})", "which token, user or password?")
-        else:
-            yield _bad(
-                "role",
-                str(error),
-                "is THROUGHLINE_CATALOG_ENDPOINT right, and does it lack types (`throughline types plan`)?",
-            )
-        return
+        yield _unwritten(parts, collection, error)
     except CatalogUnavailable as error:
-        yield _bad("role", str(error), "try again in a minute; is THROUGHLINE_CATALOG_ENDPOINT right?")
-        return
-    if not there:
-        yield _bad("role", "what we write we can't read", _grant(parts, collection))
-        return
-    yield Step(name="role", good=True, found=f"we write and read{' in ' + collection if collection else ''}")
+        yield bad("catalog-away", ROLE, str(error))
+    else:
+        if there:
+            yield good(ROLE, f"we write and read{' in ' + collection if collection else ''}")
+        else:
+            yield bad("catalog-role", ROLE, "what we write we cannot read", **_grant(parts, collection))
+
+
+def _unwritten(parts: Worker, collection: str, error: CatalogRefused) -> Finding:
+    if error.status == _FORBIDDEN:
+        return bad("catalog-role", ROLE, f"no role: writing is refused ({error})", **_grant(parts, collection))
+    if error.status == _NO_CREDENTIALS:
+        what = f"the catalog does not take our credentials ({error})"
+        return bad("catalog-tenant", ROLE, what, tenant=UNKNOWN["tenant"])
+    return bad("catalog-refused", ROLE, str(error))
 
 
 def _root(parts: Worker) -> str:

@@ -1,172 +1,207 @@
-"""`throughline doctor`: look at each part, and say what to do."""
+"""`throughline doctor`: look at each part, and name the command that mends it."""
 
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.catalog_check import check_catalog
+from cli.checks import (
+    Deployed,
+    Finding,
+    Places,
+    State,
+    Target,
+    bad,
+    check_connection,
+    check_counts,
+    check_deployment,
+    check_machine,
+    check_storage,
+    place_of,
+    unseen,
+)
 from cli.console import err, fail, out, plain, print_json
+from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.settings_check import check_settings
 from cli.target import HOME, Home, parts_of
-from cli.trial import Step, follow
-from cli.types_check import check_types, error_step
-from local.java import NoJavaError, find_java
-from local.node import NodeError, find_node
+from cli.trial import ARRIVAL, follow
+from cli.types_check import check_types
 from local.world import running_world
-from shared import pipeline
-from shared.bootstrap import Worker
-from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.places import EVENTS
-from shared.settings import named
+from shared.bootstrap import Worker, assemble
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
+from shared.settings import load, named
 
-_TOO_LONG = timedelta(minutes=15)
-_PYTHON = (3, 11)
-_TO_CATALOG = ("network", "identity", "account", "collection", "role", "catalog")
-_NOWHERE = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")
+BAD, UNSEEN = 1, 3
+_AZURE = "A deployment in Azure"
+_CLOSER = "A closer look"
+
+Subscription = Annotated[
+    str,
+    typer.Option(help="Its subscription, by name or id; else the one of `az`", metavar="NAME", rich_help_panel=_AZURE),
+]
 
 
 def doctor(
     context: typer.Context,
     *,
-    listener: Annotated[bool, typer.Option("--listener", help="Post a START and a COMPLETE and follow them")] = False,
-    url: Annotated[str, typer.Option(help="The receiver; by default that of the world on this machine")] = "",
+    group: Annotated[
+        str, typer.Option(help="Look at the deployment in this resource group", metavar="GROUP", rich_help_panel=_AZURE)
+    ] = "",
+    subscription: Subscription = "",
+    deployment: Annotated[
+        str, typer.Option(help="The deployment's name", metavar="NAME", rich_help_panel=_AZURE)
+    ] = "throughline",
     catalog: Annotated[
-        bool, typer.Option("--catalog", help="Look closely at the way to the catalog, and write and remove a trial")
+        bool, typer.Option("--catalog", help="Go all the way to the catalog; writes a trial", rich_help_panel=_CLOSER)
     ] = False,
-    key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="Its function key")] = "",
-    patience: Annotated[float, typer.Option(help="Seconds to wait for the catalog")] = 120,
+    listener: Annotated[
+        bool, typer.Option("--listener", help="Post two events and follow them", rich_help_panel=_CLOSER)
+    ] = False,
+    url: Annotated[
+        str, typer.Option(help="The receiver; else the deployment's", metavar="URL", rich_help_panel=_CLOSER)
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(envvar="THROUGHLINE_KEY", help="Its function key", metavar="KEY", rich_help_panel=_CLOSER),
+    ] = "",
+    patience: Annotated[
+        float, typer.Option(help="Seconds to wait for the catalog", metavar="SECONDS", rich_help_panel=_CLOSER)
+    ] = 120,
     as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
     home: Home = HOME,
 ) -> None:
-    """Check this machine, storage, the catalog and the counts of a Throughline, and say what to do about each.
+    """Look at each part of a Throughline, and name the command that mends what is wrong.
 
-    The Throughline is the one that the environment names, else the world on this machine. With --catalog it tells apart
-    a wrong account, no network, no role and a wrong collection, by writing a data set called `throughlinedoctor` and
-    removing it again. With --listener it posts what a listener would post, and waits until the catalog has it: that
-    leaves one process and two data sets of that name in the catalog, the same ones each time. Exit code 1 when
-    something is not as it should be.
+    Without options: this machine, storage, the catalog and the counts of the Throughline that the environment names,
+    else of the world on this machine. With --group also a deployment in Azure, by `az`: sign-in, outputs, apps, roles,
+    settings, secrets, host, Event Grid, log and alerts. That only reads, and no key is shown.
+
+    --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts what a listener would post;
+    one process and two data sets of that name stay in the catalog, the same ones each time.
 
     \b
-    throughline doctor
-    throughline doctor --catalog
-    throughline doctor --listener
-    throughline doctor --listener --url https://NAME.azurewebsites.net --key ...
+    On this machine:
+      throughline doctor
+      throughline doctor --listener
+
+    \b
+    In Azure:
+      throughline doctor --group GROUP
+      throughline doctor --group GROUP --subscription NAME --json
+      throughline doctor --group GROUP --catalog
+      THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
+
+    \b
+    Exit code: 0 all is good, 1 something is bad, 2 wrong arguments,
+    3 nothing is bad, but a part could not be looked at.
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    steps: list[Step] = []
+    asked = _Asked(
+        group=group,
+        subscription=subscription,
+        deployment=deployment,
+        catalog=catalog,
+        listener=listener,
+        url=url,
+        key=key,
+        patience=patience,
+        home=home,
+    )
+    report(_look(context, asked), as_json=as_json)
 
-    def tell(found: Iterator[Step]) -> None:
-        for step in found:
-            steps.append(step)
-            if not as_json:
-                _show(step)
 
-    tell(_machine())
-    parts = parts_of(context, home)
-    tell(_careful("storage", lambda: _storage(parts)))
-    tell(check_catalog(parts) if catalog else _careful("catalog", lambda: _catalog(parts)))
-    tell(_careful("types", lambda: check_types(parts)) if _answered(steps, *_TO_CATALOG) else iter(()))
-    if _answered(steps, "storage"):
-        tell(_careful("settings", lambda: check_settings(parts)))
-        tell(_careful("counts", lambda: _counts(parts)))
-    if listener:
-        world = running_world(home)
-        receiver = url or (world.receiver_url if world else "")
-        if not receiver:
-            fail("no receiver: give --url, or start a world with `make up`", code=2)
-        with err.status("following both events"):
-            tell(_careful("listener", lambda: follow(parts, url=receiver, key=key, patience=patience)))
+def report(found: Iterator[Finding], *, as_json: bool) -> None:
+    """Print findings as they come, or all of them as one JSON document; end the command by the worst of them."""
+    findings = []
+    for finding in found:
+        findings.append(finding)
+        if not as_json:
+            _show(finding)
+    states = {finding.state for finding in findings}
     if as_json:
-        print_json({"good": all(step.good for step in steps), "steps": [asdict(step) for step in steps]})
-    if not all(step.good for step in steps):
-        raise typer.Exit(1)
+        print_json({"good": states <= {State.GOOD}, "findings": [asdict(finding) for finding in findings]})
+    if states - {State.GOOD}:
+        raise typer.Exit(BAD if State.BAD in states else UNSEEN)
 
 
-def _answered(steps: list[Step], *names: str) -> bool:
-    """Whether none of these steps is bad: what does not answer is not asked again."""
-    return all(step.good for step in steps if step.name in names)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What the command was asked to look at."""
+
+    group: str
+    subscription: str
+    deployment: str
+    catalog: bool
+    listener: bool
+    url: str
+    key: str
+    patience: float
+    home: Path
 
 
-def _show(step: Step) -> None:
-    sign = "[green]good[/]" if step.good else "[bold red]bad[/] "
-    out.print(f"{sign}  [bold]{step.name}[/]  {plain(step.found)}")
-    if step.advice:
-        out.print(f"      {plain(step.advice)}")
+_SIGNS = {State.GOOD: "[green]good[/]", State.BAD: "[bold red]bad[/] ", State.UNSEEN: "[yellow]?[/]   "}
 
 
-def _careful(name: str, look: Callable[[], Iterator[Step]]) -> Iterator[Step]:
-    """The steps; what a part itself says is wrong becomes one of them."""
-    try:
-        yield from look()
-    except StorageUnavailable as error:
-        advice = (
-            "is the end point right, is a role granted to you (docs/azure.md, step 6), does its network let you in?"
-        )
-        yield Step(name=name, good=False, found=str(error), advice=advice)
-    except (CatalogUnavailable, CatalogRefused) as error:
-        advice = (
-            "is the end point right, and does a Data Reader or Curator role of the collection name you (docs/azure.md)?"
-        )
-        yield Step(name=name, good=False, found=str(error), advice=advice)
+def _show(finding: Finding) -> None:
+    out.print(f"{_SIGNS[finding.state]}  [bold]{plain(finding.subject)}[/]  {plain(finding.found)}")
+    if finding.means:
+        out.print(f"      {plain(finding.means)} [dim]({finding.code})[/]")
+        out.print(f"      [bold]{plain(finding.command)}[/]")
 
 
-def _machine() -> Iterator[Step]:
-    """Python, and, unless the environment names a Throughline elsewhere, what the world on this machine needs."""
-    yield Step(
-        name="python",
-        good=sys.version_info[:2] >= _PYTHON,
-        found=".".join(map(str, sys.version_info[:3])),
-        advice="" if sys.version_info[:2] >= _PYTHON else "install Python 3.11 and run `make setup` again",
-    )
-    if named(place=True):
+def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
+    yield from check_machine(local=not asked.group and not named(place=True))
+    deployed = None
+    if asked.group:
+        az = AzureCli(subscription=asked.subscription)
+        target = Target(group=asked.group, name=asked.deployment, subscription=asked.subscription)
+        deployed = yield from check_deployment(az, target)
+        if deployed is None:
+            return
+    places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
+    parts = _parts(context, asked.home, deployed)
+    if isinstance(parts, Finding):
+        yield parts
         return
+    storage = list(check_storage(parts.storage, places))
+    yield from storage
+    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts, places))
+    yield from connection
+    if all(finding.good for finding in connection):
+        yield from _types(parts)
+    if all(finding.good for finding in storage):
+        yield from check_settings(parts)
+        yield from check_counts(parts.storage, places)
+    if asked.listener:
+        yield from _follow(parts, asked, deployed, places)
+
+
+def _types(parts: Worker) -> Iterator[Finding]:
     try:
-        java = find_java()
-        yield Step(name="java", good=True, found=f"{java.version}, from {java.source}")
-    except NoJavaError as error:
-        yield Step(name="java", good=False, found=str(error), advice="run `make setup`")
+        yield from check_types(parts)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        yield bad("catalog-error", "types", str(error))
+
+
+def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:
+    """The parts of the deployment, or of the Throughline that is meant without one; what is wrong with the first."""
+    if deployed is None or isinstance(context.obj, Worker):
+        return parts_of(context, home)
     try:
-        yield Step(name="node", good=True, found=str(find_node().node))
-    except NodeError as error:
-        yield Step(name="node", good=False, found=str(error), advice="run `make setup`")
+        return assemble(load(catalog=True, over=place_of(deployed)))
+    except (AzureCliError, Misconfigured) as error:
+        return unseen("azure-error", "storage", " ".join(str(error).split()))
 
 
-def _storage(parts: Worker) -> Iterator[Step]:
-    parts.storage.read("control", "doctor", "nothing")
-    any_event = next(iter(parts.storage.blobs(EVENTS)), None)
-    yield Step(name="storage", good=True, found="answers, " + ("holds events" if any_event else "has no event yet"))
-
-
-def _catalog(parts: Worker) -> Iterator[Step]:
-    parts.catalog.find([_NOWHERE])
-    yield Step(name="catalog", good=True, found="answers")
-
-
-def _counts(parts: Worker) -> Iterator[Step]:
-    """What stands in the way of events that were received."""
-    found = pipeline.status(parts.storage)
-    yield Step(
-        name="counts",
-        good=found.reconciles,
-        found=f"{found.received:,} received, {found.published:,} published, {found.skipped:,} skipped, "
-        f"{found.waiting:,} waiting, {found.dead:,} dead",
-        advice="" if found.reconciles else "they do not add up: please report it, with `throughline status --json`",
-    )
-    letters = "throughline deadletter list says why; docs/recovery.md what may help" if found.dead else ""
-    yield Step(name="dead letters", good=not found.dead, found=f"{found.dead:,}", advice=letters)
-    waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
-    late = waited > _TOO_LONG
-    since = f", the oldest for {waited.total_seconds() / 60:.0f} minutes" if late else ""
-    yield Step(
-        name="in progress",
-        good=not late,
-        found=f"{found.in_progress:,} events{since}",
-        advice="do parser and sweeper run? the worker app's log tells" if late else "",
-    )
-    for sentence in found.last_errors:
-        step = error_step(sentence)
-        if step:  # the others are dead letters or refused bodies, and past
-            yield step
+def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[Finding]:
+    world = running_world(asked.home)
+    receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
+    if not receiver:
+        fail("no receiver: give --group or --url, or start a world with `make up`", code=2)
+    try:
+        with err.status("following both events"):
+            yield from follow(parts, url=receiver, key=asked.key, patience=asked.patience, places=places)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        yield bad("catalog-error", ARRIVAL, str(error))

@@ -23,12 +23,10 @@ app = typer.Typer(help="Do inside a Purview account what lineage needs there.", 
 def grant(
     context: typer.Context,
     *,
-    collection: Annotated[str, typer.Option(help="The collection: its name in calls, or the one that is shown")],
-    principal: Annotated[
-        str, typer.Option(help="Object id of the identity, as infra/deploy.sh prints it", metavar="ID")
-    ],
+    collection: Annotated[str, typer.Option(help="The collection, by its short name or the one shown", metavar="NAME")],
+    principal: Annotated[str, typer.Option(help="The identity's object id", metavar="ID")],
     account: Annotated[
-        str, typer.Option(help="The Purview account's name, or its address; by default the one that is set")
+        str, typer.Option(help="The Purview account, by name or address; else the one that is set", metavar="NAME")
     ] = "",
     cloud: Annotated[
         str, typer.Option(help=f"With an account's name, its cloud: {', '.join(each.name for each in CLOUDS)}")
@@ -39,29 +37,31 @@ def grant(
             envvar="THROUGHLINE_CATALOG_SCOPE", help="For what a token is asked, where no cloud has that host"
         ),
     ] = "",
-    role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}")] = "data-curator",
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be changed")] = False,
-    clicks: Annotated[bool, typer.Option("--clicks", help="Only print what to click in the portal instead")] = False,
+    role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}", metavar="ROLE")] = "data-curator",
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would change")] = False,
+    clicks: Annotated[bool, typer.Option("--clicks", help="Only print the steps in the portal")] = False,
     home: Home = HOME,
 ) -> None:
-    """Grant the worker's identity a role in a collection: Data Curator, unless you say otherwise.
+    """Grant an identity a role in a Purview collection: Data Curator, unless --role says otherwise.
 
-    Whoever runs this has to be administrator of the collection, and signed in (az login). Done again it changes
-    nothing. With --plan the exit code is 0 for nothing to do and 3 for something.
+    You must be administrator of the collection, and signed in (az login). Repeating it changes nothing.
 
     \b
-    throughline purview grant --account NAME --collection lineage --principal OBJECT-ID --plan
-    throughline purview grant --account NAME --collection lineage --principal OBJECT-ID
-    throughline purview grant --collection lineage --principal OBJECT-ID --clicks
+    Exit code with --plan: 0 nothing to do, 3 a role is missing.
+
+    \b
+    throughline purview grant --collection NAME --principal ID --plan
+    throughline purview grant --account NAME --collection NAME --principal ID
+    throughline purview grant --collection NAME --principal ID --clicks
     """  # noqa: D301 - \b keeps the lines of the examples apart
     if role not in ROLES:
-        fail(f"{role} is no role: it is one of {', '.join(ROLES)}", code=2)
+        fail(f"{role} is no role; the roles are {', '.join(ROLES)}", code=2)
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
     purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
     if purview is None:
-        fail("this catalog is no Purview account: it has no collections", code=2)
+        fail("this catalog is no Purview account, so it has no collections. Name one by --account", code=2)
     with one_sentence():
         found = _chosen(purview.collections(), collection)
         try:
@@ -69,7 +69,7 @@ def grant(
         except CatalogRefused as refusal:
             if refusal.status != _FORBIDDEN:
                 raise
-            note("no right", f"whoever is signed in is no administrator of {found.shown}; one who is may click:")
+            note("no right", f"you are no administrator of {found.shown}; an administrator can click:")
             _print_clicks(found.shown, found.name, principal, role)
             raise typer.Exit(1) from None
         if has_role(policy, role, principal):
@@ -81,14 +81,14 @@ def grant(
         if plan:
             raise typer.Exit(PENDING)
         _put(purview, found, role, principal)
-    out.print("granted; Purview may take some minutes to heed it: `throughline doctor --catalog` tells")
+    out.print("granted; it takes effect within some minutes: check with `throughline doctor --catalog`")
 
 
 @app.command("attributes")
 def attributes(
     context: typer.Context,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be changed")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would change")] = False,
     home: Home = HOME,
 ) -> None:
     """Create the group of managed attributes in which the portal shows where a process's job is at home.
@@ -138,14 +138,17 @@ def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
                 f"{len(fits)} collections are shown as {wanted!r}; name it by one of {', '.join(e.name for e in fits)}"
             )
     seen = ", ".join(f"{each.name} ({each.shown})" for each in found) or "none"
-    return fail(f"this account has no collection {wanted!r} that we see; we see {seen}")
+    return fail(f"no collection {wanted!r} in this account; we see {seen}")
 
 
 def _put(account: Account, collection: Collection, role: str, principal: str) -> None:
     """Give the role, and look whether it is there: another administrator may have changed the policy meanwhile."""
     account.put_policy(with_role(account.policy(collection.name), role, principal))
     if not has_role(account.policy(collection.name), role, principal):
-        fail("the account took the policy, and lacks the role all the same: run it again")
+        fail(
+            "the account took the policy, but the role is not in it: another administrator may have changed it. "
+            "Run it again"
+        )
 
 
 def _print_clicks(shown: str, name: str, principal: str, role: str) -> None:

@@ -2,29 +2,27 @@
 
 from collections.abc import Iterator
 
-from cli.trial import Step
+from cli.checks.findings import Finding, bad, good
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
 from shared.pipeline import settings_on_record
 from shared.settings import differing
 
+_SUBJECT = "settings"
 
-def check_settings(parts: Worker) -> Iterator[Step]:
-    """One step. Raises StorageUnavailable."""
+
+def check_settings(parts: Worker) -> Iterator[Finding]:
+    """One finding. Raises StorageUnavailable."""
     try:
         found = settings_on_record(parts.storage)
         different = differing(found.texts) if found else ()
     except Misconfigured as error:
-        yield Step(name="settings", good=False, found=str(error))
+        yield bad("settings-unreadable", _SUBJECT, str(error))
         return
     if found is None:
-        text = "none on record: the functions put theirs there when they start"
-        yield Step(name="settings", good=True, found=text)
+        yield good(_SUBJECT, "none on record: the functions put theirs there when they start")
     elif different:
-        names = " ".join(each.name for each in different)
-        advice = f"commands that write refuse to: `unset {names}`, or set them so for the functions"
-        yield Step(name="settings", good=False, found="; ".join(map(str, different)), advice=advice)
+        names = tuple(each.name for each in different)
+        yield bad("settings-differ", _SUBJECT, "; ".join(map(str, different)), names=names)
     else:
-        yield Step(
-            name="settings", good=True, found=f"the functions', on record since {found.since:%Y-%m-%d %H:%M} UTC"
-        )
+        yield good(_SUBJECT, f"the functions', on record since {found.since:%Y-%m-%d %H:%M} UTC")

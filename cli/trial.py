@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import requests
 
+from cli.checks.data import UNKNOWN
+from cli.checks.findings import Finding, Places, bad, good
 from shared.atlas import process_entity
 from shared.bootstrap import Worker
 from shared.openlineage import decode
@@ -21,17 +23,7 @@ _JOB = "throughline_doctor.execute_insert_into_hadoop_fs_relation_command.target
 _TIMEOUT = 30
 _PAUSE = 0.5
 _SLOW = 5.0
-"""Seconds after which a listener that was not told otherwise gives up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One thing that was looked at: whether it is `good`, what was `found`, and what to do if it is not."""
-
-    name: str
-    good: bool
-    found: str
-    advice: str = ""
+"""Seconds after which a listener with default settings gives up."""
 
 
 def events(now: datetime, column: str) -> list[bytes]:
@@ -56,62 +48,72 @@ def events(now: datetime, column: str) -> list[bytes]:
     return [json.dumps(common | {"eventType": kind, "eventTime": moment}).encode() for kind in ("START", "COMPLETE")]
 
 
-def follow(parts: Worker, *, url: str, key: str, patience: float) -> Iterator[Step]:
-    """Post, and look for what comes of it for `patience` seconds: a step at a time, none after one that is not good.
+def follow(
+    parts: Worker, *, url: str, key: str, patience: float, places: Places, slow: float = _SLOW
+) -> Iterator[Finding]:
+    """Post, and look for what comes of it for `patience` seconds; ends with the first finding that is not good.
 
-    Raises StorageUnavailable, CatalogUnavailable and CatalogRefused.
+    An answer after `slow` seconds is too late for a listener. `places` fill the commands of rules. Raises
+    CatalogUnavailable and CatalogRefused.
     """
     now = datetime.now(UTC)
     column = f"seen_{now:%Y%m%d_%H%M%S}_{uuid4().hex[:6]}"
     both = events(now, column)
+    door = _Door(url=url, key=key, places={**UNKNOWN, **places, "url": url}, slow=slow)
     for raw, kind in zip(both, ("START", "COMPLETE"), strict=True):
-        step = _post(url, key, raw, kind)
-        yield step
-        if not step.good:
+        finding = door.post(raw, kind)
+        yield finding
+        if not finding.good:
             return
-    (process,) = translate_history([decode(raw) for raw in both], names=parts.names).processes
+    history = [decode(raw) for raw in both]
+    (process,) = translate_history(history, names=parts.names).processes
     entity = process_entity(process)
     begun = time.monotonic()
     while True:
         found = parts.catalog.read_process(entity.type, entity.qualified_name)
         waited = time.monotonic() - begun
         if found and column in json.dumps(found.attributes):
-            yield Step(name="catalog", good=True, found=f"the process holds the new column after {waited:.0f} s")
+            yield good(ARRIVAL, f"the process holds the new column after {waited:.0f} s")
             return
         if waited > patience:
-            found_not = f"not there after {waited:.0f} s: {entity.qualified_name}"
-            yield Step(name="catalog", good=False, found=found_not, advice=_WAITING)
+            yield bad("event-late", ARRIVAL, f"not there after {waited:.0f} s: {entity.qualified_name}")
             return
         time.sleep(_PAUSE)
 
 
-_WAITING = (
-    "throughline status says what it waits for: `the parser` (does its app run, is it told of blobs?) or `the catalog` "
-    "(its last error stands below the counts)"
-)
-_UNREACHABLE = "does anything listen there? can this machine reach it?"
-_TOO_SLOW = "a listener waits 5 s unless told otherwise: keep the receiver warm (docs/azure.md, Which plan)"
-_ELSE = "see the receiver's log"
-_ADVICE: Mapping[int, str] = {
-    401: "that is none of the receiver's keys: make one (docs/azure.md, step 5), give it by --key or THROUGHLINE_KEY",
-    403: "a firewall or access restriction of the app keeps this machine out",
-    404: "no receiver is there: is the package deployed (infra/deploy.sh), is --url without a path?",
-    503: "its storage is away: look at the receiver's log, at its roles (infra/roles.json) and the account's network",
+ARRIVAL = "lineage in the catalog"
+_CODES: Mapping[int, str] = {
+    401: "receiver-key",
+    403: "receiver-closed",
+    404: "receiver-missing",
+    503: "receiver-storage",
 }
+"""The rule for each answer of the receiver, or of Azure's front end before it."""
 
 
-def _post(url: str, key: str, raw: bytes, kind: str) -> Step:
-    headers = {"Content-Type": "application/json; charset=UTF-8", **({"x-functions-key": key} if key else {})}
-    begun = time.monotonic()
-    try:
-        answer = requests.post(
-            f"{url.rstrip('/')}/api/v1/lineage", data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False
-        )
-    except requests.RequestException as error:
-        return Step(name=kind, good=False, found=f"no answer ({type(error).__name__}) at {url}", advice=_UNREACHABLE)
-    took = time.monotonic() - begun
-    if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
-        advice = _ADVICE.get(answer.status_code, _ELSE)
-        return Step(name=kind, good=False, found=f"{answer.status_code} {answer.text[:200]}", advice=advice)
-    late = took >= _SLOW
-    return Step(name=kind, good=not late, found=f"201 after {took * 1000:.0f} ms", advice=_TOO_SLOW if late else "")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Door:
+    """The receiver, and the key that opens it."""
+
+    url: str
+    key: str
+    places: Places
+    slow: float
+
+    def post(self, raw: bytes, kind: str) -> Finding:
+        """Post one event, and judge the answer."""
+        headers = {"Content-Type": "application/json; charset=UTF-8"}
+        headers |= {"x-functions-key": self.key} if self.key else {}
+        place = f"{self.url.rstrip('/')}/api/v1/lineage"
+        begun = time.monotonic()
+        try:
+            answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
+        except requests.RequestException as error:
+            what = f"no answer ({type(error).__name__}) at {self.url}"
+            return bad("receiver-unreachable", kind, what, **self.places)
+        took = time.monotonic() - begun
+        if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
+            code = _CODES.get(answer.status_code, "receiver-error")
+            return bad(code, kind, f"{answer.status_code} {answer.text[:200]}", **self.places)
+        found = f"201 after {took * 1000:.0f} ms"
+        return bad("receiver-slow", kind, found, **self.places) if took >= self.slow else good(kind, found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cli.trial import Step
+from cli.checks.findings import Finding, bad, good
 from shared.atlas import Action, TypeChange, type_changes
 from shared.bootstrap import Worker
 
@@ -10,27 +10,23 @@ _SHOWN = 5
 _REFUSED = "catalog refuses "
 
 
-def check_types(parts: Worker) -> Iterator[Step]:
-    """One step: whether the catalog has every type that lineage needs, those of the user's rules included. None where
-    the catalog has no types to ask for. Raises CatalogUnavailable and CatalogRefused.
+_SUBJECT = "types"
+
+
+def check_types(parts: Worker) -> Iterator[Finding]:
+    """One finding: whether the catalog has every type that lineage needs, those of the user's rules included. None
+    where the catalog has no types to ask for. Raises CatalogUnavailable and CatalogRefused.
     """
     if parts.types is None:
         return
     found = type_changes(parts.types.held(), parts.names.rules_by_type)
     shown = "; ".join(in_words(each) for each in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
-    yield Step(
-        name="types",
-        good=not found,
-        found=shown or "the catalog has all types that lineage needs",
-        advice=_ADVICE[any(each.action is Action.DIFFERS for each in found)] if found else "",
-    )
-
-
-_ADVICE = {
-    False: "until then it refuses what is named so. `throughline types apply` creates them; where a rule of the file of"
-    " names has the wrong type, correct the rule",
-    True: "`throughline types plan` lists all. A type of somebody else is never changed: name another type in the rule",
-}
+    if not found:
+        yield good(_SUBJECT, "the catalog has all types that lineage needs")
+    elif any(each.action is Action.DIFFERS for each in found):
+        yield bad("types-differ", _SUBJECT, shown)
+    else:
+        yield bad("types-missing", _SUBJECT, shown)
 
 
 def type_problem(parts: Worker, type_name: str) -> TypeChange | None:
@@ -56,11 +52,10 @@ def mend(change: TypeChange) -> str:
     return "`throughline types apply` creates it; or correct the type in the rule"
 
 
-def error_step(sentence: str) -> Step | None:
-    """The step for one of the last errors that `status` shows; None for what is no error of the catalog."""
+def catalog_error(sentence: str) -> Finding | None:
+    """The finding for one of the last errors that `status` shows; None for what is no error of the catalog."""
     if sentence.startswith(_REFUSED):
-        advice = "mend what it says; until then it is refused again, ever less often (docs/recovery.md)"
-        return Step(name="refused", good=False, found=sentence, advice=advice)
+        return bad("catalog-refuses", "refused", sentence)
     if sentence.startswith("catalog"):
-        return Step(name="catalog", good=False, found=sentence, advice="it is tried again without your help")
+        return bad("catalog-error", "last catalog error", sentence.removeprefix("catalog: "))
     return None

@@ -8,7 +8,8 @@
     |-- GivenUp             its run could not be settled again and again: a dead letter until that works after all
     |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
     |   |-- StorageUnavailable
-    |   |   `-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
+    |   |   |-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
+    |   |   `-- StorageForbidden refuses our identity or our network, until somebody changes that
     |   |-- CatalogUnavailable
     |   |-- Contended       another worker changed the same row; starting over settles it
     |   |   `-- Overtaken   another has begun to settle the same run since: it knows all that we know
@@ -80,6 +81,20 @@ class StorageUnavailable(Retry):
 
 class StorageBusy(StorageUnavailable):
     """Storage pushes back (429, or 503 ServerBusy): whoever sends is to slow down."""
+
+
+@dataclass
+class StorageForbidden(StorageUnavailable):
+    """Storage answered 401 or 403, or there was no token for it.
+
+    `code` is Azure Storage's own: AuthorizationFailure for the account's network rules, AuthorizationPermissionMismatch
+    for a missing role, another or none for the identity itself.
+    """
+
+    after: float = 60.0
+    code: str = ""
+
+    __str__ = Retry.__str__
 
 
 @dataclass

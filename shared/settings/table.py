@@ -121,6 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="THROUGHLINE_CATALOG_SCOPE",
         default="",
         meaning="For what a token is asked, as https://purview.azure.net/.default; empty: by the end point's cloud",
+        source=Source.SHELL,
     ),
     Setting(
         name="THROUGHLINE_COLLECTION",

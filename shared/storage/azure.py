@@ -24,8 +24,9 @@ from azure.core.exceptions import (
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
-from shared.errors import StorageBusy, StorageUnavailable, retry_after
+from shared.errors import StorageBusy, StorageForbidden, StorageUnavailable, retry_after
 from shared.storage.port import BlobFact, Row
+from shared.storage.refusals import forbidden
 
 _COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
 _NO_ACCESS = frozenset({401, 403})
@@ -60,15 +61,9 @@ def _translated_errors() -> Iterator[None]:
         raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
     except HttpResponseError as error:
         if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity
-            raise StorageUnavailable(
-                "No token for storage: sign in (`az login`), or give an identity", after=60
-            ) from None
+            raise StorageForbidden("No token for storage: sign in (`az login`), or give an identity") from None
         if isinstance(error, ClientAuthenticationError) or error.status_code in _NO_ACCESS:
-            raise StorageUnavailable(
-                "Storage refused our identity or access: grant it Storage Blob Data Owner and Storage Table Data"
-                " Contributor, and check the network rules of the account",
-                after=60,
-            ) from None
+            raise forbidden(str(error)) from None
         if error.status_code is None or error.status_code < 400:  # noqa: PLR2004 - HTTP's own number
             raise StorageUnavailable(f"Storage's answer can't be read: {type(error).__name__}") from None
         if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):

@@ -13,8 +13,8 @@ from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
 from cli.catalog_check import KNOWN, check_catalog
+from cli.checks import Finding
 from cli.main import app
-from cli.trial import Step
 from local.catalog import CatalogServer
 from shared.atlas import MANAGED, ORIGIN_WORDS
 from shared.bootstrap import Worker, account_at
@@ -66,12 +66,12 @@ def run(parts: Worker, *words: str) -> Result:
     return runner.invoke(app, words, obj=parts)
 
 
-def checked(parts: Worker, *known: str) -> list[Step]:
+def checked(parts: Worker, *known: str) -> list[Finding]:
     """What the doctor says, on a network that knows these names (all, without any)."""
     return list(check_catalog(parts, resolve=lambda host: host in known if known else True))
 
 
-def last(parts: Worker, *known: str) -> Step:
+def last(parts: Worker, *known: str) -> Finding:
     return checked(parts, *known)[-1]
 
 
@@ -82,11 +82,11 @@ def grant(server: CatalogServer, *more: str, collection: str = "lineage") -> Res
 
 def test_whoever_may_do_all_is_told_that_all_is_well(server: CatalogServer) -> None:
     steps = checked(worker(server.endpoint, server.token))
-    assert [(step.name, step.good) for step in steps] == [
-        ("network", True),
-        ("identity", True),
+    assert [(step.subject, step.good) for step in steps] == [
+        ("catalog network", True),
+        ("catalog identity", True),
         ("collection", True),
-        ("role", True),
+        ("catalog role", True),
     ]
     entities = server.calls()["entities"]
     assert entities == 0, "the trial is gone"
@@ -94,50 +94,50 @@ def test_whoever_may_do_all_is_told_that_all_is_well(server: CatalogServer) -> N
 
 def test_no_role_is_told_with_the_role_to_whom_and_where(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, server.token_of(ANN)))
-    assert (step.name, step.good) == ("role", False)
+    assert (step.subject, step.code) == ("catalog role", "catalog-role")
     assert "no role" in step.found
-    assert f"Data Curator to {ANN} in the collection lineage" in step.advice
-    assert f"throughline purview grant --collection lineage --principal {ANN}" in step.advice
+    assert "Data Curator" in step.means
+    assert step.command == f"throughline purview grant --account {server.url} --collection lineage --principal {ANN}"
 
 
 def test_who_only_reads_is_refused_and_told_the_same(server: CatalogServer) -> None:
     assert grant(server, "--role", "purview-reader").exit_code == 0
     step = last(worker(server.endpoint, server.token_of(ANN)))
-    assert (step.name, step.good) == ("role", False)
+    assert (step.subject, step.code) == ("catalog role", "catalog-role")
     assert "403" in step.found
-    assert "--collection lineage" in step.advice
+    assert "--collection lineage" in step.command
 
 
 def test_a_role_elsewhere_is_a_wrong_collection(server: CatalogServer) -> None:
     assert grant(server).exit_code == 0
     step = last(worker(server.endpoint, server.token_of(ANN), "sales"))
-    assert (step.name, step.good) == ("collection", False)
+    assert (step.subject, step.code) == ("collection", "collection-wrong")
     assert "wrong collection" in step.found
     assert "lineage (Spark lineage)" in step.found
 
 
 def test_the_name_that_is_shown_is_told_from_the_one_in_calls(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, server.token, "Spark lineage"))
-    assert "THROUGHLINE_COLLECTION=lineage" in step.advice
+    assert step.command == "export THROUGHLINE_COLLECTION=lineage"
 
 
 def test_a_wrong_account_is_told_from_no_network(server: CatalogServer) -> None:
     parts = worker("https://nobody.purview.azure.com/datamap/api/atlas/v2", server.token)
     wrong, away = last(parts, KNOWN), last(parts, "nowhere")
-    assert ("wrong account" in wrong.found, "private DNS" in wrong.advice) == (True, True)
-    assert ("no network" in away.found, wrong.name, away.name) == (True, "network", "network")
+    assert (wrong.subject, wrong.code, "private DNS" in wrong.means) == ("catalog network", "catalog-name", True)
+    assert (away.subject, away.code, "no network" in away.found) == ("catalog network", "no-network", True)
 
 
 def test_a_token_of_another_tenant_is_a_wrong_account(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, "of-another-tenant"))
-    assert (step.name, step.good) == ("account", False)
-    assert "another tenant" in step.advice
+    assert (step.subject, step.code) == ("catalog account", "catalog-tenant")
+    assert "another tenant" in step.means
 
 
 def test_an_account_behind_a_closed_door_is_told(server: CatalogServer) -> None:
     step = last(worker("http://127.0.0.1:9/datamap/api/atlas/v2", server.token))
-    assert (step.name, step.good) == ("account", False)
-    assert "firewall" in step.advice
+    assert (step.subject, step.code) == ("catalog account", "catalog-away")
+    assert "firewall" in step.means
 
 
 class Credential:
@@ -160,18 +160,20 @@ def signed(**claims: str) -> str:
 
 def test_who_we_are_is_read_from_the_token(server: CatalogServer) -> None:
     parts = worker(server.endpoint, Credential(signed(oid=ANN, appid="app-1", tid="tenant-1", aud="x")))
-    identity = next(step for step in checked(parts) if step.name == "identity")
+    identity = next(step for step in checked(parts) if step.subject == "catalog identity")
     assert identity.found == f"application app-1, object id {ANN}, tenant tenant-1"
 
 
 def test_no_token_is_told_with_the_ways_to_one(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, Credential()))
-    assert (step.name, step.good) == ("identity", False)
-    assert all(word in step.advice for word in ("az login", "AZURE_CLIENT_SECRET", "managed identity"))
+    assert (step.subject, step.code) == ("catalog identity", "catalog-identity")
+    assert all(word in step.means for word in ("AZURE_CLIENT_SECRET", "managed identity"))
+    assert step.command == "az login"
 
 
 def test_a_plain_atlas_is_only_written_to(fresh_catalog: CatalogServer) -> None:
-    assert [step.name for step in checked(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""))] == ["role"]
+    steps = checked(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""))
+    assert [step.subject for step in steps] == ["catalog role"]
     assert "credentials" in last(worker(fresh_catalog.atlas_endpoint, "wrong", "")).found
 
 

@@ -23,7 +23,8 @@ def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> 
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert told["good"] is True
-    assert [step["name"] for step in told["steps"]][-3:] == ["START", "COMPLETE", "catalog"]
+    assert [each["subject"] for each in told["findings"]][-3:] == ["START", "COMPLETE", "lineage in the catalog"]
+    assert {each["code"] for each in told["findings"]} == {""}
     assert json.loads(throughline(world, "status", "--json").stdout)["processes"] == 1
 
 
@@ -33,17 +34,18 @@ def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None
     nobody = throughline(world, "doctor", "--listener", "--url", f"http://127.0.0.1:{port}")
     assert nobody.exit_code == 1
     assert "no answer (ConnectionError)" in nobody.output
-    assert "can this machine reach it?" in nobody.output
+    assert "receiver-unreachable" in nobody.output
+    assert f"curl --verbose http://127.0.0.1:{port}" in nobody.output
     other = throughline(world, "doctor", "--listener", "--url", f"{world.functions.url}/elsewhere")
     assert other.exit_code == 1
-    assert "no receiver is there" in other.output
+    assert "receiver-missing" in other.output
 
 
 def test_what_never_arrives_is_told_with_where_to_look(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
     assert done.exit_code == 1
     assert "not there after 0 s" in done.output
-    assert "throughline status says what it waits for" in done.output
+    assert "event-late" in done.output
 
 
 def test_a_catalog_and_a_storage_that_are_away_are_told_apart(world: World) -> None:
@@ -54,7 +56,7 @@ def test_a_catalog_and_a_storage_that_are_away_are_told_apart(world: World) -> N
     done = throughline_with(settings)
     assert done.exit_code == 1
     assert "good  storage" in done.output
-    assert "bad   catalog" in done.output
+    assert "bad   catalog connection" in done.output
 
 
 def throughline_with(settings: dict[str, str]) -> Result:

@@ -23,6 +23,7 @@ from shared.errors import (
     Refused,
     Retry,
     StorageBusy,
+    StorageForbidden,
     StorageUnavailable,
     TooLarge,
     Unreadable,
@@ -165,7 +166,7 @@ def _error(status: int, code: str = "x", **headers: str) -> Said:
     )
 
 
-AWAY, BUSY = StorageUnavailable, StorageBusy
+AWAY, BUSY, FORBIDDEN = StorageUnavailable, StorageBusy, StorageForbidden
 STORAGE: dict[str, tuple[Said, type[StorageUnavailable], float, int]] = {
     # the answer; the class, the seconds, and what the sender of an event is answered
     "above its rates": (_error(503, "ServerBusy"), BUSY, 5, 429),
@@ -176,9 +177,10 @@ STORAGE: dict[str, tuple[Said, type[StorageUnavailable], float, int]] = {
     "a bad gateway": (_error(502), AWAY, 5, 503),
     "a gateway that waited": (_error(504), AWAY, 5, 503),
     "a request that took too long": (_error(408), AWAY, 5, 503),
-    "a wrong key": (_error(403, "AuthenticationFailed"), AWAY, 60, 503),
-    "a role that is missing": (_error(403, "AuthorizationPermissionMismatch"), AWAY, 60, 503),
-    "no identity": (_error(401, "NoAuthenticationInformation"), AWAY, 60, 503),
+    "a wrong key": (_error(403, "AuthenticationFailed"), FORBIDDEN, 60, 503),
+    "a role that is missing": (_error(403, "AuthorizationPermissionMismatch"), FORBIDDEN, 60, 503),
+    "a network that is kept out": (_error(403, "AuthorizationFailure"), FORBIDDEN, 60, 503),
+    "no identity": (_error(401, "NoAuthenticationInformation"), FORBIDDEN, 60, 503),
     "too slow": (Said(late=2.5), AWAY, 5, 503),
 }
 
@@ -210,6 +212,16 @@ def test_what_storage_may_answer(name: str) -> None:
     assert answer.status == answered
     assert answer.kind == "application/problem+json"
     assert 1 <= int(answer.headers["Retry-After"]) <= 2, "a listener waits no longer than five seconds"
+
+
+@pytest.mark.parametrize("code", ["AuthorizationFailure", "AuthorizationPermissionMismatch", ""])
+def test_a_refusal_by_the_network_is_another_than_one_for_a_role(code: str) -> None:
+    with scripted(_error(403, code or "AuthenticationFailed")) as server:
+        storage = receiver_storage(_settings(server.url))
+        for what, call in CALLS.items():
+            with pytest.raises(StorageForbidden) as caught:
+                call(storage)
+            assert caught.value.code == code, what
 
 
 def _settings(url: str) -> Settings:

@@ -1,0 +1,42 @@
+"""The storage accounts of a deployment: the one with the data, and the one of the receiver's host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.checks.azure.deployed import Deployed
+from cli.checks.azure.reading import STORAGE, listed, once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounts:
+    """The accounts of the group by name; `data` names the one with events and tables."""
+
+    data: str
+    by_name: Mapping[str, Mapping[str, Any]]
+
+    def host_of(self, part: str) -> str:
+        """The name of the account that the host of `part` (receiver, worker) works with.
+
+        infra/main.bicep gives the receiver's host an account of its own, `strec…` beside `st…`; older templates gave
+        it the one with the data.
+        """
+        own = f"strec{self.data.removeprefix('st')}"
+        return own if part == "receiver" and own in self.by_name else self.data
+
+    def endpoint(self, name: str, kind: str) -> str:
+        """An account's end point for blob, queue or table; empty where there is no such account."""
+        properties = self.by_name.get(name, {}).get("properties") or {}
+        return str((properties.get("primaryEndpoints") or {}).get(kind) or "")
+
+    def id_of(self, name: str, group_id: str) -> str:
+        """An account's resource id, whether it is there or not."""
+        return f"{group_id}/providers/Microsoft.Storage/storageAccounts/{name}"
+
+
+@once
+def accounts_of(deployed: Deployed) -> Accounts:
+    """The accounts of a deployment's group. Raises AzureCliError."""
+    path = f"{deployed.group_id}/providers/Microsoft.Storage/storageAccounts"
+    found = {str(each["name"]): each for each in listed(deployed.az, path, STORAGE)}
+    return Accounts(data=deployed.outputs["STORAGE_ACCOUNT_NAME"], by_name=found)

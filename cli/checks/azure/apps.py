@@ -1,0 +1,145 @@
+"""The two function apps: whether they run, from which code, as whom."""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.checks.azure.deployed import Deployed
+from cli.checks.azure.reading import WEB, get, listed
+from cli.checks.findings import Finding, Places, bad, good
+
+FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
+"""Every package holds all of them; each app has those of the other one switched off."""
+
+_OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME"}
+_RUNS = {"receiver": FUNCTIONS[:2], "worker": FUNCTIONS[2:]}
+PARSER = "parser_function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """One of the apps as Resource Manager shows it. `part` is receiver or worker; `identity` its own."""
+
+    part: str
+    name: str
+    id: str
+    properties: Mapping[str, Any]
+    principal: str
+    client_id: str
+    places: Places
+
+    @property
+    def flex(self) -> bool:
+        """Whether it runs on Flex Consumption, which keeps runtime and deployment out of the settings."""
+        return bool(self.properties.get("functionAppConfig"))
+
+    @property
+    def host(self) -> str:
+        """Its host name."""
+        return str(self.properties.get("defaultHostName") or "")
+
+
+def apps_of(deployed: Deployed) -> Generator[Finding, None, tuple[App, ...]]:
+    """The apps that there are, with what is wrong with each as a resource."""
+    found = []
+    for part, output in _OUTPUTS.items():
+        app_id = deployed.app_id(output)
+        name = deployed.outputs[output]
+        site = get(deployed.az, app_id, WEB)
+        if site is None:
+            yield bad("app-missing", part, f"there is no app {name}", **deployed.places)
+            continue
+        identity = _identity(site, deployed.outputs["WORKER_PRINCIPAL_ID"] if part == "worker" else "")
+        app = App(
+            part=part,
+            name=name,
+            id=app_id,
+            properties=site["properties"],
+            principal=str(identity.get("principalId", "")),
+            client_id=str(identity.get("clientId", "")),
+            places={**deployed.places, "app": name},
+        )
+        found.append(app)
+        yield from _state(app)
+    return tuple(found)
+
+
+def _identity(site: Mapping[str, Any], principal: str) -> Mapping[str, str]:
+    """The user-assigned identity of an app: the one with this principal where there are several."""
+    assigned = list(((site.get("identity") or {}).get("userAssignedIdentities") or {}).values())
+    wanted = [each for each in assigned if each.get("principalId") == principal]
+    return next(iter(wanted or assigned), {})
+
+
+def _state(app: App) -> Iterator[Finding]:
+    state = app.properties.get("state")
+    if state != "Running":
+        yield bad("app-stopped", app.part, f"{app.name} is {state}", **app.places)
+    elif not app.principal:
+        yield bad("identity-missing", app.part, f"{app.name} has no user-assigned identity", **app.places)
+    else:
+        yield good(app.part, f"{app.name} runs")
+
+
+def code(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """Which functions the app has, which are off, and how the parser is told of events."""
+    subject = f"{app.part}'s functions"
+    found = {
+        each["name"].rpartition("/")[2]: each["properties"] for each in listed(deployed.az, f"{app.id}/functions", WEB)
+    }
+    if not found:
+        yield bad("code-missing", subject, f"{app.name} lists no function", **app.places)
+        return
+    missing = [name for name in FUNCTIONS if name not in found]
+    if missing:
+        yield bad("function-missing", subject, f"{app.name} lacks {', '.join(missing)}", **app.places)
+        return
+    wrong = list(_switched(app, found, subject))
+    yield from wrong
+    if not wrong:
+        yield good(subject, f"{', '.join(_RUNS[app.part])}; the others are off")
+    if app.part == "worker":
+        yield from _told(deployed, app, found[PARSER])
+
+
+def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[Finding]:
+    for name in FUNCTIONS:
+        off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
+        setting = f"AzureWebJobs.{name}.Disabled"
+        if off and wanted:
+            yield bad("function-off", subject, f"{name} is off", **app.places, setting=setting)
+        elif not off and not wanted:
+            yield bad("function-on", subject, f"{name} runs here", **app.places, setting=f"{setting}=true")
+
+
+def _told(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether the parser's trigger waits for what the deployment sends: that stands in the package alone."""
+    bindings = (parser.get("config") or {}).get("bindings") or ()
+    trigger: Mapping[str, Any] = next((each for each in bindings if each["type"].lower() == "blobtrigger"), {})
+    built = "eventGrid" if str(trigger.get("source", "")).lower() == "eventgrid" else "polling"
+    wanted = deployed.outputs["DELIVERY"]
+    if built != wanted:
+        what = f"the package is built for {built}, the deployment is for {wanted}"
+        yield bad("delivery-differs", "delivery", what, **app.places)
+    else:
+        yield good("delivery", wanted)
+
+
+def runtime(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """The version of Python, and Always On where the plan has it."""
+    subject = f"{app.part}'s runtime"
+    if app.flex:
+        version = str(app.properties["functionAppConfig"].get("runtime", {}).get("version", ""))
+        always = True
+    else:
+        web = get(deployed.az, f"{app.id}/config/web", WEB) or {"properties": {}}
+        version = str(web["properties"].get("linuxFxVersion") or "").partition("|")[2]
+        always = bool(web["properties"].get("alwaysOn"))
+    python = deployed.python
+    if python and version != python:
+        what = f"Python {version or 'unknown'}, the package is for {python}"
+        yield bad("python-differs", subject, what, **app.places, runtime=f"Python|{python}")
+    if not always:
+        yield bad("always-on-off", subject, f"{app.name} is not always on", **app.places)
+    if always and not (python and version != python):
+        yield good(subject, f"Python {version}" + ("" if app.flex else ", always on"))

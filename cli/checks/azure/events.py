@@ -1,0 +1,138 @@
+"""The way of an event from the account to the parser: topic, subscription, key, deliveries, and what is left behind."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cli.checks.azure.apps import PARSER, App
+from cli.checks.azure.deployed import Deployed
+from cli.checks.azure.reading import EVENT_GRID, get
+from cli.checks.findings import Finding, bad, good
+from shared.places import EVENTS
+
+_SUBSCRIPTION = "events"
+"""Its name in infra/subscription.bicep."""
+
+_PREFIX = f"/blobServices/default/containers/{EVENTS}/"
+
+
+def subscription(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """With Event Grid: whether new events are told to the worker's parser."""
+    topic_id = _topic_id(deployed)
+    if get(deployed.az, topic_id, EVENT_GRID) is None:
+        name = deployed.outputs["EVENT_TOPIC_NAME"]
+        yield bad("topic-missing", "Event Grid", f"there is no system topic {name}", **app.places)
+        return
+    found = get(deployed.az, f"{topic_id}/eventSubscriptions/{_SUBSCRIPTION}", EVENT_GRID)
+    if found is None:
+        yield bad("subscription-missing", "Event Grid", f"no subscription {_SUBSCRIPTION!r}", **app.places)
+        return
+    properties = found["properties"]
+    state = properties.get("provisioningState")
+    problem = _elsewhere(properties, app)
+    if state != "Succeeded":
+        yield bad("subscription-failed", "Event Grid", f"the subscription is {state}", **app.places)
+    elif problem:
+        yield bad("subscription-elsewhere", "Event Grid", problem, **app.places)
+    else:
+        yield good("Event Grid", f"tells {app.name} of new events")
+
+
+def _topic_id(deployed: Deployed) -> str:
+    name = deployed.outputs["EVENT_TOPIC_NAME"]
+    return f"{deployed.group_id}/providers/Microsoft.EventGrid/systemTopics/{name}"
+
+
+def _elsewhere(properties: Mapping[str, Any], app: App) -> str:
+    """Where events are told of, if not at the parser's webhook. Azure shows the address without its query."""
+    base = str(((properties.get("destination") or {}).get("properties") or {}).get("endpointBaseUrl") or "")
+    wanted = f"https://{app.host}/runtime/webhooks/blobs"
+    if base.partition("?")[0].rstrip("/").lower() != wanted.lower():
+        return f"events are told at {base or 'no webhook'}, and not at {wanted}"
+    asked = base.partition("?")[2]
+    if asked and f"Host.Functions.{PARSER}" not in asked:
+        return f"events are told to another function: {asked.partition('&code=')[0]}"
+    begins = (properties.get("filter") or {}).get("subjectBeginsWith")
+    return "" if begins == _PREFIX else f"the filter begins with {begins!r}, and not with {_PREFIX!r}"
+
+
+def webhook_key(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """Whether the key is there that Event Grid calls the worker with. `az` looks; the key stays in it."""
+    there = deployed.az.json(
+        *("functionapp", "keys", "list", "--resource-group", deployed.group, "--name", app.name),
+        *("--query", "systemKeys != null && contains(keys(systemKeys), 'blobs_extension')"),
+    )
+    if there:
+        yield good("webhook key", "there")
+    else:
+        yield bad("webhook-key-missing", "webhook key", f"{app.name} has no blobs_extension", **app.places)
+
+
+def deliveries(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """How many events Event Grid has delivered, and how many it has not."""
+    hour = _totals(deployed, ("DeliverySuccessCount", "DeliveryAttemptFailCount"), "PT1H", "1h")
+    delivered, failed = (int(hour.get(each, 0)) for each in ("DeliverySuccessCount", "DeliveryAttemptFailCount"))
+    day = _totals(deployed, ("DroppedEventCount", "DeadLetteredCount"), "P1D", "1d")
+    lost = int(sum(day.values()))
+    counts = f"{delivered:,} delivered, {failed:,} attempts failed in an hour"
+    if failed > delivered:
+        yield bad("delivery-failing", "deliveries", counts, **app.places)
+    if lost:
+        yield bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places)
+    if failed <= delivered and not lost:
+        yield good("deliveries", counts)
+
+
+def _totals(deployed: Deployed, names: tuple[str, ...], interval: str, offset: str) -> Mapping[str, float]:
+    answer = deployed.az.json(
+        *("monitor", "metrics", "list", "--resource", _topic_id(deployed), "--aggregation", "Total"),
+        *("--interval", interval, "--offset", offset, "--metrics", *names),
+    )
+    return {
+        each["name"]["value"]: sum(
+            point.get("total") or 0 for series in each.get("timeseries") or () for point in series.get("data") or ()
+        )
+        for each in answer["value"]
+    }
+
+
+_MOST_MESSAGES = 32
+"""What one look into a queue shows."""
+
+
+def poison(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """Whether the host has given up on events: their messages stay in a queue of its own."""
+    exists = deployed.az.json(
+        *("storage", "queue", "exists", "--name", "webjobs-blobtrigger-poison"),
+        *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
+    )
+    count = 0
+    if exists.get("exists"):
+        count = deployed.az.json(
+            *("storage", "message", "peek", "--queue-name", "webjobs-blobtrigger-poison"),
+            *("--num-messages", str(_MOST_MESSAGES), "--query", "length(@)"),
+            *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
+        )
+    if count:
+        many = f"{count} messages" + (" or more" if count == _MOST_MESSAGES else "")
+        yield bad("poison-queue", "poison queue", many, **app.places)
+    else:
+        yield good("poison queue", "empty")
+
+
+MANY_RECEIPTS = 10_000
+_MONTH = timedelta(days=30)
+
+
+def receipts(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """How many receipts polling has left; counting ends where they are many."""
+    count = deployed.az.json(
+        *("storage", "blob", "list", "--container-name", "azure-webjobs-hosts", "--prefix", "blobreceipts/"),
+        *("--num-results", str(MANY_RECEIPTS), "--query", "length(@)"),
+        *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
+    )
+    if count >= MANY_RECEIPTS:
+        month = f"{datetime.now(UTC) - _MONTH:%Y-%m-%dT%H:%MZ}"
+        yield bad("receipts-pile-up", "receipts", f"{count:,} or more", **app.places, month=month)
+    else:
+        yield good("receipts", f"{count:,}")

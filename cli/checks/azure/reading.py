@@ -1,0 +1,110 @@
+"""Reading from Azure, by `az` alone: nothing here changes anything, and no secret's value is asked for.
+
+Resources are read by `az rest`, which gives Resource Manager's own JSON: the models of other commands change with the
+version of the CLI.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache, wraps
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+from cli.checks.findings import Finding, Places, unseen
+from cli.deploy.azure_cli import AzureCliError
+
+WEB = "2024-04-01"
+STORAGE = "2024-01-01"
+EVENT_GRID = "2025-02-15"
+WORKSPACES = "2023-09-01"
+ACTION_GROUPS = "2023-01-01"
+ALERT_RULES = "2022-06-15"
+"""API versions: those of the template's resources in infra/modules."""
+
+_NOT_FOUND = re.compile(r"\b(\w*NotFound)\b|\bNot Found\b")
+_FORBIDDEN = re.compile(
+    r"\b(AuthorizationFailed|LinkedAuthorizationFailed|AuthorizationPermissionMismatch)\b|Forbidden"
+)
+
+
+class Az(Protocol):
+    """The part of `cli.deploy.azure_cli.AzureCli` that is used here."""
+
+    def json(self, *arguments: str) -> Any:
+        """The answer of `az` with these arguments. Raises AzureCliError."""
+
+
+def is_missing(error: AzureCliError) -> bool:
+    """Whether Azure says that there is no such thing: `az` words it in two ways, with the code in both."""
+    return bool(_NOT_FOUND.search(str(error)))
+
+
+_LONGEST = 300
+
+
+def words_of(error: AzureCliError) -> str:
+    """What `az` says, in one line that is not too long, without the call."""
+    said = str(error).partition("` failed: ")[2] or str(error)
+    return " ".join(said.split())[:_LONGEST]
+
+
+Of = TypeVar("Of", bound=Hashable)
+Found = TypeVar("Found")
+
+
+def once(read: Callable[[Of], Found]) -> Callable[[Of], Found]:
+    """The same read, done once for the deployment that is looked at, also where several looks ask for it at a time."""
+    kept, turn = lru_cache(maxsize=1)(read), Lock()
+
+    @wraps(read)
+    def reading(deployed: Of) -> Found:
+        with turn:
+            return kept(deployed)
+
+    return reading
+
+
+def get(az: Az, path: str, version: str) -> Any | None:
+    """A resource by its id; None where there is none. Raises AzureCliError."""
+    try:
+        return az.json("rest", "--method", "get", "--url", f"{path}?api-version={version}")
+    except AzureCliError as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def listed(az: Az, path: str, version: str) -> Iterator[Mapping[str, Any]]:
+    """The resources of a collection, page by page; none where the collection is missing. Raises AzureCliError."""
+    page = get(az, path, version) or {}
+    while True:
+        yield from page.get("value") or ()
+        following = page.get("nextLink")
+        if not following:
+            return
+        page = az.json("rest", "--method", "get", "--url", following)
+
+
+def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places) -> Iterator[Finding]:
+    """The findings of a look; where a call of `az` fails, that nothing is known of this subject."""
+    try:
+        yield from look()
+    except AzureCliError as error:
+        yield not_seen(error, subject, places)
+
+
+def not_seen(error: AzureCliError, subject: str, places: Places) -> Finding:
+    """That a call of `az` failed, and whether for want of a right."""
+    sentence = words_of(error)
+    data = re.search(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation", sentence)
+    if data:
+        return unseen(
+            "data-forbidden",
+            subject,
+            sentence,
+            **{**places, "scope": places.get("storage_id", "STORAGE_ID")},
+        )
+    if _FORBIDDEN.search(sentence):
+        scope = places.get("group_id", "GROUP_ID")
+        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": scope})
+    return unseen("azure-error", subject, sentence)

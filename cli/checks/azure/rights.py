@@ -1,0 +1,126 @@
+"""The roles of the identities, the network of the account, and who gets the alerts."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cli.checks.azure.accounts import accounts_of
+from cli.checks.azure.apps import App
+from cli.checks.azure.deployed import Deployed
+from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, listed, once
+from cli.checks.findings import Finding, bad, good
+
+ROLES = Path(__file__).parents[3] / "infra/roles.json"
+"""The table of rights that the template grants."""
+
+
+def roles(deployed: Deployed, app: App) -> Iterator[Finding]:
+    """Whether an app's identity has each role that the table gives it."""
+    subject = f"{app.part}'s roles"
+    has = _assigned(deployed, app.principal)
+    needed = needed_roles(deployed, app.part)
+    missing = [each for each in needed if not _has(has, each)]
+    for each in missing:
+        what = f"no {each['name']} on {each['scope'].rpartition('/')[2]}: {each['reason']}"
+        places = {**app.places, "principal": app.principal, "role": each["name"], "scope": each["scope"]}
+        yield bad("role-missing", subject, what, **places)
+    if not missing:
+        yield good(subject, f"all {len(needed)} of infra/roles.json")
+
+
+def needed_roles(
+    deployed: Deployed, part: str, table: Sequence[Mapping[str, str]] | None = None
+) -> list[Mapping[str, str]]:
+    """The rows for a part (receiver, worker) in the table of rights, each with its `scope`: a resource id.
+
+    `table` is that of ROLES unless given. Raises AzureCliError.
+    """
+    rows: Sequence[Mapping[str, str]] = json.loads(ROLES.read_text()) if table is None else table
+    accounts, data = accounts_of(deployed), deployed.storage_id
+    scopes = {
+        "storage": data,
+        "container": f"{data}/blobServices/default/containers/{{of}}",
+        "table": f"{data}/tableServices/default/tables/{{of}}",
+        "receiverStorage": accounts.id_of(accounts.host_of("receiver"), deployed.group_id),
+        "insights": _component(deployed),
+    }
+    delivery = deployed.outputs["DELIVERY"]
+    return [
+        {**row, "scope": scopes[row["on"]].format(of=row.get("of", ""))}
+        for row in rows
+        if row["to"] == part and row.get("when", delivery) == delivery
+    ]
+
+
+def _has(assigned: Iterable[tuple[str, str]], needed: Mapping[str, str]) -> bool:
+    return any(role == needed["role"] and _within(needed["scope"], at) for role, at in assigned)
+
+
+def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:
+    """The roles that a principal has, each with its scope: from the account's own up to the subscription's."""
+    found = deployed.az.json("role", "assignment", "list", "--assignee", principal, "--all")
+    return [(str(each["roleDefinitionId"]).rpartition("/")[2].lower(), str(each["scope"])) for each in found]
+
+
+def _within(scope: str, at: str) -> bool:
+    """Whether a role that was given at one place counts at the other: there, or above it."""
+    lower, upper = scope.lower().rstrip("/"), at.lower().rstrip("/")
+    return lower == upper or lower.startswith(f"{upper}/")
+
+
+@once
+def _component(deployed: Deployed) -> str:
+    """The id of the group's Application Insights; empty where there is none."""
+    path = f"{deployed.group_id}/providers/Microsoft.Insights/components"
+    return next((str(each["id"]) for each in listed(deployed.az, path, "2020-02-02")), "")
+
+
+def network(deployed: Deployed, apps: tuple[App, ...]) -> Iterator[Finding]:
+    """Whether the accounts are there and let the apps in."""
+    accounts = accounts_of(deployed)
+    if accounts.data not in accounts.by_name:
+        what = f"there is no account {accounts.data}"
+        yield bad("account-missing", "storage account", what, **deployed.places)
+        return
+    closed = [
+        name
+        for name in dict.fromkeys((accounts.data, accounts.host_of("receiver")))
+        if _closed(accounts.by_name[name]["properties"])
+    ]
+    outside = [app.name for app in apps if not app.properties.get("virtualNetworkSubnetId")]
+    if closed and outside:
+        what = f"{', '.join(closed)} closed to public networks; {', '.join(outside)} in no network"
+        yield bad("account-closed", "storage account", what, **deployed.places)
+    else:
+        yield good("storage account", "closed to public networks" if closed else "open to public networks")
+
+
+def _closed(properties: Mapping[str, Any]) -> bool:
+    rules = (properties.get("networkAcls") or {}).get("defaultAction")
+    return properties.get("publicNetworkAccess") == "Disabled" or rules == "Deny"
+
+
+_RECEIVERS = "Receivers"
+"""How the lists of an action group end that name who gets a message: emailReceivers, smsReceivers …"""
+
+
+def alerts(deployed: Deployed) -> Iterator[Finding]:
+    """Whether there are alert rules, and somebody who gets what they say."""
+    base = f"{deployed.group_id}/providers/Microsoft.Insights"
+    rules = list(listed(deployed.az, f"{base}/scheduledQueryRules", ALERT_RULES))
+    if not rules:
+        yield bad("alerts-missing", "alerts", "there are no alert rules", **deployed.places)
+        return
+    groups = list(listed(deployed.az, f"{base}/actionGroups", ACTION_GROUPS))
+    people = sum(_people(each["properties"]) for each in groups)
+    if people:
+        yield good("alerts", f"{len(rules)} rules, {people} receivers")
+    else:
+        yield bad("alerts-unheard", "alerts", f"{len(rules)} rules, and nobody is told", **deployed.places)
+
+
+def _people(group: Mapping[str, Any]) -> int:
+    if not group.get("enabled", True):
+        return 0
+    return sum(len(value) for key, value in group.items() if key.endswith(_RECEIVERS) and isinstance(value, list))

@@ -1,0 +1,115 @@
+"""The data of a Throughline, as this machine sees it: storage, the connection to the catalog, the counts."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from cli.checks.findings import Finding, Places, bad, good
+from cli.types_check import catalog_error
+from shared import pipeline
+from shared.bootstrap import Worker
+from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
+from shared.places import CONTROL, EVENTS
+from shared.storage import Storage
+
+UNKNOWN: Mapping[str, str] = {
+    "group": "GROUP",
+    "deployment": "throughline",
+    "storage": "STORAGE",
+    "address": "YOUR_PUBLIC_IP",
+    "scope": "STORAGE_ID",
+    "role": "Storage Blob Data Reader",
+    "receiver": "RECEIVER",
+    "account": "PURVIEW",
+    "collection": "COLLECTION",
+    "principal": "OBJECT_ID",
+    "tenant": "TENANT",
+    "url": "URL",
+}
+"""What stands in a command for what is not known: the words of docs/azure.md."""
+
+_BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
+
+
+def check_storage(storage: Storage, places: Places) -> Iterator[Finding]:
+    """Whether tables and blobs can be read."""
+    try:
+        storage.read(CONTROL, "doctor", "nothing")
+    except StorageUnavailable as error:
+        yield _storage_away(error, {**places, "role": "Storage Table Data Reader"})
+        return
+    try:
+        any_event = next(iter(storage.blobs(EVENTS)), None)
+    except StorageUnavailable as error:
+        yield _storage_away(error, {**places, "role": "Storage Blob Data Reader"})
+        return
+    yield good("storage", "answers, " + ("holds events" if any_event else "has no event yet"))
+
+
+def _storage_away(error: StorageUnavailable, places: Places) -> Finding:
+    if isinstance(error, StorageForbidden):
+        return bad(_BY_REFUSAL.get(error.code, "storage-identity"), "storage", str(error), **{**UNKNOWN, **places})
+    return bad("storage-away", "storage", str(error), **{**UNKNOWN, **places})
+
+
+_NOWHERE = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")
+_REFUSED = {401: "catalog-tenant", 403: "catalog-closed"}
+CONNECTION = "catalog connection"
+
+
+def check_connection(parts: Worker, places: Places) -> Iterator[Finding]:
+    """Whether the catalog answers a question; `doctor --catalog` looks closer."""
+    try:
+        parts.catalog.find([_NOWHERE])
+    except CatalogRefused as error:
+        yield bad(_REFUSED.get(error.status, "catalog-refused"), CONNECTION, str(error), **{**UNKNOWN, **places})
+    except CatalogUnavailable as error:
+        code = "catalog-identity" if str(error).startswith("No token") else "catalog-away"
+        yield bad(code, CONNECTION, str(error), **{**UNKNOWN, **places})
+    else:
+        yield good(CONNECTION, "answers")
+
+
+_TOO_LONG = timedelta(minutes=15)
+_SWEPT_BY_NOW = timedelta(minutes=20)
+"""A sweep comes each minute and looks at what is ten minutes old."""
+
+
+def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
+    """What stands in the way of events that were received."""
+    try:
+        found = pipeline.status(storage)
+        swept = storage.read(CONTROL, "sweep", "until")
+        first = next(iter(storage.blobs(EVENTS)), None)
+    except StorageUnavailable as error:
+        yield _storage_away(error, places)
+        return
+    yield from judge_counts(found)
+    if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
+        what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
+        yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
+
+
+def judge_counts(found: pipeline.Status) -> Iterator[Finding]:
+    """What the counts themselves say."""
+    sum_up = (
+        f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
+        f" + {found.waiting:,} waiting + {found.dead:,} dead"
+    )
+    yield good("counts", sum_up) if found.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
+    yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
+    yield _in_work(found)
+    for sentence in found.last_errors:
+        finding = catalog_error(sentence)
+        if finding:  # the others are dead letters or refused bodies, and past
+            yield finding
+
+
+def _in_work(found: pipeline.Status) -> Finding:
+    """Events that parser or publisher should have done by now; the others wait for something that is still to come."""
+    waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
+    others = found.waiting - found.in_progress
+    beside = f"; {others:,} more wait for their run's end or for the end of shadow mode" if others else ""
+    if waited > _TOO_LONG:
+        minutes = waited.total_seconds() / 60
+        return bad("work-late", "in work", f"{found.in_progress:,} events, the oldest for {minutes:.0f} min{beside}")
+    return good("in work", f"{found.in_progress:,} events{beside}")

@@ -1,0 +1,77 @@
+"""What a check reports: a finding, and the rule behind one that is not good."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cli.checks.rules import BY_CODE
+
+Places = Mapping[str, str | tuple[str, ...]]
+"""What fills the names in a command: one word each, or several."""
+
+
+class State(StrEnum):
+    """How a subject was found. `UNSEEN`: it could not be looked at, so nothing is known of it."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at.
+
+    `subject` names it, `found` says what was seen. Unless it is good, `code` names the rule of `cli.checks.rules`,
+    `means` what the rule says of it, and `command` the one command to type next.
+    """
+
+    subject: str
+    state: State
+    found: str
+    code: str = ""
+    means: str = ""
+    command: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it is as it should be."""
+        return self.state is State.GOOD
+
+
+def good(subject: str, found: str) -> Finding:
+    """A subject that is as it should be."""
+    return Finding(subject=subject, state=State.GOOD, found=found)
+
+
+def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
+    """What the rule of this code says of a subject; `places` fill the names in braces of the rule's command.
+
+    A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
+    for a name that is not filled.
+    """
+    return _by_rule(State.BAD, code, subject, found, places)
+
+
+def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
+    """The same for a subject that could not be looked at."""
+    return _by_rule(State.UNSEEN, code, subject, found, places)
+
+
+def _by_rule(state: State, code: str, subject: str, found: str, places: Places) -> Finding:
+    rule = BY_CODE[code]
+    words = {name: (value,) if isinstance(value, str) else value for name, value in places.items()}
+    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()})
+    subscription = places.get("subscription")
+    if isinstance(subscription, str) and subscription and _takes_subscription(command):
+        command += f" --subscription {shlex.quote(subscription)}"
+    return Finding(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
+
+
+_WITH_SUBSCRIPTION = ("az ", "python3 -m cli.deploy ", "throughline doctor --group ")
+_WITHOUT = ("az login", "az account", "az upgrade")
+
+
+def _takes_subscription(command: str) -> bool:
+    return command.startswith(_WITH_SUBSCRIPTION) and not command.startswith(_WITHOUT)

@@ -1,0 +1,355 @@
+"""`throughline doctor` on storage, catalog, counts and receiver: each failure is played, and named with its command."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.catalog_check import check_catalog
+from cli.checks import SECTIONS, Finding, check_connection, check_counts, check_machine, check_storage
+from cli.checks.data import judge_counts
+from cli.settings_check import check_settings
+from cli.trial import follow
+from cli.types_check import check_types
+from local.java import JavaHome, NoJavaError
+from local.node import NodeError, NodeTools
+from shared.atlas import wanted_types
+from shared.bootstrap import Worker
+from shared.catalog import Account, Collection, MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping, publish_all, record_settings, status
+from shared.places import CONTROL, EVENTS
+from shared.storage import BlobFact, MemoryStorage, Row
+from tests.shared.events import event
+from tests.shared.scripted import Said, scripted
+from tests.shared.test_settle import post, settle
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Away(MemoryStorage):
+    """Storage that refuses tables, blobs or both as `error` says."""
+
+    def __init__(self, error: StorageUnavailable, *, tables: bool = True) -> None:
+        super().__init__()
+        self.error, self.tables = error, tables
+
+    def read(self, table: str, partition: str, key: str) -> Row | None:
+        if self.tables:
+            raise self.error
+        return super().read(table, partition, key)
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:  # noqa: ARG002 - as the port says
+        raise self.error
+
+
+class Refusing(MemoryCatalog):
+    """A catalog that answers every call with `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def find(self, keys: Any) -> Any:  # noqa: ARG002 - as the port says
+        raise self.error
+
+    def create_assets(self, assets: Any) -> Any:  # noqa: ARG002 - as the port says
+        raise self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTypes:
+    """Types of a catalog that has only these."""
+
+    definitions: tuple[Any, ...]
+
+    def held(self) -> tuple[Any, ...]:
+        return self.definitions
+
+
+def types_of(change: dict[str, Any] | None) -> list[Finding]:
+    """What is said of a catalog whose hive_table is not there, or is changed."""
+    names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
+    ours: list[Any] = [each for each in wanted_types() if change is not None or each["name"] != "hive_table"]
+    ours = [each | (change or {}) if each["name"] == "hive_table" else each for each in ours]
+    held: Any = HeldTypes(definitions=(*names, *ours))
+    return list(check_types(replace(parts(), types=held)))
+
+
+def refused_as_it_is() -> list[Finding]:
+    storage = MemoryStorage()
+    for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
+        settle(storage, place)
+    publish_all(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type")), Publishing())
+    return counts_of(storage)
+
+
+def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[Finding]:
+    """What is said where the functions have recorded these, and the shell has others."""
+    worker = parts()
+    record_settings(worker.storage, recorded)
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in here.items():
+            environment.setenv(name, value)
+        return list(check_settings(worker))
+
+
+@dataclass(slots=True, kw_only=True)
+class PurviewAccount:
+    """A Purview account that shows `shown`, or answers with `error`; nobody is signed in where `nobody`."""
+
+    shown: tuple[Collection, ...] = ()
+    error: Exception | None = None
+    nobody: bool = False
+    host: str = field(default="https://pv.purview.azure.com")
+
+    def caller(self) -> dict[str, str]:
+        if self.nobody:
+            raise CatalogUnavailable("No token for the catalog")
+        return {"oid": "ann", "tid": "tenant-1"}
+
+    def collections(self) -> tuple[Collection, ...]:
+        if self.error:
+            raise self.error
+        return self.shown
+
+
+def parts(
+    *, storage: Any = None, catalog: Any = None, account: PurviewAccount | None = None, collection: str = ""
+) -> Worker:
+    held: Any = account
+    known: Account | None = held
+    return Worker(
+        storage=storage or MemoryStorage(),
+        catalog=catalog or MemoryCatalog(),
+        account=known,
+        collection=collection,
+        publishing=Publishing(),
+        sweeping=Sweeping(),
+        names=BUILT_IN,
+    )
+
+
+def storage_of(error: StorageUnavailable, *, tables: bool = True) -> list[Finding]:
+    places = {"storage": "st", "scope": "/st", "group": "rg"}
+    return list(check_storage(Away(error, tables=tables), places))
+
+
+def counts_of(storage: MemoryStorage) -> list[Finding]:
+    return list(check_counts(storage, {"group": "rg"}))
+
+
+class Later(MemoryStorage):
+    """Storage in which every blob came long ago."""
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
+        for each in super().blobs(container, prefix):
+            yield BlobFact(name=each.name, size=each.size, arrived=LONG_AGO)
+
+
+def with_events(storage: MemoryStorage) -> MemoryStorage:
+    """One published run and its two events."""
+    bodies = [event("r1", kind, f"{hour}:00:00", inputs=["/a"], outputs=["/o"]) for kind, hour in RUN]
+    for place in post(storage, *bodies):
+        settle(storage, place)
+    publish_all(storage, MemoryCatalog(), Publishing())
+    return storage
+
+
+RUN = (("START", "09"), ("COMPLETE", "10"))
+
+
+def damaged(storage: MemoryStorage) -> MemoryStorage:
+    """An event whose bytes are no event: settling it makes a dead letter."""
+    (place,) = post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
+    storage.delete_blob(EVENTS, place.blob)
+    storage.put_new(EVENTS, place.blob, b"no gzip")
+    settle(storage, place)
+    return storage
+
+
+def unparsed(storage: MemoryStorage) -> MemoryStorage:
+    """A run that has ended, and that nobody has settled."""
+    post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
+    storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": LONG_AGO.isoformat()}))
+    return storage
+
+
+def refused_by_catalog() -> list[Finding]:
+    storage = MemoryStorage()
+    for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
+        settle(storage, place)
+    publish_all(storage, Refusing(CatalogRefused(403, "x", "no")), Publishing())
+    return counts_of(storage)
+
+
+def catalog_of(
+    account: PurviewAccount, *known: str, collection: str = "", catalog: MemoryCatalog | None = None
+) -> list[Finding]:
+    worker = parts(account=account, collection=collection, catalog=catalog)
+    return list(check_catalog(worker, resolve=lambda host: host in known if known else True))
+
+
+ROOT = Collection(name="root", shown="Root")
+READY = PurviewAccount(shown=(ROOT,))
+
+
+def connected(error: Exception) -> list[Finding]:
+    return list(check_connection(parts(catalog=Refusing(error)), {"account": "pv"}))
+
+
+PLACES = {"group": "rg", "receiver": "func-r"}
+
+
+def posted(*said: Said, slow: float = 5) -> list[Finding]:
+    with scripted(*said) as server:
+        return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
+
+
+def nobody_there() -> list[Finding]:
+    return list(follow(parts(), url="http://127.0.0.1:9", key="", patience=0, places=PLACES))
+
+
+def machine(**what: Any) -> list[Finding]:
+    """A machine of which all is well but what is said."""
+    well: dict[str, Any] = {"java_of": lambda: JavaHome(path=Path("/j"), version=17, source="PATH")}
+    return list(check_machine(local=True, **{**well, **what}))
+
+
+def no_java() -> JavaHome:
+    raise NoJavaError("no Java")
+
+
+def no_node() -> NodeTools:
+    raise NodeError("no Node.js")
+
+
+OK = Said(status=201, body="{}")
+CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
+    "python-old": (lambda: machine(python=(3, 10, 9)), "make setup PYTHON=python3.11"),
+    "java-missing": (lambda: machine(java_of=no_java), "make setup"),
+    "node-missing": (lambda: machine(node_of=no_node), "make setup"),
+    "counts-differ": (
+        lambda: list(judge_counts(replace(status(with_events(MemoryStorage())), skipped=1))),
+        "throughline verify --plan",
+    ),
+    "storage-network": (
+        lambda: storage_of(StorageForbidden("no", code="AuthorizationFailure")),
+        "az storage account network-rule add --resource-group rg --account-name st --ip-address",
+    ),
+    "storage-role": (
+        lambda: storage_of(StorageForbidden("no", code="AuthorizationPermissionMismatch")),
+        "--scope /st --role 'Storage Table Data Reader'",
+    ),
+    "storage-identity": (lambda: storage_of(StorageForbidden("No token for storage")), "az login"),
+    "storage-away": (lambda: storage_of(StorageUnavailable("no answer")), "az storage account show --name st"),
+    "dead-letters": (lambda: counts_of(damaged(MemoryStorage())), "throughline deadletter list"),
+    "work-late": (lambda: counts_of(unparsed(Later())), "throughline status"),
+    "sweep-missing": (lambda: counts_of(with_events(Later())), "throughline doctor --group rg"),
+    "catalog-error": (refused_by_catalog, "throughline doctor --catalog"),
+    "catalog-name": (lambda: catalog_of(READY, "login.microsoftonline.com"), "az resource list --resource-type"),
+    "no-network": (lambda: catalog_of(READY, "nothing"), "export HTTPS_PROXY="),
+    "catalog-identity": (lambda: catalog_of(PurviewAccount(nobody=True)), "az login"),
+    "catalog-tenant": (
+        lambda: catalog_of(PurviewAccount(error=CatalogRefused(401, "", "no"))),
+        "az login --tenant TENANT",
+    ),
+    "catalog-closed": (
+        lambda: catalog_of(PurviewAccount(error=CatalogRefused(403, "", "no"))),
+        "throughline purview grant --account pv --collection COLLECTION --principal ann",
+    ),
+    "catalog-away": (
+        lambda: catalog_of(PurviewAccount(error=CatalogUnavailable("too slow"))),
+        "throughline doctor --catalog",
+    ),
+    "catalog-refused": (lambda: connected(CatalogRefused(404, "", "no such page")), "throughline types plan"),
+    "catalog-role": (
+        lambda: catalog_of(PurviewAccount(), collection="lineage"),
+        "throughline purview grant --account pv --collection lineage --principal ann",
+    ),
+    "collection-wrong": (lambda: catalog_of(READY, collection="Root"), "export THROUGHLINE_COLLECTION=root"),
+    "types-missing": (lambda: types_of(None), "throughline types apply"),
+    "types-differ": (lambda: types_of({"category": "STRUCT"}), "throughline types plan"),
+    "catalog-refuses": (refused_as_it_is, "throughline types plan"),
+    "settings-differ": (
+        lambda: settings_of({"THROUGHLINE_QUIET_MINUTES": "7"}, {"THROUGHLINE_QUIET_MINUTES": "50"}),
+        "unset THROUGHLINE_QUIET_MINUTES",
+    ),
+    "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline upgrade --plan"),
+    "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),
+    "receiver-key": (lambda: posted(Said(status=401)), "az functionapp keys set --resource-group rg --name func-r"),
+    "receiver-closed": (lambda: posted(Said(status=403)), "access-restriction show --resource-group rg --name func-r"),
+    "receiver-missing": (lambda: posted(Said(status=404)), "throughline doctor --group rg"),
+    "receiver-storage": (lambda: posted(Said(status=503)), "throughline doctor --group rg"),
+    "receiver-error": (lambda: posted(OK, Said(status=500, body="boom")), "az webapp log tail --resource-group rg"),
+    "receiver-slow": (
+        lambda: posted(Said(status=201, body="{}", late=0.2), slow=0.1),
+        "--name func-r --always-on true",
+    ),
+    "event-late": (lambda: posted(OK, OK), "throughline status"),
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_a_failure_is_named_with_its_command(code: str) -> None:
+    look, command = CASES[code]
+    wrong = [finding for finding in look() if not finding.good]
+    assert [finding.code for finding in wrong] == [code], wrong
+    assert command in wrong[0].command
+
+
+def test_blobs_that_are_refused_want_the_role_for_blobs() -> None:
+    (wrong,) = storage_of(StorageForbidden("no", code="AuthorizationPermissionMismatch"), tables=False)
+    assert "--role 'Storage Blob Data Reader'" in wrong.command
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (CatalogRefused(401, "", "no"), "catalog-tenant"),
+        (CatalogRefused(403, "", "no"), "catalog-closed"),
+        (CatalogUnavailable("No token for the catalog (x): sign in"), "catalog-identity"),
+        (CatalogUnavailable("too slow"), "catalog-away"),
+    ],
+)
+def test_the_short_look_at_the_catalog_names_the_same_failures(error: Exception, code: str) -> None:
+    (wrong,) = connected(error)
+    assert (wrong.code, wrong.subject) == (code, "catalog connection")
+
+
+def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside() -> None:
+    """What `status` counts as waiting was shown as 0 in progress, without a word of the others."""
+    storage = MemoryStorage()
+    for place in post(storage, event("r1", "START", "10:00:00", inputs=["/a"], outputs=["/o"])):
+        settle(storage, place)
+    (in_work,) = [finding for finding in counts_of(storage) if finding.subject == "in work"]
+    assert in_work.found == "0 events; 1 more wait for their run's end or for the end of shadow mode"
+
+
+def test_no_two_subjects_are_called_the_same() -> None:
+    found = [*check_storage(MemoryStorage(), {}), *check_connection(parts(), {}), *refused_by_catalog()]
+    subjects = [finding.subject for finding in found]
+    assert len(set(subjects)) == len(subjects)
+    assert {"catalog connection", "last catalog error"} <= set(subjects)
+
+
+def test_what_is_well_is_good() -> None:
+    storage = with_events(MemoryStorage())
+    found = [*check_machine(local=False), *check_storage(storage, {}), *counts_of(storage), *posted_well()]
+    assert [finding for finding in found if not finding.good] == []
+    assert [finding.found for finding in found if finding.subject == "counts"] == [
+        "2 received = 2 published + 0 skipped + 0 waiting + 0 dead"
+    ]
+
+
+def posted_well() -> list[Finding]:
+    return posted(OK, OK)[:2]
+
+
+def test_every_rule_that_is_not_about_azure_is_played() -> None:
+    sections = ("This machine", "Storage", "The catalog", "The receiver", "The settings", "The counts")
+    assert {rule.code for section in sections for rule in SECTIONS[section]} == set(CASES)

@@ -1,0 +1,560 @@
+"""`throughline doctor --group`: each failure of a deployment is played, and named with the command that mends it."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from cli.checks import SECTIONS, Deployed, Finding, State, Target, check_deployment
+from cli.checks.azure.rights import needed_roles
+from tests.cli.doctor.played_azure import (
+    ACCOUNTS,
+    BASE,
+    EVENTS,
+    GROUP,
+    INSIGHTS,
+    PRINCIPALS,
+    RECEIVER,
+    SECRET,
+    SITES,
+    STORAGE,
+    SUBSCRIPTION,
+    TOPIC,
+    WORKER,
+    PlayedAzure,
+    healthy,
+    roles_of,
+    row,
+)
+
+ROOM = f"--resource-group {GROUP}"
+TEMPLATE = f"az deployment group create {ROOM} --name throughline --template-file infra/main.bicep"
+DEPLOY = f"python3 -m cli.deploy {GROUP} --deployment throughline"
+
+
+class Root:
+    """What both apps answer at `/`: as the functions host does, with `status`; nothing is listening when it is 0."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        root = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = b"Function host is not running." if root.status == 503 else b"<html/>"
+                self.send_response(root.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def shared_root() -> Iterator[Root]:
+    root = Root()
+    yield root
+    root.close()
+
+
+@pytest.fixture
+def root(shared_root: Root) -> Root:
+    shared_root.status = 200
+    return shared_root
+
+
+def check(azure: PlayedAzure, **target: Any) -> tuple[list[Finding], Deployed | None]:
+    """All findings about a deployment; nobody waits."""
+    looking = check_deployment(azure, Target(group=GROUP, pause=lambda _: None, **target))
+    found: list[Finding] = []
+    while True:
+        try:
+            found.append(next(looking))
+        except StopIteration as end:
+            return found, end.value
+
+
+Change = Callable[[PlayedAzure, Root], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is wrong, and words of the command that mends it. `besides` are codes of what follows from it."""
+
+    change: Change
+    command: str
+    besides: frozenset[str] = frozenset()
+    state: State = State.BAD
+
+
+def case(change: Change, command: str, *besides: str, state: State = State.BAD) -> Case:
+    return Case(change=change, command=command, besides=frozenset(besides), state=state)
+
+
+def site(app: str, path: str = "", **properties: Any) -> Change:
+    """A resource of an app with other properties."""
+    return lambda azure, _: azure.resources[SITES[app] + path]["properties"].update(properties)
+
+
+def host(app: str, **status: Any) -> Change:
+    return lambda azure, _: azure.resources[f"{SITES[app]}/hostruntime/admin/host/status"].update(status)
+
+
+def gone(path: str) -> Change:
+    return lambda azure, _: azure.resources.pop(path)
+
+
+def failing(pattern: str, error: str) -> Change:
+    return lambda azure, _: azure.failing.update({pattern: error})
+
+
+def switched(app: str, function: str, *, off: bool) -> Change:
+    def change(azure: PlayedAzure, _: Root) -> None:
+        for each in azure.resources[f"{SITES[app]}/functions"]["value"]:
+            if each["name"] == f"{app}/{function}":
+                each["properties"]["isDisabled"] = off
+
+    return change
+
+
+def account(index: int = 0, **properties: Any) -> Change:
+    return lambda azure, _: azure.resources[ACCOUNTS]["value"][index]["properties"].update(properties)
+
+
+def no_account(azure: PlayedAzure, _: Root) -> None:
+    azure.resources[ACCOUNTS]["value"].pop(0)
+
+
+def polling_package(azure: PlayedAzure, _: Root) -> None:
+    for each in azure.resources[f"{SITES[WORKER]}/functions"]["value"]:
+        for binding in each["properties"]["config"]["bindings"]:
+            binding.pop("source", None)
+
+
+def polling_deployment(azure: PlayedAzure, _: Root) -> None:
+    azure.outputs["delivery"] = "polling"
+    azure.outputs["evenT_TOPIC_NAME"] = ""
+    azure.roles[PRINCIPALS[WORKER]] = roles_of("worker", "polling")
+
+
+def by_polling(azure: PlayedAzure, root: Root) -> None:
+    polling_package(azure, root)
+    polling_deployment(azure, root)
+
+
+def setting(app: str, name: str, value: str | None) -> Change:
+    def change(azure: PlayedAzure, _: Root) -> None:
+        azure.settings[app].pop(name, None)
+        azure.settings[app].update({name: value} if value is not None else {})
+
+    return change
+
+
+def secret(status: str) -> Change:
+    def change(azure: PlayedAzure, _: Root) -> None:
+        reference = {"status": status, "vaultName": "kv", "secretName": "atlas-password", "reference": SECRET}
+        azure.resources[f"{SITES[WORKER]}/config/configreferences/appsettings"]["value"] = [
+            {"name": "THROUGHLINE_CATALOG_TOKEN", "properties": reference}
+        ]
+
+    return change
+
+
+def no_queue_role(azure: PlayedAzure, _: Root) -> None:
+    held = azure.roles[PRINCIPALS[WORKER]]
+    held[:] = [each for each in held if "974c5e8b" not in each["roleDefinitionId"]]
+
+
+def no_output(name: str) -> Change:
+    return lambda azure, _: azure.outputs.pop(name)
+
+
+def logged(*rows: list[Any]) -> Change:
+    return lambda azure, _: azure.rows.extend(rows)
+
+
+def no_sweeps(azure: PlayedAzure, _: Root) -> None:
+    azure.rows.clear()
+
+
+def undelivered(azure: PlayedAzure, _: Root) -> None:
+    azure.rows[:] = [row("sweep", times=60, undelivered=7)]
+
+
+POLLING = (
+    "Microsoft.Azure.WebJobs.Host: Error indexing method. Azure.Storage.Blobs: AuthorizationPermissionMismatch at "
+    "Microsoft.Azure.WebJobs.Extensions.Storage.Blobs.Listeners.BlobLogListener.EnableLoggingAsync(…)"
+)
+NETWORK = "This request is not authorized to perform this operation. ErrorCode: AuthorizationFailure"
+ROLE = "This request is not authorized to perform this operation using this permission. AuthorizationPermissionMismatch"
+LOG = f"az webapp log tail {ROOM} --name {WORKER}"
+CREATE = "az role assignment create"
+TO_WORKER = f"{CREATE} --assignee-object-id {PRINCIPALS[WORKER]} --assignee-principal-type ServicePrincipal --scope"
+
+CASES: dict[str, Case] = {
+    "az-signed-out": case(failing("^account show", "Please run 'az login' to setup account."), "az login"),
+    "subscription-unknown": case(
+        failing("^account show", "Subscription 'Prod' not found. Check the ID or name and try again."),
+        "az account list --refresh --output table",
+    ),
+    "subscription-wrong": case(
+        lambda azure, _: azure.groups.update({SUBSCRIPTION: "other", f"{SUBSCRIPTION[:-2]}bb": GROUP}),
+        f"throughline doctor --group {GROUP} --subscription 'Subscription bb'",
+    ),
+    "group-missing": case(
+        lambda azure, _: azure.groups.update({SUBSCRIPTION: "other"}), f"az group create --name {GROUP}"
+    ),
+    "azure-error": case(failing("^group show", "Connection aborted."), "az upgrade", state=State.UNSEEN),
+    "azure-forbidden": case(
+        failing("keys list", "(AuthorizationFailed) The client 'ann' does not have authorization to perform action"),
+        f'{CREATE} --assignee "$(az ad signed-in-user show --query id --output tsv)" --scope {BASE} --role Contributor',
+        state=State.UNSEEN,
+    ),
+    "data-forbidden": case(
+        failing("storage queue", "You do not have the required permissions needed to perform this operation."),
+        f"--scope {STORAGE} --role 'Storage Queue Data Reader'",
+        state=State.UNSEEN,
+    ),
+    "deployment-missing": case(lambda azure, _: azure.deployments.remove("throughline"), TEMPLATE),
+    "deployment-failed": case(
+        lambda azure, _: setattr(azure, "state", "Failed"), f"az deployment operation group list {ROOM}"
+    ),
+    "outputs-missing": case(no_output("workeR_NAME"), f"{TEMPLATE} --parameters environmentName=lineage"),
+    "outputs-empty": case(lambda azure, _: azure.outputs.update(evenT_TOPIC_NAME=""), TEMPLATE),
+    "app-missing": case(gone(SITES[RECEIVER]), TEMPLATE),
+    "app-stopped": case(site(RECEIVER, state="Stopped"), f"az functionapp start {ROOM} --name {RECEIVER}"),
+    "identity-missing": case(
+        lambda azure, _: azure.resources[SITES[RECEIVER]].update(identity=None), TEMPLATE, "role-missing"
+    ),
+    "account-missing": case(no_account, f"az storage account list {ROOM}", "setting-differs"),
+    "account-closed": case(
+        account(publicNetworkAccess="Disabled"),
+        "pythonVersion=3.11 privateNetwork=true",
+    ),
+    "role-missing": case(no_queue_role, f"{TO_WORKER} {STORAGE} --role 'Storage Queue Data Contributor'"),
+    "alerts-missing": case(
+        lambda azure, _: azure.resources[f"{INSIGHTS}/scheduledQueryRules"].update(value=[]), TEMPLATE
+    ),
+    "alerts-unheard": case(
+        lambda azure, _: azure.resources[f"{INSIGHTS}/actionGroups"].update(value=[]), "alertEmail=YOU@EXAMPLE.COM"
+    ),
+    "code-missing": case(lambda azure, _: azure.resources[f"{SITES[WORKER]}/functions"].update(value=[]), DEPLOY),
+    "function-missing": case(lambda azure, _: azure.resources[f"{SITES[RECEIVER]}/functions"]["value"].pop(1), DEPLOY),
+    "function-off": case(
+        switched(WORKER, "parser_function", off=True),
+        f"appsettings delete {ROOM} --name {WORKER} --setting-names AzureWebJobs.parser_function.Disabled",
+    ),
+    "function-on": case(
+        switched(RECEIVER, "parser_function", off=False),
+        f"appsettings set {ROOM} --name {RECEIVER} --settings AzureWebJobs.parser_function.Disabled=true",
+    ),
+    "delivery-differs": case(polling_package, DEPLOY),
+    "python-differs": case(
+        site(WORKER, "/config/web", linuxFxVersion="Python|3.12"), f"--name {WORKER} --linux-fx-version 'Python|3.11'"
+    ),
+    "always-on-off": case(site(RECEIVER, "/config/web", alwaysOn=False), f"--name {RECEIVER} --always-on true"),
+    "setting-missing": case(
+        setting(WORKER, "THROUGHLINE_CATALOG_ENDPOINT", None), "--settings THROUGHLINE_CATALOG_ENDPOINT=VALUE"
+    ),
+    "setting-differs": case(
+        setting(WORKER, "AzureWebJobsStorage__clientId", "another"),
+        f"--settings AzureWebJobsStorage__clientId=client-{WORKER}",
+    ),
+    "setting-unwanted": case(
+        setting(RECEIVER, "AzureWebJobsStorage", f"AccountKey={SECRET}"), "--setting-names AzureWebJobsStorage"
+    ),
+    "secret-denied": case(
+        secret("AccessToKeyVaultDenied"),
+        f"{TO_WORKER} {BASE}/providers/Microsoft.KeyVault/vaults/kv --role 'Key Vault Secrets User'",
+    ),
+    "secret-missing": case(secret("SecretNotFound"), "az keyvault secret list --vault-name kv"),
+    "secret-unresolved": case(secret("InvalidSyntax"), TEMPLATE),
+    "host-polling-role": case(
+        host(WORKER, state="Error", errors=[POLLING]), f"{TO_WORKER} {STORAGE} --role 'Storage Account Contributor'"
+    ),
+    "host-role": case(host(WORKER, state="Error", errors=[ROLE]), TEMPLATE),
+    "host-network": case(
+        host(WORKER, state="Error", errors=[NETWORK]), f"az storage account show {ROOM} --name stlineage"
+    ),
+    "host-error": case(host(WORKER, state="Error", errors=["host.json: Unexpected character"]), LOG),
+    "host-silent": case(
+        failing(
+            f"{WORKER}/hostruntime",
+            'Bad Request({"error":{"code":"BadRequest","message":"Encountered an error (ServiceUnavailable) from host '
+            'runtime."}})',
+        ),
+        LOG,
+    ),
+    "host-restarts": case(host(WORKER, processUptime=21_000), LOG),
+    "root-503": case(lambda _, root: setattr(root, "status", 503), "az webapp log tail"),
+    "app-closed": case(
+        lambda _, root: setattr(root, "status", 403),
+        f"az functionapp config access-restriction show {ROOM}",
+        state=State.UNSEEN,
+    ),
+    "app-unreachable": case(
+        site(RECEIVER, defaultHostName="127.0.0.1:9"), "curl --verbose http://127.0.0.1:9/", state=State.UNSEEN
+    ),
+    "sweeper-silent": case(no_sweeps, f"az functionapp restart {ROOM} --name {WORKER}"),
+    "undelivered": case(undelivered, "pythonVersion=3.11 delivery=eventGrid"),
+    "topic-missing": case(gone(TOPIC), "delivery=eventGrid"),
+    "webhook-key-missing": case(lambda azure, _: setattr(azure, "keys", {}), DEPLOY),
+    "subscription-missing": case(gone(EVENTS), DEPLOY),
+    "subscription-failed": case(
+        lambda azure, _: azure.resources[EVENTS]["properties"].update(provisioningState="AwaitingManualAction"), DEPLOY
+    ),
+    "subscription-elsewhere": case(
+        lambda azure, _: azure.resources[EVENTS]["properties"]["destination"]["properties"].update(
+            endpointBaseUrl="https://func-old.azurewebsites.net/runtime/webhooks/blobs"
+        ),
+        DEPLOY,
+    ),
+    "delivery-failing": case(
+        lambda azure, _: azure.metrics.update(DeliverySuccessCount=3.0, DeliveryAttemptFailCount=40.0), DEPLOY
+    ),
+    "delivery-given-up": case(lambda azure, _: azure.metrics.update(DroppedEventCount=5.0), "throughline status"),
+    "poison-queue": case(
+        lambda azure, _: setattr(azure, "poison", 2), "az storage message clear --queue-name webjobs-blobtrigger-poison"
+    ),
+    "receipts-pile-up": case(
+        lambda azure, _: setattr(azure, "receipts", 30_000), "--pattern 'blobreceipts/*' --if-unmodified-since 20"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_a_failure_is_named_with_its_command(code: str, root: Root) -> None:
+    each, azure = CASES[code], healthy(root.url)
+    each.change(azure, root)
+    found, _ = check(azure)
+    wrong = [finding for finding in found if not finding.good]
+    named = [finding for finding in wrong if finding.code == code]
+    assert named, wrong
+    assert {finding.code for finding in wrong} <= {code, *each.besides}, wrong
+    assert all(finding.state is each.state for finding in named)
+    assert any(each.command in finding.command for finding in named), [finding.command for finding in named]
+    assert named[0].means
+    assert SECRET not in str(found)
+
+
+def test_a_healthy_deployment_is_good_throughout(root: Root) -> None:
+    azure = healthy(root.url)
+    found, deployed = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+    assert deployed
+    assert deployed.outputs["RECEIVER_NAME"] == RECEIVER
+    assert {"sign-in", "deployment", "receiver", "worker", "Event Grid", "delivery", "alerts"} <= {
+        finding.subject for finding in found
+    }
+    assert SECRET not in str(found)
+
+
+def test_a_deployment_that_polls_needs_no_topic_and_no_key(root: Root) -> None:
+    azure = healthy(root.url)
+    by_polling(azure, root)
+    azure.keys = None
+    azure.resources.pop(TOPIC)
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_a_polling_deployment_with_a_package_for_event_grid(root: Root) -> None:
+    azure = healthy(root.url)
+    polling_deployment(azure, root)
+    found, _ = check(azure)
+    assert [finding.code for finding in found if not finding.good] == ["delivery-differs"]
+
+
+def test_flex_has_no_always_on_and_its_python_stands_elsewhere(root: Root) -> None:
+    azure = healthy(root.url)
+    for app, path in SITES.items():
+        azure.resources[path]["properties"]["functionAppConfig"] = {"runtime": {"name": "python", "version": "3.11"}}
+        azure.resources[f"{path}/config/web"]["properties"] = {"linuxFxVersion": "", "alwaysOn": False}
+        for name in ("FUNCTIONS_WORKER_RUNTIME", "FUNCTIONS_EXTENSION_VERSION", "WEBSITE_RUN_FROM_PACKAGE"):
+            azure.settings[app].pop(name)
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_a_role_above_the_account_counts(root: Root) -> None:
+    azure = healthy(root.url)
+    for held in azure.roles.values():
+        for each in held:
+            each["scope"] = BASE.lower()
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_a_failed_start_is_known_from_the_log_too(root: Root) -> None:
+    azure = healthy(root.url)
+    logged(row("startup", times=9, text=f"A host error has occurred during startup operation 'x'. {POLLING}"))(
+        azure, root
+    )
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert (wrong.code, wrong.subject) == ("host-polling-role", "worker's log")
+    assert wrong.found.startswith("Host.Startup[515], 9 times in an hour")
+
+
+def test_a_host_that_ends_again_and_again_is_known_from_the_log_too(root: Root) -> None:
+    azure = healthy(root.url)
+    logged(row("ended", times=40), row("ended", RECEIVER, times=2))(azure, root)
+    found, _ = check(azure)
+    assert [(each.code, each.subject) for each in found if not each.good] == [("host-restarts", "worker's log")]
+
+
+def test_a_host_that_has_just_started_is_asked_again(root: Root) -> None:
+    azure = healthy(root.url)
+    host(WORKER, processUptime=21_000)(azure, root)
+    waits: list[float] = []
+
+    def pause(seconds: float) -> None:
+        waits.append(seconds)
+        host(WORKER, processUptime=21_000 + int(seconds * 1000))(azure, root)
+
+    found = list(check_deployment(azure, Target(group=GROUP, pause=pause)))
+    assert [finding for finding in found if not finding.good] == []
+    assert len(waits) == 1
+
+
+def test_the_subscription_that_was_asked_for_stands_in_the_commands(root: Root) -> None:
+    azure = healthy(root.url)
+    no_queue_role(azure, root)
+    found, _ = check(azure, subscription="Prod 1")
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert wrong.command.endswith("--subscription 'Prod 1'")
+
+
+def test_one_look_that_fails_hides_no_other(root: Root) -> None:
+    azure = healthy(root.url)
+    failing("role assignment list", "(InternalServerError) Something broke.")(azure, root)
+    no_sweeps(azure, root)
+    found, _ = check(azure)
+    assert {finding.code for finding in found if not finding.good} == {"azure-error", "sweeper-silent"}
+
+
+def test_pages_are_followed(root: Root) -> None:
+    azure = healthy(root.url)
+    path = f"{SITES[WORKER]}/functions"
+    both = azure.resources[path]["value"]
+    azure.resources[path] = {"value": both[:2], "nextLink": "https://management.azure.com/next"}
+    azure.resources["https://management.azure.com/next"] = {"value": both[2:], "nextLink": None}
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+READS = re.compile(
+    r"(account|group|deployment group) (show|list)|rest --method get |rest --method post --resource https://api\."
+    r"loganalytics|functionapp (config appsettings|keys) list|role assignment list|monitor metrics list|"
+    r"storage (queue exists|message peek|blob list)"
+)
+
+
+def test_nothing_is_called_that_changes_anything(root: Root) -> None:
+    azure = healthy(root.url)
+    check(azure)
+    assert [call for call in azure.calls if not READS.match(" ".join(call))] == []
+    asked = [call for call in azure.calls if "keys" in call or "appsettings" in call]
+    assert asked
+    assert all("--query" in call for call in asked), "az itself leaves out what may be secret"
+
+
+def test_every_rule_about_azure_is_played() -> None:
+    about = ("Into Azure", "The deployment", "The apps", "The host", "The way of events")
+    rules = {rule.code for section in about for rule in SECTIONS[section]}
+    assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
+
+
+def test_a_deployment_is_repeated_with_all_of_its_parameters(root: Root) -> None:
+    """One that is left out gets its default: shadow mode would end, and settings would be lost."""
+    azure = healthy(root.url)
+    azure.parameters |= {"shadow": True, "settings": {"THROUGHLINE_SHOW_SQL": "true"}, "instances": 2, "secret": None}
+    azure.resources.pop(SITES[RECEIVER])
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert wrong.command == (
+        f"{TEMPLATE} --parameters environmentName=lineage purviewAccountName=pv pythonVersion=3.11 shadow=true "
+        """'settings={"THROUGHLINE_SHOW_SQL":"true"}' instances=2"""
+    )
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_an_account_that_is_closed_by_its_rules_alone_counts_as_closed(index: int, root: Root) -> None:
+    azure = healthy(root.url)
+    account(index, networkAcls={"defaultAction": "Deny"})(azure, root)
+    found, _ = check(azure)
+    assert [finding.code for finding in found if not finding.good] == ["account-closed"]
+    for path in SITES.values():
+        azure.resources[path]["properties"]["virtualNetworkSubnetId"] = "/subnets/apps"
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_an_older_template_has_one_account_and_no_slot(root: Root) -> None:
+    azure = healthy(root.url)
+    azure.resources[ACCOUNTS]["value"].pop()
+    azure.outputs.pop("receiveR_SLOT")
+    for name in ("THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"):
+        azure.settings[RECEIVER].pop(name)
+    for kind in ("blob", "queue", "table"):
+        azure.settings[RECEIVER][f"AzureWebJobsStorage__{kind}ServiceUri"] = (
+            f"https://stlineage.{kind}.core.windows.net"
+        )
+    for app in SITES:
+        azure.settings[app].pop("AzureFunctionsWebHost__hostid")
+    for held in azure.roles.values():
+        for each in held:
+            each["scope"] = each["scope"].replace("streclineage", "stlineage")
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+
+
+def test_an_app_that_shares_its_hosts_id_with_its_slot_is_named(root: Root) -> None:
+    azure = healthy(root.url)
+    azure.settings[RECEIVER].pop("AzureFunctionsWebHost__hostid")
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert wrong.code == "setting-missing"
+    assert "--settings AzureFunctionsWebHost__hostid=receiver" in wrong.command
+
+
+WORDS = {"to": "worker", "name": "A role", "role": "0-0", "reason": "x"}
+
+
+@pytest.mark.parametrize(
+    ("grant", "scope"),
+    [
+        ({"on": "storage"}, STORAGE),
+        ({"on": "receiverStorage"}, f"{ACCOUNTS}/streclineage"),
+        ({"on": "container", "of": "events"}, f"{STORAGE}/blobServices/default/containers/events"),
+        ({"on": "table", "of": "runs"}, f"{STORAGE}/tableServices/default/tables/runs"),
+        ({"on": "insights"}, f"{INSIGHTS}/components/appi-lineage"),
+        ({"on": "storage", "when": "eventGrid"}, STORAGE),
+        ({"on": "storage", "when": "polling"}, ""),
+    ],
+)
+def test_a_role_is_looked_for_where_the_table_puts_it(grant: dict[str, str], scope: str, root: Root) -> None:
+    azure = healthy(root.url)
+    _, deployed = check(azure)
+    assert deployed
+    found = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**WORDS, **grant}])]
+    assert found == ([scope] if scope else [])
+
+
+def test_every_place_in_the_table_of_rights_is_known(root: Root) -> None:
+    _, deployed = check(healthy(root.url))
+    assert deployed
+    assert all(each["scope"] for part in ("receiver", "worker") for each in needed_roles(deployed, part))

@@ -1,0 +1,144 @@
+"""`throughline doctor --group` as a command: with a program in place of `az`, its output, its JSON, its exit codes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from cli.checks import SECTIONS, Target, check_deployment
+from cli.doctor import report
+from cli.main import app
+from shared.bootstrap import Worker
+from shared.catalog import MemoryCatalog
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping
+from shared.storage import MemoryStorage
+from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
+from tests.cli.doctor.test_deployment import Root
+from tests.infra.azure_stand_in import AzureStandIn, Failure
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Root]:
+    found = Root()
+    yield found
+    found.close()
+
+
+def stand_in(folder: Path, azure: PlayedAzure) -> AzureStandIn:
+    """A program `az` that gives each answer which this Azure gives to doctor."""
+    list(check_deployment(azure, Target(group=GROUP)))
+    program = AzureStandIn(folder)
+    for arguments, answer in azure.answered:
+        first = next((place for place, word in enumerate(arguments) if word.startswith("--")), len(arguments))
+        options = {}
+        for place, word in enumerate(arguments):
+            following = arguments[place + 1 : place + 2]
+            if word.startswith("--") and following and not following[0].startswith("--") and word != "--metrics":
+                options[word.removeprefix("--").replace("-", "_")] = following[0]
+        program.answer(" ".join(arguments[:first]), answer, **options)
+    return program
+
+
+def run(program: AzureStandIn, *words: str) -> Result:
+    parts = Worker(
+        storage=MemoryStorage(),
+        catalog=MemoryCatalog(),
+        publishing=Publishing(),
+        sweeping=Sweeping(),
+        names=BUILT_IN,
+    )
+    return CliRunner().invoke(app, ["doctor", *words], obj=parts, env=program.environment(COLUMNS="80"))
+
+
+def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, root: Root) -> None:
+    program = stand_in(tmp_path / "bin", healthy(root.url))
+    done = run(program, "--group", GROUP)
+    assert done.exit_code == 0, done.output
+    assert all(line.startswith("good") for line in done.output.splitlines()), done.output
+    assert (
+        "deployment  throughline in rg-lineage: 8 outputs, their names in Azure's case (receiveR_NAME)" in done.output
+    )
+    assert "storage  answers" in done.output, "the data is looked at too"
+    assert SECRET not in done.output
+    assert len(program.calls) < 45, "each call of az takes a second"
+
+
+def reported(azure: PlayedAzure, *, as_json: bool) -> int:
+    """The exit code of a report on a deployment."""
+    try:
+        report(check_deployment(azure, Target(group=GROUP)), as_json=as_json)
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def test_json_has_a_code_for_each_finding_that_is_not_good(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
+    azure = healthy(root.url)
+    azure.rows.clear()
+    azure.poison = 32
+    assert reported(azure, as_json=True) == 1
+    printed = capsys.readouterr().out
+    told = json.loads(printed)
+    assert told["good"] is False
+    assert {tuple(each) for each in told["findings"]} == {("subject", "state", "found", "code", "means", "command")}
+    wrong = {each["code"]: each for each in told["findings"] if each["state"] != "good"}
+    assert set(wrong) == {"sweeper-silent", "poison-queue"}
+    assert wrong["poison-queue"]["found"] == "32 messages or more"
+    assert wrong["sweeper-silent"]["command"] == f"az functionapp restart --resource-group {GROUP} --name {WORKER}"
+    assert all(not each["code"] for each in told["findings"] if each["state"] == "good")
+    assert SECRET not in printed
+
+
+def test_a_part_that_cannot_be_looked_at_ends_with_3(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
+    azure = healthy(root.url)
+    azure.failing["role assignment list"] = "(InternalServerError) Something broke."
+    assert reported(azure, as_json=False) == 3
+    assert "?     worker roles  (InternalServerError) Something broke." in capsys.readouterr().out
+
+
+def test_a_bad_part_is_shown_with_meaning_code_and_command(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
+    azure = healthy(root.url)
+    azure.keys = {}
+    assert reported(azure, as_json=False) == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index(f"bad   webhook key  {WORKER} has no blobs_extension")
+    meaning, command = lines[at + 1 : at + 3]
+    assert meaning.startswith("      The host makes the key")
+    assert meaning.endswith("(webhook-key-missing)")
+    assert command.strip() == f"python3 -m cli.deploy {GROUP} --deployment throughline"
+
+
+def test_a_machine_without_az_and_one_that_is_not_signed_in(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = CliRunner().invoke(app, ["doctor", "--group", GROUP], env={"PATH": str(tmp_path / "empty")})
+    assert done.exit_code == 1
+    assert "(az-missing)" in done.output
+    assert "pipx install azure-cli" in done.output
+    program = AzureStandIn(tmp_path / "bin")
+    program.answer("account show", Failure(message="Please run 'az login' to setup account."))
+    done = run(program, "--group", GROUP, "--json")
+    assert [each["code"] for each in json.loads(done.stdout)["findings"]] == ["", "az-signed-out"]
+    assert done.exit_code == 1
+
+
+def test_help_fits_80_columns_and_shows_each_example_on_a_line() -> None:
+    done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
+    lines = [line.rstrip() for line in done.output.splitlines()]
+    assert max(map(len, lines)) <= 80
+    for example in (
+        "throughline doctor --listener",
+        "throughline doctor --group GROUP --subscription NAME --json",
+        "THROUGHLINE_KEY=... throughline doctor --group GROUP --listener",
+    ):
+        assert any(line.strip() == example for line in lines), example
+    assert any("0 all is good, 1 something is bad, 2 wrong arguments" in line for line in lines)
+
+
+def test_every_code_has_one_rule_and_every_rule_a_command() -> None:
+    rules = [rule for rules in SECTIONS.values() for rule in rules]
+    assert len({rule.code for rule in rules}) == len(rules)
+    assert [rule.code for rule in rules if not (rule.symptom and rule.means and rule.command)] == []
