@@ -1,0 +1,156 @@
+"""Calls of the Azure CLI (`az`): how it is found and started, its JSON read, its errors told.
+
+Standard library only. https://learn.microsoft.com/cli/azure/use-azure-cli-successfully describes exit codes and output.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+INSTALL = "Install the Azure CLI (https://learn.microsoft.com/cli/azure/install-azure-cli), then run: az login"
+
+_HIDDEN = "…"
+_SECRET_OPTIONS = frozenset({"--value", "--key-value", "--password", "-p", "--settings", "--secrets", "--account-key"})
+_SECRET_IN_URL = re.compile(r"\b(code|sig|key)=[^&\s]+", re.IGNORECASE)
+_CODES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^ERROR: \((?P<code>\w+)\)",  # ERROR: (AuthorizationFailed) The client …
+        r"^Code: (?P<code>\w+)",
+        r'"code":\s*"(?P<code>\w+)"',  # ERROR: {"status": "Failed", "error": {"code": "DeploymentFailed", …}}
+    )
+)
+_HELP = (
+    (r"\baz login\b|AADSTS|InvalidAuthenticationToken", "Sign in: az login"),
+    (
+        r"AuthorizationFailed|LinkedAuthorizationFailed|RoleAssignment\w*Forbidden|does not have authorization",
+        (
+            "Ask an Owner of the resource group for the roles Contributor and Role Based Access Control Administrator "
+            "there; if you have them, check which account is signed in: az account show"
+        ),
+    ),
+    (
+        r"SubscriptionNotFound|[Ss]ubscription of .* doesn't exist|'--subscription'",
+        "Name the subscription with --subscription; those you can use: az account list --output table",
+    ),
+    (r"ResourceGroupNotFound", "Check the resource group and the subscription: az group list --output table"),
+    (
+        r"DeploymentNotFound",
+        (
+            "Deploy infra/main.bicep first, or name its deployment; those that exist: "
+            "az deployment group list --resource-group GROUP --output table"
+        ),
+    ),
+    (r"ServiceUnavailable|TooManyRequests|GatewayTimeout", "Azure is busy: wait a minute, then run the command again"),
+)
+"""What to do about an error, by what Azure's message holds; the first that fits."""
+
+
+class AzureCliError(Exception):
+    """A call of `az` failed. The text says what happened and what to do.
+
+    `command` is the call with secrets left out; `code` is Azure's error code where its message has one, as in
+    "AuthorizationFailed", else empty; `exit_code` is that of `az` (127: there is no `az`).
+    """
+
+    def __init__(self, *, command: tuple[str, ...], exit_code: int, message: str, code: str = "") -> None:
+        self.command, self.exit_code, self.code = command, exit_code, code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureCli:
+    """The Azure CLI of this machine.
+
+    `subscription` (an id or a name) is given with every call; where it is empty, the CLI's own counts.
+    """
+
+    subscription: str = ""
+
+    def json(self, *arguments: str) -> Any:
+        """Run `az ARGUMENTS --output json` and return what it printed: None where it printed nothing.
+
+        Raises AzureCliError where `az` is missing, fails, or prints what is no JSON.
+        """
+        words = (*arguments, *(("--subscription", self.subscription) if self.subscription else ()))
+        command = shown(words)
+        program = _program()
+        if not program:
+            raise AzureCliError(command=command, exit_code=127, message=f"The Azure CLI (az) was not found. {INSTALL}")
+        done = subprocess.run(  # noqa: S603 - the words are ours, and no shell reads them
+            [*program, *words, "--only-show-errors", "--output", "json"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            raise _failure(command, done.returncode, done.stderr)
+        try:
+            return json.loads(done.stdout) if done.stdout.strip() else None
+        except ValueError as error:
+            message = f"`{' '.join(command)}` printed something else than JSON. Look with: az version"
+            raise AzureCliError(command=command, exit_code=0, message=message) from error
+
+
+def deployment_outputs(az: AzureCli, group: str, deployment: str) -> Mapping[str, str]:
+    """Return the outputs of a deployment into a resource group: values as text, by names in capitals.
+
+    Resource Manager changes the case of outputs' names (RECEIVER_NAME may come back as receiveR_NAME:
+    https://github.com/Azure/bicep/issues/9360), so they are read without regard to it.
+
+    Raises AzureCliError where there is no such deployment or it may not be read.
+    """
+    found = az.json(
+        *("deployment", "group", "show", "--resource-group", group, "--name", deployment),
+        *("--query", "properties.outputs"),
+    )
+    return {name.upper(): _text(output.get("value")) for name, output in (found or {}).items()}
+
+
+def shown(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a call as it may be shown: `az` and its words, without the values of options that hold secrets."""
+    before = ("", *words)
+    return (
+        "az",
+        *(
+            _HIDDEN if previous in _SECRET_OPTIONS else _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", word)
+            for previous, word in zip(before, words, strict=False)
+        ),
+    )
+
+
+def _program() -> tuple[str, ...]:
+    """What starts `az`; empty where there is none.
+
+    On Windows it is az.cmd, in which cmd.exe would read parentheses and percent signs of our arguments as its own, and
+    ask about Ctrl-C: the Python that az.cmd itself starts is started instead, as az.cmd does it.
+    """
+    found = shutil.which("az")
+    if not found:
+        return ()
+    if os.name == "nt" and (python := Path(found).parents[1] / "python.exe").is_file():
+        return (str(python), "-IBm", "azure.cli")
+    return (found,)
+
+
+def _failure(command: tuple[str, ...], exit_code: int, stderr: str) -> AzureCliError:
+    said = _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", stderr.strip()).removeprefix("ERROR: ")
+    code = next((match["code"] for pattern in _CODES if (match := pattern.search(stderr))), "")
+    help_ = next((what for pattern, what in _HELP if re.search(pattern, stderr)), "")
+    first = "\n".join(said.splitlines()[:8]) or f"exit code {exit_code}, without a message"
+    message = f"`{' '.join(command)}` failed: {first}" + (f"\n{help_}" if help_ else "")
+    return AzureCliError(command=command, exit_code=exit_code, message=message, code=code)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)

@@ -1,0 +1,181 @@
+"""A program that stands in for `az`: it answers from a table as Azure does, and notes every call.
+
+What it does as the real one: `--query` is JMESPath, read with regard to case; `--output` is json, tsv or none; the
+names of a deployment's outputs come back in another case; errors go to standard error as "ERROR: (Code) message" with
+an exit code. A call that no answer fits is an error, as an unknown command is.
+
+A test puts it on PATH: `stand_in = AzureStandIn(folder)`, `stand_in.answer("functionapp show", {...})`, then runs with
+`stand_in.environment()`, and reads `stand_in.calls`.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FIRST_CAPITALS = re.compile(r"^[A-Z](?:[A-Z](?=[A-Z]|$))*")
+_PROGRAM = """#!{python} -S
+import sys
+sys.path[:0] = [{root!r}, *{packages!r}]
+from tests.infra.azure_stand_in import serve
+sys.exit(serve({folder!r}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An error as `az` prints it. Without a code it is one of `az` itself: `ERROR: message`."""
+
+    message: str
+    code: str = ""
+    exit_code: int = 1
+
+    def text(self) -> str:
+        """Standard error of the call."""
+        if not self.code:
+            return f"ERROR: {self.message}\n"
+        return f"ERROR: ({self.code}) {self.message}\nCode: {self.code}\nMessage: {self.message}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of `az`: its command's words, its options (without a value: empty), all words as given."""
+
+    words: tuple[str, ...]
+    options: Mapping[str, str]
+    arguments: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """As in `functionapp keys list`."""
+        return " ".join(self.words)
+
+
+class AzureStandIn:
+    """`az` in `folder`, with a table of answers. The last answer given for a command repeats."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._answers: list[dict[str, Any]] = []
+        packages = [path for path in sys.path if path.endswith("site-packages")]
+        program = _PROGRAM.format(
+            python=sys.executable, root=str(Path(__file__).parents[2]), packages=packages, folder=str(folder)
+        )
+        (folder / "az").write_text(program)
+        (folder / "az").chmod(0o755)
+        self._save()
+
+    def answer(self, command: str, *answers: Any, **options: str) -> None:
+        """Answer calls of `command` (its words, as in "functionapp show") that have `options`: `resource_group="rg"`.
+
+        Each answer is JSON as the command gives it before `--query`, or a Failure; later ones answer later calls, and
+        the last one all that follow. A later entry for the same calls comes before an earlier one.
+        """
+        wanted = {"--" + name.replace("_", "-"): value for name, value in options.items()}
+        given = [
+            {"error": each.text(), "exit": each.exit_code} if isinstance(each, Failure) else {"json": each}
+            for each in answers or (None,)
+        ]
+        counter = f"answered-{len(self._answers)}"
+        self._answers.insert(0, {"command": command.split(), "options": wanted, "answers": given, "id": counter})
+        self._save()
+
+    def outputs(self, group: str, deployment: str, values: Mapping[str, Any]) -> None:
+        """Answer for a deployment with these outputs, whose names Resource Manager changes."""
+        outputs = {changed_case(name): {"type": "String", "value": value} for name, value in values.items()}
+        body = {"name": deployment, "properties": {"provisioningState": "Succeeded", "outputs": outputs}}
+        self.answer("deployment group show", body, resource_group=group, name=deployment)
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """An environment in which `az` is this one."""
+        path = os.pathsep.join([str(self.folder), os.environ.get("PATH", os.defpath)])
+        return {"PATH": path, **more}
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls in their order."""
+        notes = self.folder / "calls.jsonl"
+        lines = notes.read_text().splitlines() if notes.exists() else []
+        return tuple(_call(json.loads(line)) for line in lines)
+
+    def of(self, command: str) -> tuple[Call, ...]:
+        """The calls of one command."""
+        return tuple(call for call in self.calls if call.words[: len(command.split())] == tuple(command.split()))
+
+    def _save(self) -> None:
+        (self.folder / "answers.json").write_text(json.dumps(self._answers))
+
+
+def changed_case(name: str) -> str:
+    """An output's name as Resource Manager's serialiser gives it back: `RECEIVER_NAME` as `receiveR_NAME`.
+
+    Its first capitals become small up to the last one before something else (seen there: SCM_BUILD_ARGS as
+    scM_BUILD_ARGS, https://github.com/Azure/azure-powershell/issues/342).
+    """
+    return _FIRST_CAPITALS.sub(lambda match: match[0].lower(), name)
+
+
+def serve(folder: str) -> int:
+    """The program: one call, noted and answered."""
+    place, arguments = Path(folder), sys.argv[1:]
+    with (place / "calls.jsonl").open("a") as notes:
+        notes.write(json.dumps(arguments) + "\n")
+    call = _call(arguments)
+    for entry in json.loads((place / "answers.json").read_text()):
+        if not _fits(entry, call):
+            continue
+        answer = _turn(place / entry["id"], entry["answers"])
+        if "error" in answer:
+            sys.stderr.write(answer["error"])
+            return int(answer["exit"])
+        _print(answer["json"], call.options)
+        return 0
+    sys.stderr.write(f"ERROR: '{call.command}' is misspelled or not recognized by the system.\n")
+    return 2
+
+
+def _call(arguments: list[str]) -> Call:
+    words: list[str] = []
+    options: dict[str, str] = {}
+    option = ""
+    for argument in arguments:
+        if argument.startswith("-"):
+            option = argument
+            options[option] = ""
+        elif option:
+            options[option] = f"{options[option]} {argument}".strip()
+        else:
+            words.append(argument)
+    return Call(words=tuple(words), options=options, arguments=tuple(arguments))
+
+
+def _fits(entry: Mapping[str, Any], call: Call) -> bool:
+    options: Mapping[str, str] = entry["options"]
+    return list(call.words) == entry["command"] and all(call.options.get(n) == v for n, v in options.items())
+
+
+def _turn(counter: Path, answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The answer whose turn it is: how often a command was called is kept in a file."""
+    called = int(counter.read_text()) if counter.exists() else 0
+    counter.write_text(str(called + 1))
+    return answers[min(called, len(answers) - 1)]
+
+
+def _print(value: Any, options: Mapping[str, str]) -> None:
+    import jmespath  # noqa: PLC0415 - what az reads --query with; most calls do without its import
+
+    if query := options.get("--query"):
+        value = jmespath.search(query, value)
+    output = options.get("--output", options.get("-o", "json"))
+    if value is None or output == "none":
+        return
+    if output == "tsv":
+        sys.stdout.write("\n".join(map(str, value)) if isinstance(value, list) else str(value))
+    else:
+        sys.stdout.write(json.dumps(value, indent=2))
+    sys.stdout.write("\n")

@@ -1,0 +1,124 @@
+"""Calls of `az`, against a program that answers as it does."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from cli.deploy.azure_cli import AzureCli, AzureCliError, deployment_outputs
+from tests.infra.azure_stand_in import AzureStandIn, Failure, changed_case
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
+    az = AzureStandIn(tmp_path / "bin")
+    for name, value in az.environment().items():
+        monkeypatch.setenv(name, value)
+    return az
+
+
+def test_every_call_names_the_subscription(stand_in: AzureStandIn) -> None:
+    stand_in.answer("account show", {"name": "lineage"})
+    assert AzureCli(subscription="1-2-3").json("account", "show", "--query", "name") == "lineage"
+    assert AzureCli().json("account", "show") == {"name": "lineage"}
+    first, second = stand_in.calls
+    assert first.options["--subscription"] == "1-2-3"
+    assert first.options["--output"] == "json"
+    assert "--subscription" not in second.options
+
+
+def test_nothing_printed_is_none(stand_in: AzureStandIn) -> None:
+    stand_in.answer("group show", {"name": "rg"})
+    assert AzureCli().json("group", "show", "--query", "Name") is None  # JMESPath minds case
+
+
+CASES = {
+    "RECEIVER_NAME": "receiveR_NAME",
+    "DELIVERY": "delivery",
+    "SiteAddress": "siteAddress",
+    "SCM_BUILD_ARGS": "scM_BUILD_ARGS",
+    "already": "already",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_stand_in_changes_case_as_resource_manager_does(name: str) -> None:
+    assert changed_case(name) == CASES[name]
+
+
+def test_outputs_are_found_whatever_their_case(stand_in: AzureStandIn) -> None:
+    stand_in.outputs("rg", "throughline", {"RECEIVER_NAME": "func-receiver", "INSTANCES": 2, "DELIVERY": ""})
+    found = deployment_outputs(AzureCli(subscription="s"), "rg", "throughline")
+    assert found == {"RECEIVER_NAME": "func-receiver", "INSTANCES": "2", "DELIVERY": ""}
+    assert stand_in.calls[0].options["--subscription"] == "s"
+
+
+def test_a_deployment_without_outputs_has_none(stand_in: AzureStandIn) -> None:
+    stand_in.answer("deployment group show", {"properties": {"outputs": None}})
+    assert deployment_outputs(AzureCli(), "rg", "throughline") == {}
+
+
+FAILURES = {
+    "no right": (
+        Failure(code="AuthorizationFailed", message="The client 'me' does not have authorization."),
+        ("AuthorizationFailed", 1, "Ask an Owner"),
+    ),
+    "no deployment": (
+        Failure(code="DeploymentNotFound", message="Deployment 'x' could not be found.", exit_code=3),
+        ("DeploymentNotFound", 3, "Deploy infra/main.bicep first"),
+    ),
+    "not signed in": (Failure(message="Please run 'az login' to setup account."), ("", 1, "Sign in: az login")),
+    "as JSON": (
+        Failure(message='{"status": "Failed", "error": {"code": "DeploymentFailed", "message": "…"}}'),
+        ("DeploymentFailed", 1, "DeploymentFailed"),
+    ),
+    "as nothing known": (Failure(message="It broke.", exit_code=7), ("", 7, "It broke.")),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_an_error_says_what_happened_and_what_to_do(stand_in: AzureStandIn, name: str) -> None:
+    failure, (code, exit_code, text) = FAILURES[name]
+    stand_in.answer("group show", failure)
+    with pytest.raises(AzureCliError) as caught:
+        AzureCli(subscription="s").json("group", "show", "--name", "rg")
+    assert (caught.value.code, caught.value.exit_code) == (code, exit_code)
+    assert caught.value.command == ("az", "group", "show", "--name", "rg", "--subscription", "s")
+    assert "`az group show --name rg --subscription s` failed: " in str(caught.value)
+    assert text in str(caught.value)
+
+
+def test_without_az_it_says_where_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AzureCliError, match="Install the Azure CLI") as caught:
+        AzureCli().json("version")
+    assert caught.value.exit_code == 127
+
+
+def test_secrets_stay_out_of_errors(stand_in: AzureStandIn) -> None:
+    stand_in.answer("keyvault secret set", Failure(message="Refused: https://host/hook?code=hunter2&x=1"))
+    with pytest.raises(AzureCliError) as caught:
+        AzureCli().json("keyvault", "secret", "set", "--value", "hunter2", "--name", "https://h/?code=hunter2")
+    assert "hunter2" not in f"{caught.value} {caught.value.command}"
+    assert "&x=1" in str(caught.value)
+
+
+def test_an_answer_that_is_no_json_is_an_error(stand_in: AzureStandIn) -> None:
+    (stand_in.folder / "az").write_text("#!/bin/sh\necho '<html>'\n")
+    with pytest.raises(AzureCliError, match="something else than JSON"):
+        AzureCli().json("account", "show")
+
+
+def test_answers_take_turns_and_the_last_repeats(stand_in: AzureStandIn) -> None:
+    stand_in.answer("functionapp show", Failure(message="no"), {"state": "Stopped"}, {"state": "Running"})
+    with pytest.raises(AzureCliError):
+        AzureCli().json("functionapp", "show")
+    states = [AzureCli().json("functionapp", "show", "--query", "state") for _ in range(3)]
+    assert states == ["Stopped", "Running", "Running"]
+
+
+def test_what_has_no_answer_is_an_error(stand_in: AzureStandIn) -> None:
+    with pytest.raises(AzureCliError, match="misspelled or not recognized"):
+        AzureCli().json("functionap", "show")
+    assert stand_in.of("functionap show")
+    assert dataclasses.is_dataclass(stand_in.calls[0])
