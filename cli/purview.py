@@ -29,7 +29,7 @@ def grant(
     *,
     collection: Annotated[str, typer.Option(help="The collection: its name in calls, or the one that is shown")],
     principal: Annotated[
-        str, typer.Option(help="Object id of the identity, as infra/deploy.sh prints it", metavar="ID")
+        str, typer.Option(help="Object id of the identity, as `python3 -m cli.deploy` prints it", metavar="ID")
     ],
     account: Annotated[
         str, typer.Option(help="The Purview account's name, or its address; by default the one that is set")

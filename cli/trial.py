@@ -95,7 +95,7 @@ _ELSE = "see the receiver's log"
 _ADVICE: Mapping[int, str] = {
     401: "that is none of the receiver's keys: make one (docs/azure.md, step 5), give it by --key or THROUGHLINE_KEY",
     403: "a firewall or access restriction of the app keeps this machine out",
-    404: "no receiver is there: is the package deployed (infra/deploy.sh), is --url without a path?",
+    404: "no receiver is there: is the package deployed (python3 -m cli.deploy), is --url without a path?",
     503: "its storage is away: look at the receiver's log, at its roles (infra/roles.json) and the account's network",
 }
 
