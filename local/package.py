@@ -43,7 +43,7 @@ _KEPT = (
     "*.dist-info/METADATA",  # libraries ask for their own version: Microsoft's exporter for the SDK's, at import
     "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and its propagators by these
     "*.dist-info/licenses/*",  # whose code is passed on, under which terms
-    "*.dist-info/LICENSE*",
+    "*.dist-info/LICEN[CS]E*",
     "*.dist-info/NOTICE*",
 )
 _NOT_NEEDED = (

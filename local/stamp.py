@@ -44,13 +44,13 @@ def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], 
 
 def _wait_for(lock: TextIO) -> None:
     """Hold the lock until its file is closed."""
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        while True:
+            with suppress(OSError):  # it is raised after ten seconds in which another process had the lock
+                msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
+                return
+    else:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return
-    while True:
-        with suppress(OSError):  # it is raised after ten seconds in which another process had the lock
-            msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
-            return
 
 
 def _stamp(target: Path) -> str:

@@ -109,20 +109,3 @@ def test_abbreviations_are_used_and_there() -> None:
     source = (INFRA / "main.bicep").read_text()
     used = {part.partition("}")[0] for part in source.split("${abbreviations.")[1:]}
     assert used == set(abbreviations)
-
-
-def test_the_deployment_reads_outputs_that_exist() -> None:
-    program = (ROOT / "cli/deploy/target.py").read_text()
-    read_by_program = set(re.findall(r'\boutput\("(\w+)"\)', program))
-    assert {"RECEIVER_NAME", "RECEIVER_SLOT", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_program
-    assert read_by_program - OPTIONAL <= read(INFRA / "main.bicep").outputs
-    given = set(re.findall(r'f"(\w+)=\{target', (ROOT / "cli/deploy/worker.py").read_text()))
-    subscription = read(INFRA / "subscription.bicep").params
-    assert {name for name, needed in subscription.items() if needed} <= given <= set(subscription)
-
-
-def test_azd_runs_the_same_template_and_script() -> None:
-    text = (ROOT / "azure.yaml").read_text()
-    assert "path: infra" in text
-    assert "module: main" in text
-    assert "run: infra/deploy.sh" in text
