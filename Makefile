@@ -70,7 +70,7 @@ format: $(READY) ## Format the code
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
-	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version $$(cat .python-version) \
+	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 
 clean: ## Delete what was built, and the local world's data

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from local.package import NAMES, PACKAGES, PYTHON, Package, PackageError, build
+from local.package import NAMES, PACKAGES, Package, PackageError, build
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
 
@@ -104,18 +104,6 @@ def test_every_module_is_compiled_for_the_python_of_azure(package: Package) -> N
     extensions = [name for name in inside if name.endswith(".so")]
     assert extensions
     assert not [name for name in extensions if re.search(r"\.cpython-\d+", name) and f".{tag}-" not in name]
-
-
-def test_package_template_and_pipelines_are_for_one_version_of_python() -> None:
-    """The template offers no other: on another version neither the extensions nor the compiled files would load."""
-    version = (ROOT / ".python-version").read_text().strip()
-    assert ".".join(map(str, PYTHON)) == version
-    template = (ROOT / "infra/main.bicep").read_text()
-    declared = re.findall(r"^(?:param|var) pythonVersion(?: string)? = '([\d.]+)'", template, re.MULTILINE)
-    allowed = re.findall(r"@allowed\(\[([^\]]*)\]\)\s*param pythonVersion", template)
-    assert declared == [version]
-    assert [set(re.findall(r"'([\d.]+)'", each)) - {version} for each in allowed] in ([], [set()])
-    assert "--python-version $$(cat .python-version)" in (ROOT / "Makefile").read_text()
 
 
 def test_compiled_files_are_taken_whatever_time_their_sources_have(package: Package) -> None:
