@@ -218,7 +218,7 @@ def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: P
 
 def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, tmp_path: Path) -> None:
     """The host makes it when it has loaded the extension; until then it refuses, or has none."""
-    loading = {"systemKeys": {}, "functionKeys": {}}
+    loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
     az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
     shown = io.StringIO()
     deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(shown))

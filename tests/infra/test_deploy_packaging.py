@@ -11,6 +11,8 @@ import pytest
 from cli.deploy.errors import DeployError
 from cli.deploy.packaging import build, delivery_of, find_python
 from cli.deploy.progress import Progress
+from local.package import Package
+from local.stamp import BUILD
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -24,9 +26,12 @@ FILES = (".python-version", "host.json", "requirements.txt")
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a clone has of the files that make the package."""
+def checkout(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a clone has of the files that make the package. What is installed into it was installed for `package`."""
+    assert package.archive.is_file()
     root = tmp_path_factory.mktemp("checkout")
+    (root / "build").mkdir()
+    (root / "build/package_dependencies").symlink_to(BUILD / "package_dependencies")
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
     for file in FILES:
@@ -61,6 +66,7 @@ def test_what_make_setup_has_installed_is_used(checkout: Path) -> None:
     (environment / "bin/python").symlink_to(sys.executable)
     (environment / ".ready").touch()
     assert find_python(checkout, Progress(io.StringIO())) == environment / "bin/python"
+    shutil.rmtree(environment)
 
 
 def test_a_package_that_can_t_be_made_says_why(checkout: Path) -> None:
