@@ -71,7 +71,7 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
-	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt \
+	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done

@@ -32,15 +32,22 @@ UNPACKED = "app"
 NAMES = "names.toml"
 """The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
 PACKAGES = ".python_packages/lib/site-packages"
-PYTHON = (3, 11)
+PYTHON = tuple(map(int, (ROOT / ".python-version").read_text(encoding="utf-8").split(".")))
 """What wheels are chosen and files compiled for. A test holds infra/main.bicep to the same."""
 
 _PLATFORM = "x86_64-manylinux_2_28"
 _ROOT_IN_AZURE = "/home/site/wwwroot"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can say
 _OF_APP = ("host.json", "*_function/function.json", "*_function/*.py", "shared/**/*.py")
+_KEPT = (
+    "*.dist-info/METADATA",  # libraries ask for their own version: Microsoft's exporter for the SDK's, at import
+    "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and its propagators by these
+    "*.dist-info/licenses/*",  # whose code is passed on, under which terms
+    "*.dist-info/LICEN[CS]E*",
+    "*.dist-info/NOTICE*",
+)
 _NOT_NEEDED = (
-    "*.dist-info/*",  # what installers and linters read
+    "*.dist-info/*",  # what else installers and linters read
     "bin/*",
     "*/tests/*",
     "*/_testcapi*",
@@ -96,7 +103,10 @@ def build(
     if names.is_file():
         (unpacked / NAMES).write_bytes(_checked(names))
     dependencies = install_once(
-        "package_dependencies", (ROOT / "requirements.txt", Path(__file__)), _install, build=cache
+        "package_dependencies",
+        (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
+        _install,
+        build=cache,
     )
     shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile)
     archive = folder / ARCHIVE
@@ -113,7 +123,7 @@ def build(
 
 def _checked(names: Path) -> bytes:
     try:
-        parse_names(names.read_text(), str(names))
+        parse_names(names.read_text(encoding="utf-8"), str(names))
     except Misconfigured as error:
         raise PackageError(str(error)) from error
     return names.read_bytes()
@@ -141,13 +151,17 @@ def _install(folder: Path) -> None:
     if done.returncode:
         raise PackageError(f"requirements.txt could not be installed: {done.stderr.strip()[-500:]}")
     for path in [path for path in site.rglob("*") if path.is_file()]:
-        if any(fnmatch(path.relative_to(site).as_posix(), pattern) for pattern in _NOT_NEEDED):
-            path.unlink()
-        else:
+        if _is_needed(path.relative_to(site).as_posix()):
             _compile(path, site, place=f"{_ROOT_IN_AZURE}/{PACKAGES}")
+        else:
+            path.unlink()
     for path in sorted((path for path in site.rglob("*") if path.is_dir()), reverse=True):
         if not any(path.iterdir()):
             path.rmdir()
+
+
+def _is_needed(name: str) -> bool:
+    return any(fnmatch(name, pattern) for pattern in _KEPT) or not any(fnmatch(name, each) for each in _NOT_NEEDED)
 
 
 def _compile(path: Path, root: Path, *, place: str = _ROOT_IN_AZURE) -> None:

@@ -1,10 +1,17 @@
 """Install something into a folder once: only again when what it is made from changes."""
 
-import fcntl
 import hashlib
 import shutil
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 BUILD = Path(__file__).parents[1] / "build"
 """Where everything that is installed or made goes; it may be deleted at any time."""
@@ -23,7 +30,7 @@ def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], 
         return target
     build.mkdir(parents=True, exist_ok=True)
     with (build / f".{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _wait_for(lock)
         if _stamp(target) != digest:  # else another process did it while we waited
             fresh = build / f".{name}.new"
             shutil.rmtree(fresh, ignore_errors=True)
@@ -33,6 +40,17 @@ def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], 
             shutil.rmtree(target, ignore_errors=True)
             fresh.rename(target)
     return target
+
+
+def _wait_for(lock: TextIO) -> None:
+    """Hold the lock until its file is closed."""
+    if sys.platform == "win32":
+        while True:
+            with suppress(OSError):  # it is raised after ten seconds in which another process had the lock
+                msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
+                return
+    else:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def _stamp(target: Path) -> str:

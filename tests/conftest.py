@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.plugins.atlas",
     "tests.plugins.azurite",
     "tests.plugins.catalog",
+    "tests.plugins.collector",
     "tests.plugins.golden",
     "tests.plugins.package",
     "tests.plugins.spark",

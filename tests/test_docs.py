@@ -61,7 +61,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.faults": "tests/faults/test_hunt.py",
     "python -m tests.hostile": "tests/hostile/test_hostile_catalog.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
-    "infra/deploy.sh": "tests/infra/test_deploy.py",
+    "python3 -m cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",

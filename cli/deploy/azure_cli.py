@@ -56,11 +56,14 @@ class AzureCliError(Exception):
     """A call of `az` failed. The text says what happened and what to do.
 
     `command` is the call with secrets left out; `code` is Azure's error code where its message has one, as in
-    "AuthorizationFailed", else empty; `exit_code` is that of `az` (127: there is no `az`).
+    "AuthorizationFailed", else empty; `exit_code` is that of `az` (127: there is no `az`); `said` is the first line
+    that `az` printed about it.
     """
 
-    def __init__(self, *, command: tuple[str, ...], exit_code: int, message: str, code: str = "") -> None:
-        self.command, self.exit_code, self.code = command, exit_code, code
+    def __init__(
+        self, *, command: tuple[str, ...], exit_code: int, message: str, code: str = "", said: str = ""
+    ) -> None:
+        self.command, self.exit_code, self.code, self.said = command, exit_code, code, said
         super().__init__(message)
 
 
@@ -80,7 +83,7 @@ class AzureCli:
         """
         words = (*arguments, *(("--subscription", self.subscription) if self.subscription else ()))
         command = shown(words)
-        program = _program()
+        program = _program(shutil.which("az"), windows=os.name == "nt")
         if not program:
             raise AzureCliError(command=command, exit_code=127, message=f"The Azure CLI (az) was not found. {INSTALL}")
         done = subprocess.run(  # noqa: S603 - the words are ours, and no shell reads them
@@ -127,16 +130,15 @@ def shown(words: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _program() -> tuple[str, ...]:
-    """What starts `az`; empty where there is none.
+def _program(found: str | None, *, windows: bool) -> tuple[str, ...]:
+    """What starts the `az` that was found; empty where there is none.
 
     On Windows it is az.cmd, in which cmd.exe would read parentheses and percent signs of our arguments as its own, and
     ask about Ctrl-C: the Python that az.cmd itself starts is started instead, as az.cmd does it.
     """
-    found = shutil.which("az")
     if not found:
         return ()
-    if os.name == "nt" and (python := Path(found).parents[1] / "python.exe").is_file():
+    if windows and (python := Path(found).parents[1] / "python.exe").is_file():
         return (str(python), "-IBm", "azure.cli")
     return (found,)
 
@@ -147,7 +149,9 @@ def _failure(command: tuple[str, ...], exit_code: int, stderr: str) -> AzureCliE
     help_ = next((what for pattern, what in _HELP if re.search(pattern, stderr)), "")
     first = "\n".join(said.splitlines()[:8]) or f"exit code {exit_code}, without a message"
     message = f"`{' '.join(command)}` failed: {first}" + (f"\n{help_}" if help_ else "")
-    return AzureCliError(command=command, exit_code=exit_code, message=message, code=code)
+    return AzureCliError(
+        command=command, exit_code=exit_code, message=message, code=code, said=first.partition("\n")[0]
+    )
 
 
 def _text(value: Any) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 _FIRST_CAPITALS = re.compile(r"^[A-Z](?:[A-Z](?=[A-Z]|$))*")
-_PROGRAM = """#!{python} -S
+_PROGRAM = """#!{python} -IS
 import sys
 sys.path[:0] = [{root!r}, *{packages!r}]
 from tests.infra.azure_stand_in import serve

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.deploy import azure_cli
 from cli.deploy.azure_cli import AzureCli, AzureCliError, deployment_outputs
 from tests.infra.azure_stand_in import AzureStandIn, Failure, changed_case
 
@@ -122,3 +123,13 @@ def test_what_has_no_answer_is_an_error(stand_in: AzureStandIn) -> None:
         AzureCli().json("functionap", "show")
     assert stand_in.of("functionap show")
     assert dataclasses.is_dataclass(stand_in.calls[0])
+
+
+def test_on_windows_the_python_of_az_is_started_and_no_cmd_exe_reads_our_words(tmp_path: Path) -> None:
+    batch = tmp_path / "CLI2/wbin/az.cmd"
+    assert azure_cli._program(None, windows=True) == ()
+    assert azure_cli._program(str(batch), windows=True) == (str(batch),)  # an installation of another kind
+    (tmp_path / "CLI2").mkdir()
+    (tmp_path / "CLI2/python.exe").touch()
+    assert azure_cli._program(str(batch), windows=True) == (str(tmp_path / "CLI2/python.exe"), "-IBm", "azure.cli")
+    assert azure_cli._program("/usr/bin/az", windows=False) == ("/usr/bin/az",)

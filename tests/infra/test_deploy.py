@@ -1,105 +1,467 @@
-"""infra/deploy.sh with programs in place of `az` and `make` that note how they were called."""
+"""`python -m cli.deploy`, with a program in place of `az` that answers as Azure does, and a server as the receiver."""
 
+import io
+import json
 import os
+import signal
 import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "infra/deploy.sh"
+from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.errors import DeployError
+from cli.deploy.packaging import check, delivery_of
+from cli.deploy.progress import Progress
+from cli.deploy.receiver import Receiver, post_nothing
+from cli.deploy.target import Target, from_azd
+from cli.deploy.waiting import Patience
+from cli.deploy.worker import EXTENSION_KEY, deploy_worker
+from tests.infra.azure_stand_in import AzureStandIn, Failure
+
+ROOT = Path(__file__).parents[2]
+KEY = "key-of-production"
+SLOT_KEY = "key-of-the-slot"
 OUTPUTS = {
     "RECEIVER_NAME": "func-receiver",
     "RECEIVER_URL": "https://func-receiver.azurewebsites.net",
+    "RECEIVER_SLOT": "",
     "WORKER_NAME": "func-worker",
     "WORKER_PRINCIPAL_ID": "0000-1111",
     "EVENT_TOPIC_NAME": "evgt-lineage",
     "STORAGE_ACCOUNT_NAME": "stabc",
+    "DELIVERY": "eventGrid",
 }
-AZ = """#!/bin/sh
-echo "az $*" >> "$CALLS"
-case "$*" in
-{answers}
-esac
-"""
+ZIP = "functionapp deployment source config-zip"
+SWAP = "functionapp deployment slot swap"
+KEYS = "functionapp keys list"
+STARTING = Failure(message="Operation returned an invalid status 'Bad Request': ServiceUnavailable from host runtime")
+
+
+def package(folder: Path, source: str = "EventGrid") -> Path:
+    """An archive with what tells how its parser hears of events."""
+    archive = folder / f"{source or 'polling'}.zip"
+    binding = {"type": "blobTrigger"} | ({"source": source} if source else {})
+    with zipfile.ZipFile(archive, "w") as target:
+        target.writestr("parser_function/function.json", json.dumps({"bindings": [binding]}))
+    return archive
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """A folder with both programs; `az` answers for each output of the deployment, with Event Grid."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    answers = {**OUTPUTS, "DELIVERY": "eventGrid"}
-    lines = "\n".join(
-        f"  *properties.outputs.{name}.value*) printf '%s\\n' '{value}' ;;" for name, value in answers.items()
-    )
-    (folder / "az").write_text(AZ.replace("{answers}", lines))
-    (folder / "make").write_text('#!/bin/sh\necho "make $*" >> "$CALLS"\n')
-    for program in folder.iterdir():
-        program.chmod(0o755)
-    return folder
+def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
+    """Azure with both apps deployed before: keys are there, and every deployment succeeds."""
+    stand_in = AzureStandIn(tmp_path / "bin")
+    monkeypatch.setenv("PATH", stand_in.environment()["PATH"])
+    stand_in.outputs("rg", "throughline", OUTPUTS)
+    for command in (ZIP, SWAP, "deployment group create"):
+        stand_in.answer(command, {"status": "Succeeded"})
+    host = {"systemKeys": {EXTENSION_KEY: "secret-of-the-extension"}, "masterKey": "m"}
+    stand_in.answer(KEYS, host | {"functionKeys": {"default": KEY}})
+    stand_in.answer(KEYS, host | {"functionKeys": {"default": SLOT_KEY}}, slot="staging")
+    stand_in.answer("functionapp show", {"defaultHostName": "func-receiver-staging.azurewebsites.net"})
+    return stand_in
 
 
-def run(programs: Path, *arguments: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    calls = programs.parent / "calls"
-    calls.touch()
-    done = subprocess.run(
-        ["sh", str(SCRIPT), *arguments],
-        env={"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "CALLS": str(calls), **environment},
+@contextmanager
+def receiver_at(*statuses: int) -> Iterator[str]:
+    """A receiver's address, which answers with each status in turn; the last one repeats. 400 needs the key."""
+    left = list(statuses)
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status = left.pop(0) if len(left) > 1 else left[0]
+            if status == 400 and self.headers["x-functions-key"] != KEY:
+                status = 401
+            self.send_response(status if self.path == "/api/v1/lineage" else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the library
+            """Keep standard error for what is tested."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def deploy(az: AzureStandIn, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, in an environment that holds nothing else."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli.deploy", *arguments],
+        cwd=ROOT,
+        env=az.environment(**environment),
         capture_output=True,
         text=True,
         check=False,
     )
-    return done, calls.read_text().splitlines()
 
 
-def doing(calls: list[str]) -> list[str]:
-    """The calls that change something."""
-    return [call for call in calls if "group show" not in call]
+def told(az: AzureStandIn) -> list[tuple[str, str]]:
+    """The calls that change something: the command, and the app with its slot."""
+    return [
+        (call.command, "/".join(filter(None, (call.options.get("--name"), call.options.get("--slot")))))
+        for call in az.calls
+        if not call.command.endswith((" show", " list"))
+    ]
 
 
-DEPLOYED = (
-    "az functionapp deployment source config-zip --resource-group rg --name {} --src build/package/throughline.zip"
-)
+def target(**changed: str) -> Target:
+    return from_azd({**OUTPUTS, "AZURE_RESOURCE_GROUP": "rg", **changed})
 
 
-def test_the_outputs_of_a_deployment_say_what_goes_where(programs: Path) -> None:
-    done, calls = run(programs, "rg")
+PATIENT = Patience(seconds=60, pause=0.01)
+IMPATIENT = Patience(seconds=0.2, pause=0.01)
+
+
+def test_the_outputs_of_a_deployment_say_what_goes_where(az: AzureStandIn, tmp_path: Path) -> None:
+    archive = package(tmp_path)
+    with receiver_at(400) as url:
+        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
+        done = deploy(az, "rg", "--subscription", "sub", "--package", str(archive))
     assert done.returncode == 0, done.stderr
-    made, receiver, worker, subscribed = doing(calls)
-    assert made == "make package DELIVERY=eventGrid"
-    assert receiver.startswith(DEPLOYED.format("func-receiver"))
-    assert worker.startswith(DEPLOYED.format("func-worker"))
-    assert "--template-file infra/subscription.bicep" in subscribed
-    assert subscribed.endswith("--parameters topicName=evgt-lineage workerName=func-worker")
-    assert all("--name throughline " in call for call in calls if "group show" in call)
-    assert "https://func-receiver.azurewebsites.net/api/v1/lineage" in done.stdout
-    assert "principal 0000-1111" in done.stdout
-    assert "RECEIVER in docs/azure.md is func-receiver" in done.stdout
+    assert told(az) == [
+        (ZIP, "func-worker"),
+        ("deployment group create", "subscription-func-worker"),
+        (ZIP, "func-receiver"),
+    ]
+    assert {call.options["--subscription"] for call in az.calls} == {"sub"}
+    assert {call.options["--src"] for call in az.of(ZIP)} == {str(archive)}
+    assert {call.options["--build-remote"] for call in az.of(ZIP)} == {"false"}
+    (made,) = az.of("deployment group create")
+    assert made.options["--template-file"] == str(ROOT / "infra/subscription.bicep")
+    assert made.options["--parameters"] == "topicName=evgt-lineage workerName=func-worker"
+
+
+def test_at_the_end_it_says_what_is_left_to_do(az: AzureStandIn, tmp_path: Path) -> None:
+    with receiver_at(400) as url:
+        az.outputs("rg", "other", OUTPUTS | {"RECEIVER_URL": url})
+        done = deploy(az, "rg", "--deployment", "other", "--package", str(package(tmp_path)))
+    assert f"{url}/api/v1/lineage (RECEIVER in docs/azure.md is func-receiver)" in done.stdout
     assert "The storage account: stabc" in done.stdout
+    assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in done.stdout
+    assert KEY not in done.stdout + done.stderr
 
 
-def test_azd_passes_the_outputs_on_itself(programs: Path) -> None:
-    done, calls = run(programs, AZURE_RESOURCE_GROUP="rg", DELIVERY="polling", **OUTPUTS)
+def test_azd_passes_outputs_and_subscription_on(az: AzureStandIn, tmp_path: Path) -> None:
+    polling = package(tmp_path, "")
+    with receiver_at(400) as url:
+        given = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}
+        done = deploy(
+            az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(polling), **given
+        )
     assert done.returncode == 0, done.stderr
-    assert calls == doing(calls)
-    assert calls[0] == "make package DELIVERY=polling"
-    assert len(calls) == 3  # and no subscription
+    assert not az.of("deployment")  # neither outputs are read nor a subscription made
+    assert {call.options["--subscription"] for call in az.calls} == {"azd's"}
+    assert told(az) == [(ZIP, "func-worker"), (ZIP, "func-receiver")]
 
 
-def test_what_another_environment_left_in_the_shell_is_not_used(programs: Path) -> None:
-    _, calls = run(programs, "rg", "other", RECEIVER_NAME="func-of-yesterday", DELIVERY="polling")
-    assert not any("func-of-yesterday" in call for call in calls)
-    assert any("--name other " in call for call in calls)
+def test_what_another_environment_left_in_the_shell_is_not_used(az: AzureStandIn, tmp_path: Path) -> None:
+    with receiver_at(400) as url:
+        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
+        done = deploy(az, "rg", "--package", str(package(tmp_path)), RECEIVER_NAME="func-of-yesterday")
+    assert done.returncode == 0, done.stderr
+    assert not any("func-of-yesterday" in call.arguments for call in az.calls)
 
 
-def test_without_a_group_one_sentence(programs: Path) -> None:
-    done, calls = run(programs)
-    assert (done.returncode, calls) == (2, [])
-    assert "Say which resource group" in done.stderr
+def test_without_a_group_one_sentence(az: AzureStandIn) -> None:
+    done = deploy(az)
+    assert (done.returncode, az.calls) == (2, ())
+    assert "name the resource group, as in: python3 -m cli.deploy GROUP" in done.stderr
 
 
-def test_a_failed_package_deploys_nothing(programs: Path) -> None:
-    (programs / "make").write_text("#!/bin/sh\nexit 2\n")
-    done, calls = run(programs, "rg")
-    assert done.returncode == 2
-    assert doing(calls) == []
+@pytest.mark.parametrize("name", sorted(set(OUTPUTS) - {"RECEIVER_SLOT"}))
+@pytest.mark.parametrize("value", ["", " ", None])
+def test_an_output_without_a_value_ends_it_with_a_sentence(name: str, value: str | None) -> None:
+    given = {each: text for each, text in OUTPUTS.items() if each != name or value is not None}
+    with pytest.raises(DeployError, match=rf"has no value for {name}, .* Run: azd provision"):
+        from_azd(given | ({name: value} if value is not None else {}))
+
+
+def test_it_says_so_before_anything_is_changed(az: AzureStandIn, tmp_path: Path) -> None:
+    az.outputs("rg", "throughline", OUTPUTS | {"WORKER_NAME": ""})
+    done = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert done.returncode == 1
+    assert "The deployment throughline has no value for WORKER_NAME" in done.stderr
+    assert told(az) == []
+
+
+def test_polling_needs_no_topic_and_no_other_delivery_is_known() -> None:
+    assert from_azd(OUTPUTS | {"DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}).topic == ""
+    with pytest.raises(DeployError, match="'pigeon', not one of eventGrid, polling"):
+        from_azd(OUTPUTS | {"DELIVERY": "pigeon"})
+
+
+def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: Path) -> None:
+    done = deploy(az, "rg", "--package", str(package(tmp_path, "")))
+    assert done.returncode == 1
+    assert "was made for polling, but this deployment delivers events by eventGrid" in done.stderr
+    assert told(az) == []
+    assert check(package(tmp_path), "eventGrid") == package(tmp_path)
+    (tmp_path / "no.zip").write_text("no archive")
+    with pytest.raises(DeployError, match="is no package of the functions"):
+        delivery_of(tmp_path / "no.zip")
+
+
+def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, tmp_path: Path) -> None:
+    """The host makes it when it has loaded the extension; until then it refuses, or has none."""
+    loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
+    az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
+    shown = io.StringIO()
+    deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(shown))
+    commands = [call.command for call in az.calls]
+    assert commands == [ZIP, *[KEYS] * 4, "deployment group create"]
+    assert all(call.options["--query"].startswith("length(") for call in az.of(KEYS))  # never the key itself
+    assert "wait for the worker's key blobs_extension: done" in shown.getvalue()
+
+
+def test_a_key_that_never_comes_ends_the_wait_with_what_to_do(az: AzureStandIn, tmp_path: Path) -> None:
+    az.answer(KEYS, STARTING)
+    with pytest.raises(DeployError, match=r"has not made the key blobs_extension.*throughline doctor.*Bad Request"):
+        deploy_worker(AzureCli(), target(), package(tmp_path), IMPATIENT, Progress(io.StringIO()))
+    assert not az.of("deployment group create")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure(code="AuthorizationFailed", message="The client does not have authorization."),
+        Failure(message="Please run 'az login' to setup account."),
+    ],
+    ids=["no right", "not signed in"],
+)
+def test_what_no_waiting_mends_is_said_at_once(az: AzureStandIn, tmp_path: Path, failure: Failure) -> None:
+    az.answer(KEYS, failure)
+    with pytest.raises(AzureCliError):
+        deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+    assert len(az.of(KEYS)) == 1
+
+
+def test_event_grid_may_ask_the_webhook_again(az: AzureStandIn, tmp_path: Path) -> None:
+    refused = Failure(code="URLValidation", message="Webhook validation handshake failed.")
+    az.answer("deployment group create", refused, {"status": "Succeeded"})
+    deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+    assert len(az.of("deployment group create")) == 2
+    az.answer("deployment group create", Failure(code="InvalidTemplate", message="It is wrong."))
+    with pytest.raises(AzureCliError, match="It is wrong"):
+        deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+    assert len(az.of("deployment group create")) == 3
+
+
+@dataclass(kw_only=True)
+class World:
+    """Production and its slot as their addresses answer: what runs where, and which keys it takes."""
+
+    production: str = "old"
+    slot: str = ""
+    broken: frozenset[str] = frozenset()
+    keys_follow_the_code: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def post(self, url: str, key: str) -> int:
+        in_slot = "-staging." in url
+        runs = self.slot if in_slot else self.production
+        self.asked.append(runs)
+        if not runs:
+            return 404
+        wanted = SLOT_KEY if in_slot or (self.keys_follow_the_code and runs == "new") else KEY
+        if key != wanted:
+            return 401
+        return 500 if runs in self.broken else 400
+
+
+@dataclass(kw_only=True)
+class Upgrade:
+    """A deployment of `new` into a world, which follows the calls of `az`."""
+
+    world: World
+    stand_in: AzureStandIn
+    seen: int = 0
+
+    def post(self, url: str, key: str) -> int:
+        for call in self.stand_in.calls[self.seen :]:
+            if call.command == SWAP:
+                self.world.production, self.world.slot = self.world.slot, self.world.production
+            elif call.command == ZIP and call.options.get("--slot"):
+                self.world.slot = "new"
+            elif call.command == ZIP:
+                self.world.production = "new"
+        self.seen = len(self.stand_in.calls)
+        return self.world.post(url, key)
+
+    def receiver(self, slot: str = "staging", *, probe: bool = True) -> Receiver:
+        return Receiver(
+            az=AzureCli(),
+            target=target(RECEIVER_SLOT=slot),
+            patience=IMPATIENT,
+            progress=Progress(io.StringIO()),
+            post=self.post,
+            probe=probe,
+        )
+
+    def end(self) -> tuple[str, str]:
+        """What runs in production and in the slot."""
+        self.post("", "")
+        return self.world.production, self.world.slot
+
+
+def test_the_receiver_is_swapped_in_when_it_works_in_its_slot(az: AzureStandIn, tmp_path: Path) -> None:
+    upgrade = Upgrade(world=World(), stand_in=az)
+    upgrade.receiver().deploy(package(tmp_path))
+    assert told(az) == [(ZIP, "func-receiver/staging"), (SWAP, "func-receiver/staging")]
+    assert az.of(SWAP)[0].options["--target-slot"] == "production"
+    assert upgrade.end() == ("new", "old")
+    assert upgrade.world.asked[:2] == ["old", "new"]
+
+
+def test_what_does_not_work_in_the_slot_never_gets_to_production(az: AzureStandIn, tmp_path: Path) -> None:
+    upgrade = Upgrade(world=World(broken=frozenset({"new"})), stand_in=az)
+    with pytest.raises(DeployError, match=r"Production still runs the version before.*500: the package fails"):
+        upgrade.receiver().deploy(package(tmp_path))
+    assert upgrade.end() == ("old", "new")
+    assert not az.of(SWAP)
+
+
+def test_a_swap_after_which_senders_keys_fail_is_undone(az: AzureStandIn, tmp_path: Path) -> None:
+    upgrade = Upgrade(world=World(keys_follow_the_code=True), stand_in=az)
+    with pytest.raises(DeployError, match=r"401: it does not take its key.*the swap was undone"):
+        upgrade.receiver().deploy(package(tmp_path))
+    assert upgrade.end() == ("old", "new")
+    assert len(az.of(SWAP)) == 2
+
+
+@pytest.mark.parametrize(("slot", "running"), [("", "old"), ("staging", "")], ids=["no slot", "first deployment"])
+def test_without_a_slot_or_without_anything_to_lose_it_is_deployed_straight(
+    az: AzureStandIn, tmp_path: Path, slot: str, running: str
+) -> None:
+    upgrade = Upgrade(world=World(production=running), stand_in=az)
+    upgrade.receiver(slot).deploy(package(tmp_path))
+    assert told(az) == [(ZIP, "func-receiver")]
+    assert upgrade.end() == ("new", "")
+
+
+def test_a_straight_deployment_that_does_not_work_is_an_error(az: AzureStandIn, tmp_path: Path) -> None:
+    upgrade = Upgrade(world=World(production="", broken=frozenset({"new"})), stand_in=az)
+    with pytest.raises(DeployError, match=r"does not work.*throughline doctor.*500: the package fails"):
+        upgrade.receiver().deploy(package(tmp_path))
+
+
+def test_rollback_swaps_the_version_before_back(az: AzureStandIn) -> None:
+    upgrade = Upgrade(world=World(production="new", slot="old"), stand_in=az)
+    upgrade.receiver().roll_back()
+    assert upgrade.end() == ("old", "new")
+    assert told(az) == [(SWAP, "func-receiver/staging")]
+
+
+def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
+    for slot, said in (("staging", "nothing to swap back to"), ("", "git checkout TAG")):
+        upgrade = Upgrade(world=World(production="new", slot=""), stand_in=az)
+        with pytest.raises(DeployError, match=said):
+            upgrade.receiver(slot).roll_back()
+    assert told(az) == []
+
+
+def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStandIn, tmp_path: Path) -> None:
+    closed = Upgrade(world=World(), stand_in=az).receiver()
+    closed = Receiver(
+        az=closed.az, target=closed.target, patience=IMPATIENT, progress=closed.progress, post=lambda _url, _key: 403
+    )
+    with pytest.raises(DeployError, match=r"answers 403: .* --no-probe"):
+        closed.deploy(package(tmp_path))
+    assert not az.of(SWAP)
+    Upgrade(world=World(), stand_in=az).receiver(probe=False).deploy(package(tmp_path))
+    assert len(az.of(SWAP)) == 1
+
+
+def test_the_receiver_is_asked_with_its_key_in_a_header() -> None:
+    with receiver_at(400, 503, 400) as url:
+        assert [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")] == [400, 503, 401, 401]
+        assert post_nothing(f"{url}/elsewhere", KEY) == 404
+    assert post_nothing(f"{url}/api/v1/lineage", KEY) == 0  # nobody listens there any more
+
+
+def test_ctrl_c_ends_it_with_a_sentence_and_leaves_no_process(az: AzureStandIn, tmp_path: Path) -> None:
+    (az.folder / "az").write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60\n')
+    started = subprocess.Popen(
+        [sys.executable, "-c", _WITH_DEFAULT_SIGNALS, "rg", "--package", str(package(tmp_path))],
+        cwd=ROOT,
+        env=az.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    note = az.folder / "az.pid"
+    while not (note.exists() and note.read_text().strip()):
+        assert started.poll() is None
+        time.sleep(0.02)
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
+    _, said = started.communicate(timeout=20)
+    assert started.returncode == 130
+    assert "Running the same command again is safe." in said
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
+_WITH_DEFAULT_SIGNALS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from cli.deploy.command import main
+sys.exit(main())
+"""
+
+
+def test_progress_counts_on_a_terminal_and_keeps_quiet_in_a_log() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal, log = Terminal(), io.StringIO()
+    for stream in (terminal, log):
+        progress = Progress(stream)
+        with progress.step("deploy the worker") as step:
+            step.detail = "starting"
+            time.sleep(0.6)
+        with pytest.raises(DeployError), progress.step("swap"):
+            raise DeployError("no")
+        assert progress.done == ["deploy the worker"]
+    assert log.getvalue().splitlines() == [
+        "deploy the worker …",
+        "deploy the worker: done (1 s)",
+        "swap …",
+        "swap: failed (0 s)",
+    ]
+    assert "\rdeploy the worker (starting) … 1 s\x1b[K" in terminal.getvalue()
+
+
+def test_help_names_the_steps_and_shows_examples() -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "cli.deploy", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "The worker goes first because" in done.stdout
+    assert "python3 -m cli.deploy lineage --rollback" in done.stdout
+
+
+def test_it_runs_on_a_python_without_any_package() -> None:
+    """It runs before any environment exists: -S leaves out all that is installed, -I all that the shell adds."""
+    modules = [f"cli.deploy.{module.stem}" for module in sorted((ROOT / "cli/deploy").glob("*.py"))]
+    assert "cli.deploy.packaging" in modules
+    statements = f"import importlib, sys; sys.path.insert(0, {str(ROOT)!r}); "
+    statements += f"[importlib.import_module(name) for name in {modules!r}]"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", statements], capture_output=True, text=True, check=False, env={}
+    )
+    assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -109,21 +108,3 @@ def test_abbreviations_are_used_and_there() -> None:
     source = (INFRA / "main.bicep").read_text()
     used = {part.partition("}")[0] for part in source.split("${abbreviations.")[1:]}
     assert used == set(abbreviations)
-
-
-def test_the_deployment_script_reads_outputs_that_exist() -> None:
-    script = (INFRA / "deploy.sh").read_text()
-    read_by_script = {part.partition(")")[0] for part in script.split("$(output ")[1:]}
-    assert read_by_script <= read(INFRA / "main.bicep").outputs
-    assert {"RECEIVER_NAME", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_script
-    given = {part.partition("=")[0] for part in script.partition("--template-file infra/subscription.bicep")[2].split()}
-    subscription = read(INFRA / "subscription.bicep").params
-    assert {name for name, needed in subscription.items() if needed} <= given
-    subprocess.run(["sh", "-n", str(INFRA / "deploy.sh")], check=True)
-
-
-def test_azd_runs_the_same_template_and_script() -> None:
-    text = (ROOT / "azure.yaml").read_text()
-    assert "path: infra" in text
-    assert "module: main" in text
-    assert "run: infra/deploy.sh" in text

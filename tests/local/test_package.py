@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from local.package import NAMES, PACKAGES, Package, PackageError, build
+from tests.local.hosting import wait_for
+from tests.plugins.collector import Collected
 
 ROOT = Path(__file__).parents[2]
 LARGEST_ARCHIVE = 21_000_000
@@ -30,13 +32,18 @@ def names(package: Package) -> set[str]:
         return set(archive.namelist())
 
 
-def run(package: Package, statements: str) -> str:
-    """What statements print in a Python that has the package and nothing else: -S leaves all that is installed out."""
+def alone(package: Package, statements: str) -> list[str]:
+    """A Python that has the package and nothing else, to run statements: -S leaves all that is installed out."""
     app = package.unpacked
     paths = f"import sys; sys.path[:0] = [{str(app / PACKAGES)!r}, {str(app)!r}]\n"
+    return [sys.executable, "-S", "-c", paths + statements]
+
+
+def run(package: Package, statements: str) -> str:
+    """What statements print in that Python."""
     done = subprocess.run(
-        [sys.executable, "-S", "-c", paths + statements],
-        cwd=app,
+        alone(package, statements),
+        cwd=package.unpacked,
         env=IDENTITY,
         capture_output=True,
         text=True,
@@ -47,7 +54,9 @@ def run(package: Package, statements: str) -> str:
 
 
 def test_it_is_the_same_bytes_whenever_it_is_built(package: Package, tmp_path: Path) -> None:
-    again = build(folder=tmp_path / "again", cache=tmp_path / "cache")  # nothing of the first one is used again
+    again = build(
+        delivery="polling", folder=tmp_path / "again", cache=tmp_path / "cache"
+    )  # nothing of the first one is used again
     assert again.archive.read_bytes() == package.archive.read_bytes()
 
 
@@ -64,17 +73,37 @@ def test_it_holds_what_azure_runs_and_nothing_else(package: Package) -> None:
     installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
     assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
     assert not {"pyspark", "pytest", "typer", "rich", "bin"} & installed
-    assert not [name for name in names(package) if "/tests/" in name or ".dist-info/" in name]
+    assert not [name for name in names(package) if "/tests/" in name]
+
+
+def test_a_library_finds_its_own_version_and_plugins_and_lies_beside_its_licence(package: Package) -> None:
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    found = json.loads(
+        run(
+            package,
+            "import json\nfrom importlib.metadata import distributions, entry_points\n"
+            "versions = {each.name.lower().replace('_', '-'): each.version for each in distributions()}\n"
+            "print(json.dumps([versions, sorted(entry_points(group='opentelemetry_context').names)]))",
+        )
+    )
+    assert found == [pinned, ["contextvars_context"]]
+    kept = {name.rpartition("/")[2] for name in names(package) if ".dist-info/" in name}
+    assert not {"RECORD", "WHEEL", "INSTALLER", "top_level.txt"} & kept
+    licensed = {name.split("/")[3] for name in names(package) if re.search(r"\.dist-info/(licenses/|LICEN[CS]E)", name)}
+    assert len(licensed) == len(pinned)
 
 
 def test_every_module_is_compiled_for_the_python_of_azure(package: Package) -> None:
+    version = (ROOT / ".python-version").read_text().strip()
+    tag = f"cpython-{version.replace('.', '')}"
     inside = names(package)
     for name in inside:
         if name.endswith(".py"):
             folder, _, file = name.rpartition("/")
-            assert f"{folder}/__pycache__/{file.removesuffix('.py')}.cpython-311.pyc" in inside
-    template = (ROOT / "infra/main.bicep").read_text()
-    assert "param pythonVersion string = '3.11'" in template
+            assert f"{folder}/__pycache__/{file.removesuffix('.py')}.{tag}.pyc" in inside
+    extensions = [name for name in inside if name.endswith(".so")]
+    assert extensions
+    assert not [name for name in extensions if re.search(r"\.cpython-\d+", name) and f".{tag}-" not in name]
 
 
 def test_compiled_files_are_taken_whatever_time_their_sources_have(package: Package) -> None:
@@ -102,6 +131,44 @@ def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Pa
         "from shared.settings import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
     )
     assert said.split() == ["AzureStorage", "AtlasCatalog"]
+
+
+TELL = """
+from shared.parts import telemetry_to
+from shared.settings import load
+from shared.telemetry import EVENT
+telemetry = telemetry_to(load(catalog=False).telemetry)
+telemetry.tell(EVENT, "r", state="kept")
+input()
+"""
+
+
+def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
+    package: Package, collector: Collected
+) -> None:
+    """Microsoft's exporter asks for the version of OpenTelemetry's SDK when the exporting thread imports it."""
+    key = "InstrumentationKey=00000000-0000-0000-0000-000000000001"
+    azure = {
+        "THROUGHLINE_TELEMETRY": "azure",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": f"{key};IngestionEndpoint={collector.url}/",
+        "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
+        "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+    }
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        alone(package, TELL), cwd=package.unpacked, env=IDENTITY | azure, stdin=pipe, stderr=pipe
+    ) as process:
+        was_sent = any(wait_for(lambda: collector.bodies) for _ in range(4))  # its import takes its time
+        _, said = process.communicate(b"\n")
+    assert (was_sent, process.returncode, said) == (True, 0, b"")
+    ((path, body),) = collector.bodies.items()
+    assert path.endswith("/track")
+    items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
+    (request,) = [item for item in items if item["data"]["baseType"] == "RequestData"]
+    assert request["data"]["baseData"]["name"] == "receive"
+    sent = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
+    assert sent >= {"throughline.events", "throughline.receive.duration"}
 
 
 def test_the_receiver_s_cold_import_costs_little_beside_the_platform_s(package: Package) -> None:

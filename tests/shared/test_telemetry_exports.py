@@ -1,21 +1,17 @@
 """Where spans and metrics go, in fresh processes: nowhere, the console, a collector, Application Insights."""
 
-import gzip
 import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 
 from local.azurite import Azurite
 from shared.telemetry.otel import trace_of
 from tests.local.hosting import wait_for
+from tests.plugins.collector import Collected
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,43 +77,8 @@ def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
     assert '"name": "throughline.events"' in ended.stderr
 
 
-class Collector(BaseHTTPRequestHandler):
-    """Takes what is sent, and says so as Application Insights does."""
-
-    sent: ClassVar[dict[str, bytes]]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.sent[self.path] = self.sent.get(self.path, b"") + body
-        is_json = "json" in self.headers["Content-Type"]
-        items = len(json.loads(body)) if is_json else 0
-        answer = json.dumps({"itemsReceived": items, "itemsAccepted": items, "errors": []}) if is_json else ""
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer.encode())
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def collector() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Where a collector listens, and what it was sent, by path."""
-    sent: dict[str, bytes] = {}
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Collector,), {"sent": sent})) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", sent
-        server.shutdown()
-        thread.join()
-
-
-def test_a_collector_is_sent_spans_and_metrics(collector: tuple[str, dict[str, bytes]], azurite: Azurite) -> None:
-    url, sent = collector
+def test_a_collector_is_sent_spans_and_metrics(collector: Collected, azurite: Azurite) -> None:
+    url, sent = collector.url, collector.bodies
     settings = {"THROUGHLINE_TELEMETRY": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
     ended = python(PARTS["worker"] + TELL, AzureWebJobsStorage=azurite.connection_string, **settings)
     assert ended.returncode == 0, ended.stderr
@@ -125,10 +86,8 @@ def test_a_collector_is_sent_spans_and_metrics(collector: tuple[str, dict[str, b
     assert b"throughline.events" in sent["/v1/metrics"]
 
 
-def test_application_insights_is_sent_requests_and_metrics(
-    collector: tuple[str, dict[str, bytes]], azurite: Azurite
-) -> None:
-    url, sent = collector
+def test_application_insights_is_sent_requests_and_metrics(collector: Collected, azurite: Azurite) -> None:
+    url, sent = collector.url, collector.bodies
     settings = {
         "THROUGHLINE_TELEMETRY": "azure",
         "APPLICATIONINSIGHTS_CONNECTION_STRING": f"InstrumentationKey={'0' * 8}-0000-0000-0000-{'0' * 11}1;"

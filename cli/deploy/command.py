@@ -1,0 +1,131 @@
+"""What `python -m cli.deploy` does: its options, the order of the steps, and what is printed at the end."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.errors import DeployError
+from cli.deploy.packaging import build, check
+from cli.deploy.progress import Progress
+from cli.deploy.receiver import ROUTE, Receiver
+from cli.deploy.target import Target, from_azd, from_azure
+from cli.deploy.waiting import Patience
+from cli.deploy.worker import deploy_worker
+
+PACKAGE = "THROUGHLINE_PACKAGE"
+"""Names an archive to deploy, as --package does, where azd starts this: a pipeline deploys the one that it tested."""
+
+_STOPPED = 130
+_DESCRIPTION = "Build the package of the functions and deploy it to both apps of one Throughline in Azure."
+_MORE = """\
+steps:
+  1. make the package, for the way that the deployment delivers events (--package: take one that is there)
+  2. deploy the worker; with Event Grid, wait for its key and subscribe it to new events
+  3. deploy the receiver into its slot, wait until it works there, swap; where there is no slot, or nothing answers
+     yet, deploy it straight
+The worker goes first because it reads what the receiver writes: a new worker reads what an old receiver has written,
+an old worker need not read what a new receiver writes. Events that come meanwhile wait in storage.
+
+examples:
+  az deployment group create --resource-group lineage --name throughline --template-file infra/main.bicep ...
+  python3 -m cli.deploy lineage                          deploy what this folder holds
+  python3 -m cli.deploy lineage --package throughline.zip
+  python3 -m cli.deploy lineage --rollback               swap the receiver's version before back
+  azd deploy                                             the same, with the names that azd knows
+
+Azure is called by the Azure CLI, signed in by `az login`. Running this again is safe at any time.
+"""
+
+
+def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] | None = None) -> int:
+    """Run the command line: 0; 1 with a message where it could not be done; 2 for wrong words; 130 after Ctrl-C."""
+    environment = os.environ if environment is None else environment
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not (options.group or environment.get("AZURE_RESOURCE_GROUP")):
+        parser.error("name the resource group, as in: python3 -m cli.deploy GROUP")
+    progress = Progress()
+    try:
+        _run(options, environment, progress)
+    except (DeployError, AzureCliError) as error:
+        sys.stderr.write(f"error: {error}\n{_so_far(progress)}")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "\nStopped; what Azure has begun, it may still finish. Running the same command again is safe.\n"
+            f"{_so_far(progress)}"
+        )
+        return _STOPPED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m cli.deploy",
+        description=_DESCRIPTION,
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "group", nargs="?", default="", help="the resource group; without it: azd's (AZURE_RESOURCE_GROUP)"
+    )
+    parser.add_argument(
+        "--deployment", default="throughline", help="name of main.bicep's deployment there (throughline)"
+    )
+    parser.add_argument(
+        "--subscription", default="", help="its id or name; without it: AZURE_SUBSCRIPTION_ID, else az's own"
+    )
+    parser.add_argument("--package", type=Path, default=None, help="deploy this archive instead of making one")
+    parser.add_argument(
+        "--wait", type=float, default=300.0, metavar="SECONDS", help="for each of the waits, at most (300)"
+    )
+    parser.add_argument(
+        "--no-probe", dest="probe", action="store_false", help="do not ask the receiver whether it works"
+    )
+    parser.add_argument(
+        "--rollback", action="store_true", help="swap the receiver's version before back, and nothing else"
+    )
+    return parser
+
+
+def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: Progress) -> None:
+    az = AzureCli(subscription=options.subscription or environment.get("AZURE_SUBSCRIPTION_ID", ""))
+    if options.group:  # outputs of another environment may be left in this shell
+        with progress.step(f"read the outputs of {options.deployment}"):
+            target = from_azure(az, options.group, options.deployment)
+    else:
+        target = from_azd(environment)
+    patience = Patience(seconds=options.wait)
+    receiver = Receiver(az=az, target=target, patience=patience, progress=progress, probe=options.probe)
+    if options.rollback:
+        receiver.roll_back()
+        sys.stdout.write(
+            f"Rolled back: {target.receiver} runs the version before. The worker is as it was; it reads what both "
+            "versions write. To take it back as well: git checkout TAG, then this command without --rollback\n"
+        )
+        return
+    given = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
+    archive = check(given or build(target.delivery, progress), target.delivery)
+    deploy_worker(az, target, archive, patience, progress)
+    receiver.deploy(archive)
+    sys.stdout.write(_left_to_do(target))
+
+
+def _left_to_do(target: Target) -> str:
+    return f"""
+Deployed.
+  The receiver:        {target.receiver_url}{ROUTE} (RECEIVER in docs/azure.md is {target.receiver})
+  The storage account: {target.storage} (STORAGE there)
+Left to do, once:
+  1. Grant the worker's identity Data Curator in Purview (docs/azure.md, step 4), by a collection administrator; until
+     then lineage waits:
+       throughline purview grant --account PURVIEW --collection COLLECTION --principal {target.worker_principal}
+  2. Make a key for each platform (step 5), see it work (step 6), connect Spark (step 7).
+"""
+
+
+def _so_far(progress: Progress) -> str:
+    return f"Done before: {'; '.join(progress.done)}.\n" if progress.done else "Nothing was changed.\n"

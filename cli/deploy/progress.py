@@ -1,0 +1,61 @@
+"""Progress of long work, on standard error: a line that counts seconds on a terminal, a line now and then in a log."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+_TERMINAL_SECONDS = 0.5
+_LOG_SECONDS = 30.0
+
+
+class Step:
+    """One piece of work. `detail` is shown beside it while it lasts; it may be set at any time."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.detail, self.began = title, "", time.monotonic()
+
+    def line(self) -> str:
+        """The step as it stands: title, detail, seconds since it began."""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.title}{detail} … {time.monotonic() - self.began:.0f} s"
+
+
+class Progress:
+    """Tells `stream` of one step after another. `done` holds the titles of those that have ended well."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self.done: list[str] = []
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Step]:
+        """Show a step while the block runs, and how it ended. What the block raises goes on."""
+        step, over = Step(title), threading.Event()
+        self._write(f"{title} …" if not self._terminal else step.line(), ended=not self._terminal)
+        ticker = threading.Thread(target=self._tick, args=(step, over), daemon=True)
+        ticker.start()
+        outcome = "failed"
+        try:
+            yield step
+            outcome = "done"
+            self.done.append(title)
+        except KeyboardInterrupt:
+            outcome = "stopped"
+            raise
+        finally:
+            over.set()
+            ticker.join()
+            self._write(f"{title}: {outcome} ({time.monotonic() - step.began:.0f} s)", ended=True)
+
+    def _tick(self, step: Step, over: threading.Event) -> None:
+        while not over.wait(_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
+            self._write(step.line(), ended=not self._terminal)
+
+    def _write(self, text: str, *, ended: bool) -> None:
+        begin, clear = ("\r", "\x1b[K") if self._terminal else ("", "")
+        self._stream.write(f"{begin}{text}{clear}" + ("\n" if ended else ""))
+        self._stream.flush()

@@ -1,0 +1,66 @@
+"""Where to deploy: the outputs of infra/main.bicep, as azd passes them on or Azure keeps them with the deployment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cli.deploy.azure_cli import AzureCli, deployment_outputs
+from cli.deploy.errors import DeployError
+
+DELIVERIES = ("eventGrid", "polling")
+"""How the parser may hear of new events."""
+
+OPTIONAL = frozenset({"RECEIVER_SLOT"})
+"""Outputs that may be empty: Flex Consumption and the Basic sizes have no slots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One Throughline in Azure, as the outputs of its template name it. `slot` and `topic` are empty where none is."""
+
+    group: str
+    receiver: str
+    receiver_url: str
+    slot: str
+    worker: str
+    worker_principal: str
+    storage: str
+    delivery: str
+    topic: str
+
+
+def from_azure(az: AzureCli, group: str, deployment: str) -> Target:
+    """Read the target from a deployment of infra/main.bicep. Raises AzureCliError and DeployError."""
+    again = (
+        f"Deploy it again: az deployment group create --resource-group {group} --name {deployment} "
+        "--template-file infra/main.bicep --parameters … (docs/azure.md, step 2)"
+    )
+    return _target(group, deployment_outputs(az, group, deployment), f"deployment {deployment}", again)
+
+
+def from_azd(environment: Mapping[str, str]) -> Target:
+    """Read the target from the variables that azd gives its hooks. Raises DeployError."""
+    group = environment.get("AZURE_RESOURCE_GROUP", "")
+    return _target(group, environment, "azd environment", "Run: azd provision")
+
+
+def _target(group: str, outputs: Mapping[str, str], source: str, mend: str) -> Target:
+    def output(name: str) -> str:
+        value = outputs.get(name, "").strip()
+        if not value and name not in OPTIONAL:
+            raise DeployError(f"The {source} has no value for {name}, an output of infra/main.bicep. {mend}")
+        return value
+
+    delivery = output("DELIVERY")
+    if delivery not in DELIVERIES:
+        raise DeployError(f"DELIVERY of the {source} is {delivery!r}, not one of {', '.join(DELIVERIES)}. {mend}")
+    return Target(
+        group=group,
+        receiver=output("RECEIVER_NAME"),
+        receiver_url=output("RECEIVER_URL").rstrip("/"),
+        slot=output("RECEIVER_SLOT"),
+        worker=output("WORKER_NAME"),
+        worker_principal=output("WORKER_PRINCIPAL_ID"),
+        storage=output("STORAGE_ACCOUNT_NAME"),
+        delivery=delivery,
+        topic=output("EVENT_TOPIC_NAME") if delivery == "eventGrid" else "",
+    )

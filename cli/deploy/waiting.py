@@ -1,0 +1,47 @@
+"""Wait for something in Azure: bounded, telling what is waited for, ended at once by what no waiting mends."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cli.deploy.azure_cli import AzureCliError
+from cli.deploy.errors import DeployError
+from cli.deploy.progress import Step
+
+_HOPELESS = ("AuthorizationFailed", "LinkedAuthorizationFailed", "SubscriptionNotFound", "ResourceGroupNotFound")
+_NOT_SIGNED_IN = "az login"
+_NO_PROGRAM = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait at most, and between two looks, in seconds."""
+
+    seconds: float = 300.0
+    pause: float = 5.0
+
+    def rest(self) -> None:
+        """Wait between two tries."""
+        time.sleep(self.pause)
+
+
+def wait_until(look: Callable[[], str], step: Step, patience: Patience, *, failed: str) -> None:
+    """Call `look` until it returns nothing; what it returns is the reason to wait, shown as the step's detail.
+
+    An error of `az` counts as not yet: a host that starts refuses its keys. Those that waiting does not mend (no
+    right, not signed in) are raised as they are. Raises DeployError(`failed` and the last reason) when time is over.
+    """
+    end = time.monotonic() + patience.seconds
+    while True:
+        try:
+            reason = look()
+        except AzureCliError as error:
+            if error.exit_code == _NO_PROGRAM or error.code in _HOPELESS or _NOT_SIGNED_IN in str(error):
+                raise
+            reason = f"az says {error.code or error.said}"
+        if not reason:
+            return
+        step.detail = reason
+        if time.monotonic() >= end:
+            raise DeployError(f"{failed} Seen last, after {patience.seconds:.0f} s: {reason}.")
+        time.sleep(min(patience.pause, max(0.0, end - time.monotonic())))

@@ -1,0 +1,75 @@
+"""The package made from a fresh checkout, where no environment exists: by the installer that the deployment sets up."""
+
+import io
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cli.deploy.errors import DeployError
+from cli.deploy.packaging import build, delivery_of, find_python
+from cli.deploy.progress import Progress
+from local.package import Package
+from local.stamp import BUILD
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = (
+    "cli",
+    "local",
+    "shared",
+    "requirements",
+    *(path.parent.name for path in ROOT.glob("*_function/function.json")),
+)
+FILES = (".python-version", "host.json", "requirements.txt")
+
+
+@pytest.fixture(scope="module")
+def checkout(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a clone has of the files that make the package. What is installed into it was installed for `package`."""
+    assert package.archive.is_file()
+    root = tmp_path_factory.mktemp("checkout")
+    (root / "build").mkdir()
+    (root / "build/package_dependencies").symlink_to(BUILD / "package_dependencies")
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+    for file in FILES:
+        shutil.copyfile(ROOT / file, root / file)
+    return root
+
+
+def test_a_fresh_checkout_makes_the_package_and_sets_up_once(checkout: Path) -> None:
+    shown = io.StringIO()
+    archive = build("eventGrid", Progress(shown), root=checkout)
+    assert archive == checkout / "build/package/throughline.zip"
+    assert delivery_of(archive) == "eventGrid"
+    with zipfile.ZipFile(archive) as package:
+        assert any(name.endswith("/msgspec/__init__.py") for name in package.namelist())
+    assert "install what makes the package (once): done" in shown.getvalue()
+    again = io.StringIO()
+    python = find_python(checkout, Progress(again))
+    assert python.is_relative_to(checkout / "build/packaging")
+    assert again.getvalue() == ""
+
+
+def test_an_interrupted_set_up_is_begun_again(checkout: Path) -> None:
+    (checkout / "build/packaging/.ready").unlink()
+    (checkout / "build/packaging/half").touch()
+    find_python(checkout, Progress(io.StringIO()))
+    assert not (checkout / "build/packaging/half").exists()
+
+
+def test_what_make_setup_has_installed_is_used(checkout: Path) -> None:
+    environment = checkout / ".venv"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin/python").symlink_to(sys.executable)
+    (environment / ".ready").touch()
+    assert find_python(checkout, Progress(io.StringIO())) == environment / "bin/python"
+    shutil.rmtree(environment)
+
+
+def test_a_package_that_can_t_be_made_says_why(checkout: Path) -> None:
+    (checkout / "names.toml").write_text("[databrick]\n")
+    with pytest.raises(DeployError, match=r"The package could not be made(?s:.*) unknown key 'databrick'"):
+        build("eventGrid", Progress(io.StringIO()), root=checkout)

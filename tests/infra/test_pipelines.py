@@ -1,0 +1,135 @@
+"""The pipelines of GitHub Actions and Azure DevOps, by actionlint and by the schemas that check-jsonschema carries."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+PIPELINES = sorted((ROOT / ".azdo/pipelines").glob("*.yml"))
+VERSION = (ROOT / ".python-version").read_text().strip()
+PINNED = re.compile(r"uses: (?:\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)\n")
+
+
+def load(path: Path) -> Any:
+    return YAML(typ="safe", pure=True).load(path.read_text())
+
+
+def program(name: str) -> str:
+    """One that is installed beside Python."""
+    return str(Path(sys.executable).with_name(name))
+
+
+def actionlint(*paths: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program("actionlint"), "-shellcheck", "", "-pyflakes", "", *map(str, paths)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def schema(kind: str, *paths: Path) -> subprocess.CompletedProcess[str]:
+    # Azure's schema has patterns that are wrong in Unicode mode, and templates need their expressions put aside.
+    options = ["--regex-variant", "nonunicode", "--data-transform", "azure-pipelines"] if "azure" in kind else []
+    command = [program("check-jsonschema"), "--builtin-schema", f"vendor.{kind}", *options, *map(str, paths)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_actionlint_finds_nothing_in_the_workflows() -> None:
+    done = actionlint(*WORKFLOWS)
+    assert done.returncode == 0, done.stdout
+
+
+PLANTED = {
+    "a variable that is not there": ("github.ref }}", "github.reff }}", 'property "reff" is not defined'),
+    "a job that is not there": ("needs: test", "needs: tests", "does not exist"),
+    "an input that is not there": ("environment: staging", "enviroment: staging", 'input "enviroment" is not defined'),
+    "a right that is not there": ("id-token: write", "id-token: read-write", '"read-write" i'),
+    "an event that is not there": ("workflow_dispatch:", "workflow_dispatched:", "unknown Webhook event"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
+def test_actionlint_finds_what_is_planted(tmp_path: Path, old: str, new: str, words: str) -> None:
+    (tmp_path / ".git").mkdir()  # it looks for the workflows that a workflow calls beside a repository's root
+    folder = tmp_path / ".github/workflows"
+    folder.mkdir(parents=True)
+    copies = [folder / path.name for path in WORKFLOWS]
+    for path, copy in zip(WORKFLOWS, copies, strict=True):
+        copy.write_text(path.read_text().replace(old, new))
+    assert any(copy.read_text() != path.read_text() for path, copy in zip(WORKFLOWS, copies, strict=True))
+    done = actionlint(*copies)
+    assert done.returncode == 1
+    assert words in done.stdout
+
+
+@pytest.mark.parametrize(("kind", "paths"), [("github-workflows", WORKFLOWS), ("azure-pipelines", PIPELINES)])
+def test_they_keep_to_their_schema(kind: str, paths: list[Path], tmp_path: Path) -> None:
+    done = schema(kind, *paths)
+    assert done.returncode == 0, done.stdout
+    planted = tmp_path / "planted.yml"
+    source = next(path for path in paths if path.name == "azure-dev.yml").read_text()
+    planted.write_text(source.replace("jobs:", "jobz:"))
+    assert planted.read_text() != source
+    assert schema(kind, planted).returncode == 1
+
+
+def test_every_action_is_pinned_to_a_commit_of_a_release() -> None:
+    for path in WORKFLOWS:
+        for line in re.findall(r"^.*\buses: .*\n", path.read_text(), re.MULTILINE):
+            assert PINNED.search(line), f"{path.name}: {line}"
+
+
+def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed() -> None:
+    for path in (*WORKFLOWS, *PIPELINES):
+        assert "secrets." not in path.read_text(), path.name
+    assert load(ROOT / ".github/workflows/test.yml")["permissions"] == {"contents": "read"}
+    release = load(ROOT / ".github/workflows/azure-dev.yml")
+    with_token = {name for name, job in release["jobs"].items() if "id-token" in job.get("permissions", {})}
+    assert (release["permissions"], with_token) == ({"contents": "read"}, {"staging", "production"})
+
+
+def test_github_deploys_to_staging_then_to_production_what_was_tested() -> None:
+    jobs = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]
+    assert [(name, job.get("needs")) for name, job in jobs.items()] == [
+        ("test", None),
+        ("staging", "test"),
+        ("production", "staging"),
+    ]
+    assert jobs["test"]["uses"] == "./.github/workflows/test.yml"
+    assert [jobs[name]["with"]["environment"] for name in ("staging", "production")] == ["staging", "production"]
+    deploy = load(ROOT / ".github/workflows/deploy-to.yml")["jobs"]["deploy"]
+    assert deploy["environment"] == "${{ inputs.environment }}"
+    steps = [step.get("run", step.get("uses", "")).partition("@")[0] for step in deploy["steps"]]
+    order = ["actions/download-artifact", "azd provision --no-prompt", "Azure/login", "azd deploy --all --no-prompt"]
+    assert [step for step in steps if step in order] == order
+
+
+def test_azure_devops_deploys_to_staging_then_to_production_what_was_tested() -> None:
+    test, *deployments = load(ROOT / ".azdo/pipelines/azure-dev.yml")["stages"]
+    assert test["stage"] == "test"
+    assert [each["parameters"] for each in deployments] == [
+        {"environment": "staging", "after": "test"},
+        {"environment": "production", "after": "staging"},
+    ]
+    (stage,) = load(ROOT / ".azdo/pipelines/deploy-to.yml")["stages"]
+    (job,) = stage["jobs"]
+    assert job["environment"] == "throughline-${{ parameters.environment }}"
+    steps = job["strategy"]["runOnce"]["deploy"]["steps"]
+    azure = next(step for step in steps if step.get("task") == "AzureCLI@2")
+    assert "azd provision --no-prompt\nazd deploy --all --no-prompt\n" in azure["inputs"]["inlineScript"]
+    assert azure["env"]["THROUGHLINE_PACKAGE"] == "$(Pipeline.Workspace)/throughline/throughline.zip"
+
+
+def test_they_run_on_the_python_of_the_package() -> None:
+    for path in WORKFLOWS:
+        assert path.read_text().count("python-version-file: .python-version") == path.read_text().count("setup-python@")
+    for path in PIPELINES:
+        assert re.findall(r'versionSpec: "([\d.]+)"', path.read_text()) == [VERSION]
