@@ -148,14 +148,14 @@ class FunctionsHost(Host):
         self._ending.set()
         child = self._child
         if child is not None:
-            if child.stdin is not None:
-                child.stdin.close()
             child.terminate()
             try:
                 child.wait(_END_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+            if child.stdin is not None:
+                child.stdin.close()  # only now: it makes the child send itself a second signal, which ends it at once
         if self._keeper is not None:
             self._keeper.join()
         if self._socket is not None:
