@@ -1,6 +1,7 @@
 """The functions host as a child process: it ends as it is asked to."""
 
 import os
+import signal
 import socket
 import threading
 import time
@@ -45,3 +46,27 @@ def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> Non
             asking.sendall(b"body")
             assert asking.recv(1000).startswith(b"HTTP/1.1 201")
             stopping.join()
+
+
+def test_a_host_that_is_stopped_while_it_is_started_again_leaves_nothing_running(tmp_path: Path) -> None:
+    """The keeper started another host after the one that was ended, and that kept the port."""
+    environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
+    host = FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log")
+    dead, starting, stopped = threading.Event(), threading.Event(), threading.Event()
+    start = host._start
+
+    def start_late() -> None:
+        if dead.is_set():
+            starting.set()
+            stopped.wait(_STEP_SECONDS)  # with the mistake the end comes in between
+        start()
+
+    host._start = start_late  # type: ignore[method-assign]  # the real one, later
+    with host:
+        dead.set()
+        os.kill(host.pid, signal.SIGKILL)
+        assert starting.wait(30)
+        host.stop()
+        stopped.set()
+        assert host._child is not None
+        assert host._child.poll() is not None
