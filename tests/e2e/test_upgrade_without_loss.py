@@ -1,9 +1,9 @@
 """Another version of the functions takes over while events are sent: no sender gives up, no answered event is lost.
 
-As in Azure the receiver and the worker are apps of their own, made of one package. The receiver is replaced behind a
-front that plays App Service's: by a slot swap to the next version, and back to the first one by a rolling update, in
-which both answer for a time. The worker is stopped and started, as a restart with another package does. What the
-catalog holds in the end is compared with the pure core's reading of the answered events.
+As in Azure the receiver and the worker are apps of their own, made of one package. The worker is stopped and started, as
+a restart with another package does. The receiver is replaced behind a front that plays App Service's: by a slot swap to
+the next version, and back to the first one by a rolling update, in which both answer for a time. What the catalog holds
+in the end is compared with the pure core's reading of the answered events.
 """
 
 import os
@@ -137,7 +137,9 @@ def applications(sender: Listener, seed: int, ended: threading.Event) -> None:
 
 @pytest.fixture(scope="module")
 def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
-    """A swap to the next version, another worker, and the first receiver back by a rolling update."""
+    """Another worker, a swap of receivers, and the first receiver back by a rolling update: the order of
+    docs/upgrading.md.
+    """
     first, next_worker = world.functions, worker(world, next_version)
     with ExitStack() as parts:
         first_worker = parts.enter_context(ExitStack())
@@ -145,12 +147,12 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
         front = parts.enter_context(Front(first.url))
         slow = parts.enter_context(Listener(url=front.url))
         with sending(front) as senders:
+            first_worker.close()
+            parts.enter_context(next_worker)
             following = parts.enter_context(host(world, next_version, **_RECEIVER, **{_HOST_ID: "receiver"}))
             with busy(front, slow, "before the swap"):
                 front.route(following.url)  # the swap: the first one stays in the other slot, with what it has
             front.drain(first.url)
-            first_worker.close()
-            parts.enter_context(next_worker)
             front.route(following.url, first.url)
             assert wait_for(lambda: min(front.answered.values()) > 5 * _SENDERS)
             with busy(front, slow, "before the rollback", by=following.url) as held:
