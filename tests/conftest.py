@@ -8,6 +8,7 @@ pytest_plugins = [
     "tests.plugins.catalog",
     "tests.plugins.golden",
     "tests.plugins.package",
+    "tests.plugins.signals",
     "tests.plugins.spark",
 ]
 
