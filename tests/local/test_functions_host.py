@@ -5,6 +5,8 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,9 +27,12 @@ class Slowly:
         found = getattr(self._real, name)
         if name == "stdin":
             return Slowly(found)
-        if name in {"terminate", "close"}:
-            return lambda: (found(), time.sleep(_STEP_SECONDS))
-        return found
+        return partial(self._slowly, found) if name in {"terminate", "close"} else found
+
+    @staticmethod
+    def _slowly(step: Callable[[], None]) -> None:
+        step()
+        time.sleep(_STEP_SECONDS)
 
 
 def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> None:
