@@ -16,9 +16,16 @@ from tests.faults.life import EPOCH, Life
 from tests.faults.material import events_of
 from tests.faults.turns import Turns
 
+CALM = Flaws()
+
 
 def called(
-    name: Name, arrivals: dict[str, float], *, away: tuple[float, float] = (0.0, 0.0), seed: int = 1, **flaws: float
+    name: Name,
+    arrivals: dict[str, float],
+    *,
+    away: tuple[float, float] = (0.0, 0.0),
+    seed: int = 1,
+    flaws: Flaws = CALM,
 ) -> list[tuple[float, str]]:
     """The calls, by time, that follow when these blobs arrive at these times, until the host looks no more."""
     turns, calls = Turns(), list[tuple[float, str]]()
@@ -33,7 +40,7 @@ def called(
         call=lambda at, blob: calls.append((at, blob)),
         trace=lambda _line: None,
     )
-    way = delivery(name, world, replace(Flaws(), **flaws))
+    way = delivery(name, world, flaws)
     for blob, at in sorted(arrivals.items(), key=lambda each: each[1]):
         turns.sleep(at - turns.now)
         assert storage.put_new(EVENTS, blob, b"")
@@ -56,7 +63,7 @@ def test_event_grid_delivers_each_blob_at_least_once_in_any_order_some_late_and_
     assert len(calm) == len(arrivals)
     assert all(0.1 <= at - arrivals[blob] <= 10 for at, blob in calm)
     assert [blob for _, blob in calm] != sorted(arrivals, key=lambda blob: arrivals[blob])
-    flawed = called("eventGrid", arrivals, missed=0.2, doubled=0.1, late=0.1)
+    flawed = called("eventGrid", arrivals, flaws=Flaws(missed=0.2, doubled=0.1, late=0.1))
     times = Counter(blob for _, blob in flawed)
     assert set(times.values()) == {1, 2}
     assert 0.15 < 1 - len(times) / len(arrivals) < 0.25
@@ -75,18 +82,20 @@ def test_the_scan_of_a_real_account_finds_all_that_one_page_holds_and_queues_the
 
 def test_the_scan_of_a_real_account_takes_ten_seconds_for_each_page() -> None:
     arrivals = {f"{number:03}": 0.0 for number in range(30)}
-    calls = {blob: at for at, blob in called("polling", arrivals, page=10)}
+    calls = {blob: at for at, blob in called("polling", arrivals, flaws=Flaws(page=10))}
     assert calls["010"] - calls["000"] > 10
     assert calls["020"] - calls["010"] > 10
 
 
 def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() -> None:
     arrivals = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}
-    found = {blob for _, blob in called("polling", arrivals, page=2)}
+    found = {blob for _, blob in called("polling", arrivals, flaws=Flaws(page=2))}
     assert found == set(arrivals)
     # Between the looks at the first page and at the second one: "aa" is older than "z", which the cycle still sees.
     late = {**arrivals, "aa": 12.0, "z": 14.0}
-    missing = [set(late) - {blob for _, blob in called("polling", late, page=2, seed=seed)} for seed in range(30)]
+    missing = [
+        set(late) - {blob for _, blob in called("polling", late, flaws=Flaws(page=2), seed=seed)} for seed in range(30)
+    ]
     assert {"aa"} in missing
     assert set() in missing
 
