@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract test lint types tests capture coverage runtimes bench fuzz faults soak bench-spark wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract test lint types tests capture coverage runtimes bench fuzz faults faults-long soak bench-spark wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ fuzz: $(READY) ## Damage real events for SECONDS (600) and look for what the cor
 
 faults: $(READY) ## Live through histories for SECONDS (600) on storage and catalog that fail, and compare how they end
 	@$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),600) $(ARGS)
+
+faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, one after another: the proof before a release
+	@failed=0; for way in eventGrid polling emulator; do \
+	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)

@@ -3,7 +3,7 @@
 Captured applications of ordinary jobs go through what the functions do (receive, settle, publish), then through the
 archive, twice: as jobs that were never seen before, and as the same jobs again, which is what most runs are. Requests
 are counted where they leave, below the SDK and the catalog's client, by the classes that Azure bills. What the
-functions host itself asks (receipts, messages) comes on top: `make bench` has it in the details of `end to end`.
+functions host itself asks (receipts, messages) comes on top, by way of delivery: see `bench.host_calls`.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from bench.host_calls import DELIVERIES, calls_of, events_a_second
 from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
@@ -49,6 +50,8 @@ _LATER = timedelta(days=30)
 _LEAST = 5
 _MILLION = 1_000_000
 
+LIVES = ("a new job", "the same job again")
+HOST_CLASSES = ("blob write", "blob read", "blob other", "queue")
 CLASSES = ("blob write", "blob list", "blob read", "blob other", "blob delete", "table", "catalog")
 """A batch of rows is one transaction of a table; deleting blobs is free of charge, the lease is `other`."""
 
@@ -125,7 +128,7 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
         warm = Replay(seed=1, among=[captured[f"{CAPTURE}/{_WARM_UP}"]]).application()  # makes tables
         with counting(ports) as requests:
             _life(worker, requests, [warm], "")
-            for turn, name in enumerate(("a new job", "the same job again")):
+            for turn, name in enumerate(LIVES):
                 replay = Replay(seed=turn + 2, among=chosen)
                 _life(worker, requests, [replay.application() for _ in chosen], name)
             _archive(worker, requests)
@@ -178,7 +181,19 @@ def _show(found: dict[str, dict[str, float]]) -> None:
     table = Table("", *CLASSES, box=None, title="requests for each event (idle sweep: for each tick)")
     for phase, counts in found.items():
         table.add_row(phase, *(f"{counts.get(kind, 0):.2f}" for kind in CLASSES))
-    Console(highlight=False, width=140).print(table)
+    host = Table("", *HOST_CLASSES, "together", "events a second", box=None, title="… and the host's, with its limit")
+    for delivery in DELIVERIES:
+        calls = calls_of(delivery)
+        slowest = min(events_a_second(_phases_of(found, name), delivery) for name in LIVES)
+        host.add_row(delivery, *(str(calls[kind]) for kind in HOST_CLASSES), str(calls.total()), f"{slowest:,.0f}")
+    console = Console(highlight=False, width=140)
+    console.print(table)
+    console.print(host)
+
+
+def _phases_of(found: dict[str, dict[str, float]], name: str) -> dict[str, dict[str, float]]:
+    """What one life of an event asks, from its receiver to the archive."""
+    return {phase: of for phase, of in found.items() if phase == "archive" or phase.startswith(f"{name}: ")}
 
 
 def main() -> int:

@@ -119,6 +119,7 @@ class FunctionsHost(Host):
         self._socket: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
+        self._starting = threading.Lock()
         self._keeper: threading.Thread | None = None
 
     def _take_port(self) -> int:
@@ -145,17 +146,18 @@ class FunctionsHost(Host):
 
     def stop(self) -> None:
         """End the host gracefully and let the port go."""
-        self._ending.set()
+        with self._starting:  # else the keeper could start another one that nobody ends
+            self._ending.set()
         child = self._child
         if child is not None:
-            if child.stdin is not None:
-                child.stdin.close()
             child.terminate()
             try:
                 child.wait(_END_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+            if child.stdin is not None:
+                child.stdin.close()  # only now: it makes the child send itself a second signal, which ends it at once
         if self._keeper is not None:
             self._keeper.join()
         if self._socket is not None:
@@ -198,7 +200,9 @@ class FunctionsHost(Host):
                 return
             self.restarts += 1
             _LOG.warning("the functions host died (exit code %s); it is started again", code)
-            self._start()
+            with self._starting:
+                if not self._ending.is_set():
+                    self._start()
 
     def _wait(self) -> None:
         deadline = time.monotonic() + _START_SECONDS

@@ -9,6 +9,7 @@ pytest_plugins = [
     "tests.plugins.collector",
     "tests.plugins.golden",
     "tests.plugins.package",
+    "tests.plugins.signals",
     "tests.plugins.spark",
 ]
 

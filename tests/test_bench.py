@@ -11,6 +11,7 @@ from bench import backfill
 from bench.__main__ import BENCHMARKS, main, run
 from bench.costs import measure as measure_costs
 from bench.figures import Figure, Rounds
+from bench.host_calls import CALLS, calls_of, events_a_second
 from bench.replay import Replay, families
 from bench.sizes import Sizes
 from shared.openlineage import decode
@@ -119,6 +120,20 @@ def test_requests_are_counted_by_what_azure_bills() -> None:
     assert "catalog" not in found["the same job again: publisher"]
     assert found["archive"]["blob delete"] > 0
     assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}
+
+
+def test_the_host_s_requests_are_those_that_were_seen_and_bound_the_events_of_an_account() -> None:
+    polling, event_grid = calls_of("polling"), calls_of("eventGrid")
+    heads = sum(call.count for call in CALLS if call.what.startswith("HEAD"))
+    receipts = sum(call.count for call in CALLS if call.what.startswith("the receipt"))
+    assert (heads, polling["blob read"], receipts) == (8, 1, 4), "as seen on Microsoft's host"
+    assert event_grid <= polling
+    assert event_grid["blob write"] == 0, "there is no receipt"
+    own = {"receiver": {"table": 1.0, "blob write": 1.0, "catalog": 50.0}, "parser": {"table": 10.0}}
+    assert events_a_second(own, "eventGrid") == 20_000 / (12 + 8)
+    assert events_a_second(own, "polling") == 20_000 / (12 + 16)
+    with pytest.raises(ValueError, match="none of eventGrid, polling"):
+        calls_of("carrier pigeon")
 
 
 def test_a_backfill_is_measured_also_one_that_is_stopped_again_and_again(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ PROOFS: dict[str, str] = {
     "make atlas": "tests/local/test_atlas.py",
     "make demo": "tests/e2e/test_demo.py",
     "make faults": "tests/faults/test_hunt.py",
+    "make faults-long": "tests/faults/test_hunt.py",
     "make setup": ".github/workflows/test.yml",
     "make soak": "tests/e2e/test_soak.py",
     "make test": ".github/workflows/test.yml",

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from shared.atlas import AssetEntity, process_entity
@@ -12,6 +13,7 @@ from shared.pipeline.planning import Reading, current
 from shared.pipeline.schemas import columns_told
 from shared.places import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation import Patience, translate_history
+from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.faulty import Rates
 from tests.faults.life import END, EPOCH, NEVER, Life, Outcome, Way, faultless
 from tests.faults.material import events_of
@@ -24,8 +26,8 @@ _MOST_CALLS = 40
 """
 
 
-def way_of(seed: int) -> Way:
-    """How this seed's history is lived through."""
+def way_of(seed: int, delivery: Name | None = None) -> Way:
+    """How this seed's history is lived through; `delivery` is drawn too unless it is given."""
     draw = random.Random(f"way {seed}")
     strength = draw.choice((0.0, 0.3, 1.0, 1.0, 2.0, 4.0))
     only = draw.choice((None, None, *Rates.__slots__))
@@ -43,25 +45,30 @@ def way_of(seed: int) -> Way:
         if draw.random() < 0.15
         for begins in (draw.uniform(0, span),)
     )
-    return Way(
+    way = Way(
         seed=seed,
         workers=draw.choice((1, 2, 3, 4, 6)),
         processes=draw.choice((1, 2)),
         rates=rates,
         span=span,
         persistent=draw.choice((1000, 1000, 2)),
-        missed=draw.choice((0.0, 0.05, 0.5)),
-        doubled=draw.choice((0.0, 0.1)),
+        flaws=Flaws(missed=draw.choice((0.0, 0.05, 0.5)), doubled=draw.choice((0.0, 0.1))),
         duplicates=draw.choice((0, 3)),
         away=away,
         end_timeout=draw.choice((NEVER, timedelta(hours=1))),
         quiet=draw.choice((NEVER, timedelta(hours=1))),
     )
+    # Drawn last: all else of a seed stays as it was before there were ways of delivery.
+    drawn = draw.choice(NAMES)
+    flaws = replace(way.flaws, late=draw.choice((0.0, 0.0, 0.1)), page=draw.choice((3, 10, 5000)))
+    return replace(way, delivery=delivery or drawn, flaws=flaws)
 
 
-def live(seed: int, trace: Callable[[str], None] = lambda _line: None) -> tuple[Outcome, list[str]]:
+def live(
+    seed: int, trace: Callable[[str], None] = lambda _line: None, delivery: Name | None = None
+) -> tuple[Outcome, list[str]]:
     """Live through a seed's history: how it ended, and what is wrong with that."""
-    return lived(events_of(seed), way_of(seed), trace)
+    return lived(events_of(seed), way_of(seed, delivery), trace)
 
 
 def lived(

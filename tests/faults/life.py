@@ -1,8 +1,8 @@
 """One history lived through: senders post, a host delivers, a timer sweeps; then calm, until all is done.
 
-The parts around the pipeline behave like the real ones: a sender comes again, or gives up; the host delivers each new
-blob at least once, in any order, or never notices it; it tries five times and then puts the message among the poisoned;
-a crashed delivery is visible again some time later; the sweeper comes every minute or two.
+The parts around the pipeline behave like the real ones: a sender comes again, or gives up; the host learns of new blobs
+in one of the ways of `delivery.py`; it tries five times and then puts the message among the poisoned; a crashed
+delivery is visible again some time later; the sweeper comes every minute or two.
 """
 
 import heapq
@@ -23,6 +23,7 @@ from shared.places import EVENTS, stored_from_blob
 from shared.receiving import receive
 from shared.storage import MemoryStorage
 from shared.translation import Patience
+from tests.faults.delivery import Flaws, Name, World, delivery
 from tests.faults.faulty import Faults, Faulty, Rates
 from tests.faults.turns import Killed, Turns
 
@@ -35,6 +36,7 @@ END = timedelta(days=60).total_seconds()
 NEVER = timedelta(days=100_000)
 _TRIES = 5
 _NO_FAULTS = Rates()
+_NO_FLAWS = Flaws()
 _NO_ARCHIVING = Archiving(after=None, keep=None)
 """It has threads of its own, which take no turns."""
 
@@ -48,7 +50,7 @@ class Way:
     """How a history is lived through; all of it follows from `seed`.
 
     `workers` in `processes` share the work; `span` is the seconds over which events are sent, `persistent` how often a
-    sender comes again; `missed` and `doubled` are the parts of blobs that the host does not notice or delivers twice;
+    sender comes again; `delivery` is the way in which the host learns of blobs, `flaws` what goes wrong with that;
     `duplicates` are sent twice. `away` says when storage or catalog is not reached at all. `end_timeout`, `quiet`: as
     in the settings.
     """
@@ -60,8 +62,8 @@ class Way:
     at: tuple[int, str] | None = None
     span: float = 60.0
     persistent: int = 1000
-    missed: float = 0.0
-    doubled: float = 0.0
+    delivery: Name = "eventGrid"
+    flaws: Flaws = _NO_FLAWS
     duplicates: int = 0
     away: tuple[tuple[str, float, float], ...] = ()
     end_timeout: timedelta = NEVER
@@ -143,6 +145,16 @@ class Life:
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
+        around = World(
+            turns=turns,
+            faults=self.faults,
+            storage=self.storage,
+            chance=self.chance,
+            aside=random.Random(f"late {way.seed}"),
+            call=lambda at, name: self._put(at, partial(self._deliver, name), delivery=1),
+            trace=trace,
+        )
+        self._delivery = delivery(way.delivery, around, way.flaws)
         for body in (*bodies, *(self.chance.choice(bodies) for _ in range(way.duplicates))):
             self._put(self.chance.random() * way.span, partial(self._post, body, 1))
 
@@ -247,16 +259,8 @@ class Life:
         self.promised.add(body)
 
     def _noticed(self, container: str, name: str) -> None:
-        """The host finds a new blob in `events`, or not, or twice."""
-        if container != EVENTS:
-            return
-        draw = self.chance.random()
-        if draw < self.way.missed:
-            self._trace(f"{self.turns.now:10.3f} nobody notices {name}")
-            return
-        for _ in range(2 if draw > 1 - self.way.doubled else 1):
-            at = self.turns.now + self.chance.uniform(0.1, 10)
-            self._put(at, partial(self._deliver, name), delivery=1)
+        if container == EVENTS:
+            self._delivery.arrived(name)
 
     def _deliver(self, name: str) -> None:
         """The parser's function."""
@@ -270,7 +274,7 @@ class Life:
 
     def _tick(self) -> None:
         """The sweeper's function, and the timer behind it; the timer ends when nothing else is going on."""
-        if self._jobs or self._busy > 1:
+        if self._jobs or self._busy > 1 or self._delivery.pending:
             self._put(self.turns.now + self.chance.uniform(50, 150), self._tick)
         self._sweep()
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,7 +20,7 @@ from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep
+from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep, tidy
 from shared.places import EVENTS, stored_from_blob
 from shared.receiving import receive, receive_batch
 from shared.storage import MemoryStorage, Row
@@ -246,6 +247,36 @@ def test_calls_to_the_catalog_lie_in_the_publishers_trace(told: Told, fresh_cata
     counts = {labels: point.value for (name, labels), point in told.points().items() if name.endswith("calls")}
     assert counts == {"GET /entity/bulk ok": 1, "POST /entity/bulk ok": 2}
     assert fresh_catalog.token not in told.everything()
+
+
+def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fresh_catalog: CatalogServer) -> None:
+    """A data set is on record once it has been searched for; until it is placed, a sweep looks for it as well."""
+    storage, telemetry = MemoryStorage(), told.telemetry
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), telemetry=telemetry)
+
+    def tick() -> None:
+        with telemetry.act(SWEEP):
+            tidy(storage, AtlasCatalog(client), Publishing(telemetry=telemetry))
+
+    class SweptMeanwhile(AtlasCatalog):
+        def create_assets(self, assets: Any) -> Any:
+            sweeper = threading.Thread(target=tick)
+            sweeper.start()
+            sweeper.join()
+            return super().create_assets(assets)
+
+    start, *rest = write("a", "app", "10:00", "/a")
+    said = json.loads(start)
+    said["inputs"].append({"namespace": "postgres://db:5432", "name": "sales.public.t"})
+    live(storage, SweptMeanwhile(client), telemetry, json.dumps(said).encode(), *rest)
+    client.close()
+    parents = {call.parent.span_id if call.parent else None for call in told.named("catalog")}
+    for name in ("publish", "sweep"):
+        (act,) = told.named(name)
+        assert act.context
+        assert act.context.span_id in parents
+        parents.remove(act.context.span_id)
+    assert parents == set()
 
 
 def test_calls_that_are_done_again_are_counted(told: Told) -> None:

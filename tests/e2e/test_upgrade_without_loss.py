@@ -1,0 +1,205 @@
+"""Another version of the functions takes over while events are sent: no sender gives up, no answered event is lost.
+
+As in Azure the receiver and the worker are apps of their own, made of one package. The worker is stopped and started,
+as a restart with another package does. The receiver is replaced behind a front that plays App Service's: by a slot swap
+to the next version, and back to the first one by a rolling update, in which both answer for a time. What the catalog
+holds in the end is compared with the pure core's reading of the answered events.
+"""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench.replay import Replay
+from local.functions import FunctionsHost
+from local.world import ROOT, World
+from tests.shared.events import event
+from tests.soak.siege import reckoning, settle_down
+from tests.support.front import Front, Held
+from tests.support.listener import Listener
+
+pytestmark = pytest.mark.e2e
+
+_NEXT = "9.9.9"
+_SENDERS = 3
+_PAUSE_SECONDS = 0.3
+_LONGEST_APPLICATION = 20
+_SHORT_SECONDS = 0.3
+_PATIENCE_SECONDS = 60.0
+_SOME = 3
+"""Events that each sender sends while both versions answer, and afterwards."""
+
+_RECEIVER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
+_WORKER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("receiver_function", "batch_function")}
+_HOST_ID = "AzureFunctionsWebHost__hostid"
+
+_SAYS_WHICH = """
+
+from shared.versions import RELEASE
+_first_main = main
+
+
+def main(req: func.HttpRequest) -> func.HttpResponse:
+    answer = _first_main(req)
+    answer.headers["X-Version"] = RELEASE
+    return answer
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """What came of an upgrade, after which the first receiver is back. `slow` sent what instances were busy with."""
+
+    front: Front
+    next_worker: FunctionsHost
+    senders: tuple[Listener, ...]
+    slow: Listener
+
+
+@pytest.fixture(scope="module")
+def next_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An app of other code on the same stored format: its receiver says its version, which its `shared` holds."""
+    app = tmp_path_factory.mktemp("next") / "app"
+    for folder in ("shared", *(path.name for path in ROOT.glob("*_function"))):
+        shutil.copytree(ROOT / folder, app / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ROOT / "host.json", app / "host.json")
+    for file, added in (
+        (app / "shared" / "versions.py", f'\nRELEASE = "{_NEXT}"\n'),
+        (app / "receiver_function" / "__init__.py", _SAYS_WHICH),
+    ):
+        file.write_text(file.read_text() + added)
+    return app
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Azurite, the catalog and the receiver of the first version."""
+    home = tmp_path_factory.mktemp("world")
+    with World(home=home, usual_ports=False, settings={**_RECEIVER, _HOST_ID: "receiver"}) as running:
+        yield running
+
+
+def host(world: World, app: Path, **settings: str) -> FunctionsHost:
+    """A host beside that of the world, with these settings instead of its own."""
+    log = world.home / f"{settings[_HOST_ID]}-{app.name}.log"
+    environment = {**os.environ, **world.environment, **dict.fromkeys(_RECEIVER, "false"), **settings}
+    return FunctionsHost(app=app, environment=environment, log=log)
+
+
+def worker(world: World, app: Path) -> FunctionsHost:
+    return host(world, app, **_WORKER, **{_HOST_ID: "worker"})
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait, also on a busy machine."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextmanager
+def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[Held]:
+    """While this lasts an instance has half of an event, until that is let go on. It is answered or lost afterwards."""
+    if by:
+        front.route(by)
+    body = event(name, "START", "10:00:00", inputs=["/a"], application="slow")
+    with ThreadPoolExecutor(1) as thread:
+        with front.holding(body) as held:
+            emitted = thread.submit(sender.emit, body)
+            held.wait()
+            yield held
+        emitted.result()
+
+
+@contextmanager
+def sending(front: Front) -> Iterator[list[Listener]]:
+    """Applications send all the while, one event after another; each ends the application that it is at."""
+    ended = threading.Event()
+    with ExitStack() as parts:
+        senders = [parts.enter_context(Listener(url=front.url)) for _ in range(_SENDERS)]
+        threads = parts.enter_context(ThreadPoolExecutor(_SENDERS))
+        running = [threads.submit(applications, sender, number, ended) for number, sender in enumerate(senders)]
+        try:
+            yield senders
+        finally:
+            ended.set()
+        for each in running:
+            each.result()
+
+
+def applications(sender: Listener, seed: int, ended: threading.Event) -> None:
+    replay = Replay(seed)
+    while not ended.is_set():
+        items = replay.application()
+        for item in items if len(items) <= _LONGEST_APPLICATION else ():
+            sender.emit(item.raw)
+            ended.wait(_PAUSE_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
+    """Another worker, a swap of receivers, and the first receiver back by a rolling update: the order of
+    docs/upgrading.md.
+    """
+    first, next_worker = world.functions, worker(world, next_version)
+    with ExitStack() as parts:
+        first_worker = parts.enter_context(ExitStack())
+        first_worker.enter_context(worker(world, ROOT))
+        front = parts.enter_context(Front(first.url))
+        slow = parts.enter_context(Listener(url=front.url))
+        with sending(front) as senders:
+            first_worker.close()
+            parts.enter_context(next_worker)
+            following = parts.enter_context(host(world, next_version, **_RECEIVER, **{_HOST_ID: "receiver"}))
+            with busy(front, slow, "before the swap"):
+                front.route(following.url)  # the swap: the first one stays in the other slot, with what it has
+            front.drain(first.url)
+            front.route(following.url, first.url)
+            until(lambda: all(each.versions.count(_NEXT) > _SOME for each in senders))
+            before = [len(each.versions) for each in senders]
+            with busy(front, slow, "before the rollback", by=following.url) as held:
+                front.route(first.url)
+                front.drain(following.url, but=1)
+                threading.Timer(_SHORT_SECONDS, held.go_on).start()
+                following.stop()  # SIGTERM: it ends when it has answered
+            until(lambda: all(len(each.versions) > _SOME + n for each, n in zip(senders, before, strict=True)))
+        yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow)
+
+
+def test_no_sender_gives_up_while_another_version_takes_over_and_the_first_one_comes_back(upgrade: Upgrade) -> None:
+    assert [lost.why for each in (*upgrade.senders, upgrade.slow) for lost in each.lost] == []
+    assert upgrade.slow.versions == ["", _NEXT]
+    for each in upgrade.senders:
+        assert (each.versions[0], _NEXT in each.versions, each.versions[-1]) == ("", True, "")
+
+
+def test_each_answered_event_is_there_and_none_counts_twice(upgrade: Upgrade, world: World) -> None:
+    settle_down(world, seconds=180)
+    assert reckoning(world, [body for each in (*upgrade.senders, upgrade.slow) for body in each.answered]) == []
+    assert upgrade.next_worker.calls()["invocations"]["parser_function"]["ok"] > 0, "both workers had a part in it"
+
+
+def test_an_event_is_lost_when_its_instance_is_killed_before_it_has_answered(upgrade: Upgrade, world: World) -> None:
+    """The mistake that the first test is for: a switch that waits for nothing."""
+    with Listener(url=upgrade.front.url) as sender:
+        with busy(upgrade.front, sender, "too soon"):
+            os.kill(world.functions.pid, signal.SIGKILL)
+        assert [lost.why for lost in sender.lost] == ["answered 502"]
+
+
+def test_an_event_is_lost_when_the_old_instance_ends_before_the_new_one_answers(upgrade: Upgrade, world: World) -> None:
+    """The last test of this file: it ends the receiver."""
+    world.functions.stop()
+    with Listener(url=upgrade.front.url) as sender:
+        sender.emit(event("in between", "START", "10:00:00", inputs=["/a"], application="slow"))
+        assert [lost.why for lost in sender.lost] == ["answered 502"]

@@ -1,0 +1,178 @@
+"""How the functions host learns of a new blob: each of the three ways, as Microsoft's blob extension does it.
+
+Event Grid posts a notification for each blob: at least once, in any order, some twice, some late, some never. A scan
+finds blobs in a listing and queues them one after another, once each. A real account is listed by one page every ten
+seconds (`ScanBlobScanLogHybridPollingStrategy`), the emulator as a whole every two seconds
+(`ScanContainersStrategy`); both are in azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs. Both
+compare times in whole seconds. The emulator's scan finds what is strictly later than the newest second that it has
+listed, so a blob that arrives later in that second is never found; the real account's scan includes that second.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args
+
+from shared.places import EVENTS
+from shared.storage import MemoryStorage
+from tests.faults.faulty import Faults
+from tests.faults.turns import Turns
+
+Name = Literal["eventGrid", "polling", "emulator"]
+"""Event Grid; the scan of a real account; the scan of the emulator."""
+
+NAMES: tuple[Name, ...] = get_args(Name)
+
+_REAL_SECONDS = 10.0
+_EMULATOR_SECONDS = 2.0
+_QUEUEING_SECONDS = (1 / 17, 1 / 8)
+"""From one found blob to the next: 8 to 17 were queued in a second."""
+_FETCHING_SECONDS = (0.05, 1.0)
+"""From the queue to the function."""
+_LATE_SECONDS = (60.0, 3600.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaws:
+    """What goes wrong with notifications, as parts of one: `missed` ones never come, `doubled` ones come twice, `late`
+    ones within an hour. `page` is how many blobs one listing of a real account returns.
+    """
+
+    missed: float = 0.0
+    doubled: float = 0.0
+    late: float = 0.0
+    page: int = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The history around it. `call` calls the function at a time (in seconds) for a blob; `chance` draws."""
+
+    turns: Turns
+    faults: Faults
+    storage: MemoryStorage
+    chance: random.Random
+    aside: random.Random
+    call: Callable[[float, str], None]
+    trace: Callable[[str], None]
+
+    @property
+    def now(self) -> float:
+        """Seconds since the history began."""
+        return self.turns.now
+
+    def listing(self) -> list[tuple[str, int]]:
+        """All events in order of their names, with the second in which each arrived."""
+        return [(fact.name, math.floor(fact.arrived.timestamp())) for fact in self.storage.blobs(EVENTS)]
+
+    def away_until(self) -> float:
+        """When storage is reached again; 0 when it is reached now."""
+        begins, ends = self.faults.away.get("storage", (0.0, 0.0))
+        return ends if begins <= self.now < ends else 0.0
+
+
+class Delivery(Protocol):
+    """A way of delivery. `pending`: it is going to look again, so the history has not ended."""
+
+    pending: bool
+
+    def arrived(self, name: str) -> None:
+        """A blob was written."""
+
+
+def delivery(name: Name, world: World, flaws: Flaws) -> Delivery:
+    """The way of this name."""
+    if name == "eventGrid":
+        return _EventGrid(world, flaws)
+    return _Scan(world, flaws, emulator=name == "emulator")
+
+
+class _EventGrid:
+    def __init__(self, world: World, flaws: Flaws) -> None:
+        self.pending = False
+        self._world, self._flaws = world, flaws
+
+    def arrived(self, name: str) -> None:
+        world, flaws, chance = self._world, self._flaws, self._world.chance
+        draw = chance.random()
+        if draw < flaws.missed:
+            world.trace(f"{world.now:10.3f} nobody notices {name}")
+            return
+        for _ in range(2 if draw > 1 - flaws.doubled else 1):
+            soon = chance.uniform(0.1, 10)
+            late = flaws.late > world.aside.random()
+            world.call(world.now + (world.aside.uniform(*_LATE_SECONDS) if late else soon), name)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a scan knows: the newest whole second of the last full listing and of this one, and where this one is."""
+
+    newest: float = -math.inf
+    current: float = -math.inf
+    after: str = ""
+    receipts: set[str] = field(default_factory=set)
+
+
+class _Scan:
+    """Looks as long as there may be a blob that it has not listed: what it would see later is what it has seen."""
+
+    def __init__(self, world: World, flaws: Flaws, *, emulator: bool) -> None:
+        self.pending = False
+        self._world, self._flaws, self._emulator = world, flaws, emulator
+        self._every = _EMULATOR_SECONDS if emulator else _REAL_SECONDS
+        self._next = world.chance.uniform(0, self._every)
+        self._seen = _Seen()
+        self._skipped: set[str] = set()
+        self._news = False
+
+    def arrived(self, name: str) -> None:
+        if not self._emulator and self._world.chance.random() < self._flaws.missed:
+            self._world.trace(f"{self._world.now:10.3f} the scan skips {name}")
+            self._skipped.add(name)
+        self._news = True
+        if not self.pending:
+            self._wait()
+
+    def _wait(self) -> None:
+        self.pending = True
+        unneeded = math.ceil(max(0.0, self._world.now - self._next) / self._every)
+        self._next += unneeded * self._every
+        self._world.turns.happens(self._next, self._look)
+
+    def _look(self) -> None:
+        world, chance = self._world, self._world.chance
+        if back := world.away_until():  # the host ends; another one begins with the receipts
+            self._seen = _Seen(receipts=self._seen.receipts)
+            self._next = back + self._every
+            world.turns.happens(self._next, self._look)
+            return
+        self._news = self._news and bool(self._seen.after)
+        found, whole = self._page()
+        at = world.now
+        for name in found:
+            if name in self._seen.receipts:
+                continue
+            self._seen.receipts.add(name)
+            at += chance.uniform(*_QUEUEING_SECONDS)
+            for _ in range(2 if chance.random() < self._flaws.doubled else 1):
+                world.call(at + chance.uniform(*_FETCHING_SECONDS), name)
+        self._next = at + self._every
+        self.pending = False
+        if self._news or not whole:
+            self._wait()
+
+    def _page(self) -> tuple[list[str], bool]:
+        """The blobs that this look takes for new, and whether it reached the end of the listing."""
+        seen = self._seen
+        rest = [each for each in self._world.listing() if each[0] > seen.after]
+        listed = rest if self._emulator else rest[: self._flaws.page]
+        whole = len(listed) == len(rest)
+        known = seen.newest
+        seen.current = max([seen.current, *(second for _, second in listed)])
+        seen.after = "" if whole else listed[-1][0]
+        if whole:
+            seen.newest, seen.current = max(known, seen.current), -math.inf
+        new = (name for name, second in listed if (second > known if self._emulator else second >= known))
+        return [name for name in new if name not in self._skipped], whole

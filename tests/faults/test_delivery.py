@@ -1,0 +1,132 @@
+"""The three ways in which a host learns of blobs, each by the calls that it makes of the function."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from shared.places import EVENTS
+from shared.storage import MemoryStorage
+from tests.faults.delivery import NAMES, Flaws, Name, World, delivery
+from tests.faults.faulty import Faults
+from tests.faults.hunt import live, way_of
+from tests.faults.life import EPOCH, Life
+from tests.faults.material import events_of
+from tests.faults.turns import Turns
+
+CALM = Flaws()
+
+
+def called(
+    name: Name,
+    arrivals: dict[str, float],
+    *,
+    away: tuple[float, float] = (0.0, 0.0),
+    seed: int = 1,
+    flaws: Flaws = CALM,
+) -> list[tuple[float, str]]:
+    """The calls, by time, that follow when these blobs arrive at these times, until the host looks no more."""
+    turns, calls = Turns(), list[tuple[float, str]]()
+    storage = MemoryStorage(now=lambda: EPOCH + timedelta(seconds=turns.now))
+    chance = random.Random(seed)
+    world = World(
+        turns=turns,
+        faults=Faults(turns=turns, chance=chance, away={"storage": away}),
+        storage=storage,
+        chance=chance,
+        aside=random.Random(seed),
+        call=lambda at, blob: calls.append((at, blob)),
+        trace=lambda _line: None,
+    )
+    way = delivery(name, world, flaws)
+    for blob, at in sorted(arrivals.items(), key=lambda each: each[1]):
+        turns.sleep(at - turns.now)
+        assert storage.put_new(EVENTS, blob, b"")
+        way.arrived(blob)
+    turns.sleep(10_000.0)
+    assert not way.pending
+    return sorted(calls)
+
+
+def many(number: int) -> dict[str, float]:
+    """Blobs that arrive in five minutes, in another order than that of their names."""
+    draw = random.Random(number)
+    return {f"{draw.random():.9f}": draw.uniform(0, 300) for _ in range(number)}
+
+
+def test_event_grid_delivers_each_blob_at_least_once_in_any_order_some_late_and_some_never() -> None:
+    arrivals = many(2000)
+    calm = called("eventGrid", arrivals)
+    assert {blob for _, blob in calm} == set(arrivals)
+    assert len(calm) == len(arrivals)
+    assert all(0.1 <= at - arrivals[blob] <= 10 for at, blob in calm)
+    assert [blob for _, blob in calm] != sorted(arrivals, key=lambda blob: arrivals[blob])
+    flawed = called("eventGrid", arrivals, flaws=Flaws(missed=0.2, doubled=0.1, late=0.1))
+    times = Counter(blob for _, blob in flawed)
+    assert set(times.values()) == {1, 2}
+    assert 0.15 < 1 - len(times) / len(arrivals) < 0.25
+    assert 100 < sum(at - arrivals[blob] > 60 for at, blob in flawed) < 300
+    assert max(at - arrivals[blob] for at, blob in flawed) < 3600
+
+
+def test_the_scan_of_a_real_account_finds_all_that_one_page_holds_and_queues_them_one_after_another() -> None:
+    arrivals = many(2000)
+    calls = called("polling", arrivals)
+    assert Counter(blob for _, blob in calls) == Counter(list(arrivals))
+    burst = called("polling", {f"{number:05}": 5.0 for number in range(600)})
+    begin, end = burst[0][0], burst[-1][0]
+    assert 600 / 17 < end - begin < 600 / 8
+
+
+def test_the_scan_of_a_real_account_takes_ten_seconds_for_each_page() -> None:
+    arrivals = {f"{number:03}": 0.0 for number in range(30)}
+    calls = {blob: at for at, blob in called("polling", arrivals, flaws=Flaws(page=10))}
+    assert calls["010"] - calls["000"] > 10
+    assert calls["020"] - calls["010"] > 10
+
+
+def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() -> None:
+    arrivals = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}
+    found = {blob for _, blob in called("polling", arrivals, flaws=Flaws(page=2))}
+    assert found == set(arrivals)
+    # Between the looks at the first page and at the second one: "aa" is older than "z", which the cycle still sees.
+    late = {**arrivals, "aa": 12.0, "z": 14.0}
+    missing = [
+        set(late) - {blob for _, blob in called("polling", late, flaws=Flaws(page=2), seed=seed)} for seed in range(30)
+    ]
+    assert {"aa"} in missing
+    assert set() in missing
+
+
+def test_the_emulator_s_scan_never_finds_what_arrives_in_a_second_that_it_has_seen() -> None:
+    arrivals = many(2000)
+    found = Counter(blob for _, blob in called("emulator", arrivals))
+    assert set(found.values()) == {1}
+    never = set(arrivals) - set(found)
+    assert 0.01 < len(never) / len(arrivals) < 0.15, "one in twenty was seen on Microsoft's host"
+    seconds = {int(arrivals[blob]) for blob in found}
+    assert {int(arrivals[blob]) for blob in never} <= seconds, "each shares its second with one that was found"
+
+
+def test_a_host_that_ended_with_the_storage_finds_what_it_has_missed_and_nothing_twice() -> None:
+    arrivals = many(2000)
+    found = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, away=(400.0, 600.0)))
+    assert found == Counter([*arrivals, "last"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_way_can_be_chosen_for_a_history(name: Name) -> None:
+    way = way_of(5, name)
+    assert way.delivery == name
+    assert replace(way, delivery="eventGrid") == way_of(5, "eventGrid"), "all else is the seed's"
+    assert live(5, delivery=name)[1] == []
+    assert Life(events_of(5), way).live().promised
+
+
+def test_all_ways_and_flaws_are_drawn() -> None:
+    ways = [way_of(seed) for seed in range(200)]
+    assert {way.delivery for way in ways} == set(NAMES)
+    for flaw in ("missed", "doubled", "late", "page"):
+        assert len({getattr(way.flaws, flaw) for way in ways}) > 1

@@ -1,0 +1,77 @@
+"""The functions host as a child process: it ends as it is asked to."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from local.functions import FunctionsHost
+from tests.local.hosting import APPS
+
+_STEP_SECONDS = 0.3
+
+
+class Slowly:
+    """A child process, or its input, between two uses of which some time passes, as on a busy machine."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        if name == "stdin":
+            return Slowly(found)
+        return partial(self._slowly, found) if name in {"terminate", "close"} else found
+
+    @staticmethod
+    def _slowly(step: Callable[[], None]) -> None:
+        step()
+        time.sleep(_STEP_SECONDS)
+
+
+def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> None:
+    """Two signals, one of them by its closed input, killed it while it ended what it had."""
+    environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
+    with FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log") as host:
+        place = urlsplit(host.url)
+        with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as asking:
+            asking.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n")
+            asking.sendall(b"Connection: close\r\nExpect: 100-continue\r\n\r\n")
+            assert asking.recv(1000).startswith(b"HTTP/1.1 100")
+            host._child = Slowly(host._child)  # type: ignore[assignment]  # the real one, with pauses
+            stopping = threading.Thread(target=host.stop)
+            stopping.start()
+            time.sleep(3 * _STEP_SECONDS)
+            asking.sendall(b"body")
+            assert asking.recv(1000).startswith(b"HTTP/1.1 201")
+            stopping.join()
+
+
+def test_a_host_that_is_stopped_while_it_is_started_again_leaves_nothing_running(tmp_path: Path) -> None:
+    """The keeper started another host after the one that was ended, and that kept the port."""
+    environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
+    host = FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log")
+    dead, starting, stopped = threading.Event(), threading.Event(), threading.Event()
+    start = host._start
+
+    def start_late() -> None:
+        if dead.is_set():
+            starting.set()
+            stopped.wait(_STEP_SECONDS)  # with the mistake the end comes in between
+        start()
+
+    host._start = start_late  # type: ignore[method-assign]  # the real one, later
+    with host:
+        dead.set()
+        os.kill(host.pid, signal.SIGKILL)
+        assert starting.wait(30)
+        host.stop()
+        stopped.set()
+        assert host._child is not None
+        assert host._child.poll() is not None

@@ -1,0 +1,165 @@
+"""What App Service has in front of the instances of an app: it takes each request and gives it to one of them.
+
+A slot swap and a rolling update both come down to two steps of it: from one moment on, requests go to other instances;
+an instance that gets no more requests is left to finish those that it has. An instance that does not answer costs the
+sender a 502, as there: the front does not send a request twice.
+"""
+
+import itertools
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+_PATIENCE_SECONDS = 230
+"""App Service's own: https://learn.microsoft.com/azure/azure-functions/functions-scale."""
+
+_HELD_SECONDS = 60.0
+
+_OF_ONE_CONNECTION = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A request of which the instance gets only half until `go_on`."""
+
+    _begun: threading.Event = field(default_factory=threading.Event)
+    _goes_on: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self) -> None:
+        """Wait until an instance has the first half. Raises TimeoutError when nobody sends the request."""
+        if not self._begun.wait(_HELD_SECONDS):
+            raise TimeoutError("nobody sent the request that is to be held")
+
+    def go_on(self) -> None:
+        """Let the rest through."""
+        self._goes_on.set()
+
+    def pieces(self, body: bytes, connection: HTTPConnection) -> Iterator[bytes]:
+        """What to send, when it is to be sent, after a header `Expect: 100-continue`."""
+        half = len(body) // 2
+        connection.sock.recv(1, socket.MSG_PEEK)  # the 100, which `getresponse` leaves out: it is not just in a queue
+        yield body[:half]
+        self._begun.set()
+        self._goes_on.wait(_HELD_SECONDS)
+        yield body[half:]
+
+
+class Front:
+    """Listens on a port of 127.0.0.1 while its context lasts. `answered` counts answers by instance, `failed` what no
+    instance answered.
+    """
+
+    def __init__(self, *instances: str) -> None:
+        self.answered: Counter[str] = Counter()
+        self.failed = 0
+        self._instances = instances
+        self._turn = itertools.count()
+        self._carried: Counter[str] = Counter()
+        self._held: dict[bytes, Held] = {}
+        self._changed = threading.Condition()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        """Where senders send to."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="front", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def route(self, *instances: str) -> None:
+        """From now on requests go to these instances, in turn; what others have been given stays with them."""
+        with self._changed:
+            self._instances = instances
+
+    def drain(self, instance: str, *, but: int = 0, seconds: float = 60.0) -> None:
+        """Wait until an instance has answered all that it was given `but` so many. Raises TimeoutError."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while self._carried[instance] > but:
+                if not self._changed.wait(deadline - time.monotonic()):
+                    raise TimeoutError(f"{instance} has {self._carried[instance]} requests still")
+
+    @contextmanager
+    def holding(self, body: bytes) -> Iterator[Held]:
+        """Keep back the second half of this body, as a slow network does; until the end at the latest."""
+        held = self._held[body] = Held()
+        try:
+            yield held
+        finally:
+            held.go_on()
+            del self._held[body]
+
+    @contextmanager
+    def _given(self) -> Iterator[str]:
+        """An instance, which carries a request meanwhile."""
+        with self._changed:
+            instance = self._instances[next(self._turn) % len(self._instances)]
+            self._carried[instance] += 1
+        try:
+            yield instance
+        finally:
+            with self._changed:
+                self._carried[instance] -= 1
+                self._changed.notify_all()
+
+    def _pass_on(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        with self._given() as instance:
+            held = self._held.get(body)
+            connection = HTTPConnection(urlsplit(instance).netloc, timeout=_PATIENCE_SECONDS)
+            pieces = held.pieces(body, connection) if held else (body,)
+            expect = {"Expect": "100-continue"} if held else {}
+            try:
+                connection.request("POST", path, pieces, {**headers, **expect, "Content-Length": str(len(body))})
+                answer = connection.getresponse()
+                found = answer.status, dict(answer.getheaders()), answer.read()
+            except (OSError, HTTPException):
+                self.failed += 1
+                return 502, {}, b""
+            finally:
+                connection.close()
+            self.answered[instance] += 1
+            return found
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        front = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # senders keep their connections
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                status, headers, answer = front._pass_on(self.path, _passed(dict(self.headers)), body)
+                self.send_response(status)
+                for name, value in _passed(headers).items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
+                """Keep the test's output free of requests."""
+
+        return Handler
+
+
+def _passed(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_CONNECTION}

@@ -1,0 +1,79 @@
+"""A sender that behaves as OpenLineage's Java listener: it waits five seconds, and repeats 429 and 503 once.
+
+Read in OpenLineage's Java client, 1.53: its HTTP transport takes 400 to 599 for an error and repeats only 429 and 503,
+once, after `Retry-After` if that is within its response timeout. A refused connection, a timeout, any other status: the
+event is lost, since nothing is kept for later. It sends one event after another, on a connection that it keeps.
+"""
+
+import time
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+TIMEOUT_SECONDS = 5.0
+_REPEATED = frozenset({429, 503})
+_USUAL_PAUSE_SECONDS = 1.0
+_PATH = "/api/v1/lineage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """An event that its sender gave up, and why."""
+
+    body: bytes
+    why: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Listener:
+    """The listener of one Spark application. `versions` are the values of the header `X-Version` in the answers ("" for
+    none), one for each answered event.
+    """
+
+    url: str
+    answered: list[bytes] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
+    _connection: HTTPConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._disconnect()
+
+    def emit(self, body: bytes) -> None:
+        """Send an event, which is either answered or lost afterwards."""
+        try:
+            status, retry_after = self._post(body)
+            if status in _REPEATED and retry_after <= TIMEOUT_SECONDS:
+                time.sleep(retry_after)
+                status, _ = self._post(body)
+        except (OSError, HTTPException) as error:
+            self._disconnect()
+            self.lost.append(Lost(body=body, why=f"{type(error).__name__}: {error}"))
+            return
+        if status >= 400:
+            self.lost.append(Lost(body=body, why=f"answered {status}"))
+        else:
+            self.answered.append(body)
+
+    def _post(self, body: bytes) -> tuple[int, float]:
+        """The status, and the seconds until a further try."""
+        if self._connection is None:
+            self._connection = HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_SECONDS)
+        self._connection.request("POST", _PATH, body, {"Content-Type": "application/json; charset=UTF-8"})
+        answer = self._connection.getresponse()
+        answer.read()
+        if answer.status < 400:
+            self.versions.append(answer.headers.get("X-Version", ""))
+        return answer.status, float(answer.headers.get("Retry-After", _USUAL_PAUSE_SECONDS))
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
