@@ -19,6 +19,7 @@ from local.leashed import Leashed
 from local.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
+_SECOND_NOTICE_SECONDS = 3.0  # func looks each two seconds
 
 
 def find_func(path: str | None = None) -> Path:
@@ -37,15 +38,15 @@ class Func(Host):
     """What FunctionsHost is, by `func start`: the functions of `app`.
 
     It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
-    started again.
+    started again. Its look at the emulator misses blobs (local/host/polling.py), so Event Grid tells it of each a
+    little later: those that it has found by then come twice, and none is missed.
     """
 
     def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
-        super().__init__(port=port, log=log)
-        self._func, self._app = func, app
+        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=_SECOND_NOTICE_SECONDS)
+        self._func = func
         python = Path(sys.executable).parent
-        self._environment = {
-            **environment,
+        self._environment |= {
             "PATH": f"{python}{os.pathsep}{environment.get('PATH', os.defpath)}",
             "VIRTUAL_ENV": str(python.parent),
             "FUNCTIONS_WORKER_RUNTIME": "python",
