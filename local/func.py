@@ -15,11 +15,12 @@ from typing import Any
 import requests
 
 from local.functions import FunctionsHostError, Host
+from local.host.delivery import EVENT_GRID
 from local.leashed import Leashed
 from local.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
-_SECOND_NOTICE_SECONDS = 3.0  # func looks each two seconds
+_NOTICE_SECONDS = 3.0  # after which Event Grid tells of a blob; func looks each two seconds
 
 
 def find_func(path: str | None = None) -> Path:
@@ -39,11 +40,26 @@ class Func(Host):
 
     It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
     started again. Its look at the emulator misses blobs (local/host/polling.py), so Event Grid tells it of each a
-    little later: those that it has found by then come twice, and none is missed.
+    little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
     """
 
-    def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
-        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=_SECOND_NOTICE_SECONDS)
+    def __init__(
+        self,
+        *,
+        func: Path,
+        app: Path,
+        port: int = 0,
+        environment: Mapping[str, str],
+        log: Path,
+        delivery: str = EVENT_GRID,
+    ) -> None:
+        super().__init__(
+            app=app,
+            port=port,
+            environment=environment,
+            log=log,
+            event_grid=_NOTICE_SECONDS if delivery == EVENT_GRID else None,
+        )
         self._func = func
         python = Path(sys.executable).parent
         self._environment |= {

@@ -93,7 +93,14 @@ class World:
         port = _RECEIVER_PORT if self._usual_ports else 0
         environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
         if self._func:
-            return Func(func=self._func, app=self._app, port=port, environment=environment, log=log)
+            return Func(
+                func=self._func,
+                app=self._app,
+                port=port,
+                environment=environment,
+                log=log,
+                delivery=self._delivery,
+            )
         return FunctionsHost(app=self._app, port=port, environment=environment, log=log, delivery=self._delivery)
 
     @property

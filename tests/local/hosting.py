@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,17 @@ class RunningHost:
 
 @contextlib.contextmanager
 def sample(
-    name: str | Path, scratch: Path, *flags: str, delivery: str = POLLING, weather: Weather = CALM, **env: str
+    name: str | Path,
+    scratch: Path,
+    settings: Mapping[str, str] | None = None,
+    *flags: str,
+    delivery: str = POLLING,
+    weather: Weather = CALM,
 ) -> Iterator[App]:
     """Give a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
-    app = App(root=APPS / name, env=env, scratch=scratch, flags=flags, delivery=delivery, weather=weather)
+    app = App(
+        root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, delivery=delivery, weather=weather
+    )
     with app.listening:
         app.listening.bind(("127.0.0.1", 0))
         app.listening.listen(128)

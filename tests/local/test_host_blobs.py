@@ -28,7 +28,7 @@ def app(azurite: Azurite, unique: str, tmp_path: Path) -> Iterator[App]:
         "CONTAINER": unique,
         "AzureFunctionsWebHost__hostid": f"host-{unique}",
     }
-    with sample("blobs", tmp_path, **settings) as app:
+    with sample("blobs", tmp_path, settings) as app:
         yield app
 
 
@@ -184,7 +184,7 @@ def test_storage_may_be_away_at_first(tmp_path: Path) -> None:
     """The host answers meanwhile, says so in its log, and goes on when storage comes."""
     with Azurite() as gone:
         settings = {"AzureWebJobsStorage": gone.connection_string, "CONTAINER": "later"}
-    with sample("blobs", tmp_path, **settings) as app:
+    with sample("blobs", tmp_path, settings) as app:
         host = app.start()
         assert app.get("/admin/host/status")["state"] == "Running"
         assert wait_for(lambda: "no answer from" in host.log.read_text())
@@ -208,6 +208,4 @@ def test_new_blobs_are_found_by_a_look_at_the_last_names(unique: str, storage: S
     storage.put_blob(unique, "3000")
     storage.put_blob(unique, "0001")
     assert [blob.name for blob in watch.look()] == ["3000"]
-    later: list[str] = []
-    assert wait_for(lambda: later.extend(blob.name for blob in watch.look()) or later)
-    assert later == ["0001"]
+    assert wait_for(lambda: [blob.name for blob in watch.look()] == ["0001"])

@@ -18,7 +18,7 @@ from tests.local.hosting import App, sample, wait_for
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Give the sample app with HTTP functions, with a host that runs."""
     scratch = tmp_path_factory.mktemp("web")
-    with sample("web", scratch, FUNCTIONS_REQUEST_BODY_SIZE_LIMIT="100000") as app:
+    with sample("web", scratch, {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": "100000"}) as app:
         app.start()
         yield app
 
@@ -116,7 +116,7 @@ def test_a_signal_lets_running_calls_end(tmp_path: Path, number: signal.Signals)
 
 def test_what_does_not_end_in_time_is_cut(tmp_path: Path) -> None:
     """The exit status is then 1, and the log says what still ran."""
-    with sample("web", tmp_path, "--grace", "0.1") as app, concurrent.futures.ThreadPoolExecutor() as pool:
+    with sample("web", tmp_path, None, "--grace", "0.1") as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
         app.get("/admin/host/status")
         answer = pool.submit(requests.get, f"{app.url}/api/slow", timeout=9)
