@@ -124,7 +124,8 @@ class FunctionsHost(Host):
     """Our own host.
 
     `delivery` is how it finds blobs (local/host/delivery.py): by Event Grid, unless a real account's polling or the
-    emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up again.
+    emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up again,
+    `patience` those that storage may be away until a host with blob triggers ends, to be started again.
     """
 
     def __init__(
@@ -136,10 +137,11 @@ class FunctionsHost(Host):
         log: Path,
         delivery: str = EVENT_GRID,
         visibility: int = 5,
+        patience: float = 30.0,
     ) -> None:
         event_grid = 0.0 if delivery == EVENT_GRID else None
         super().__init__(app=app, port=port, environment=environment, log=log, event_grid=event_grid)
-        self._pace = ("--delivery", delivery, "--visibility", str(visibility))
+        self._pace = ("--delivery", delivery, "--visibility", str(visibility), "--patience", str(patience))
         self._socket: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()

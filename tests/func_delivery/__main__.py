@@ -1,4 +1,4 @@
-"""`python -m tests.func_delivery`: send events to a world under a stand-in for `func`; are all published soon?
+"""`python -m tests.func_delivery`: send events to a world under a stand-in for `func`, and see when all are published.
 
 python -m tests.func_delivery                     2,000 events at 10 a second
 python -m tests.func_delivery --without-notices   the same without Event Grid: what func's own look misses is late

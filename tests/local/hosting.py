@@ -35,6 +35,7 @@ class App:
     event_grid: EventGrid | None = None
     delivery: str = POLLING
     weather: Weather = CALM
+    notices: bool = True
     listening: socket.socket = field(default_factory=socket.socket)
     hosts: list["RunningHost"] = field(default_factory=list)
 
@@ -59,7 +60,7 @@ class App:
             )
         host = RunningHost(process=process, log=log)
         self.hosts.append(host)
-        if self.event_grid is None and self.delivery == EVENT_GRID:
+        if self.event_grid is None and self.delivery == EVENT_GRID and self.notices:
             told = subscriptions(self.root, self.env)
             connection = self.env["AzureWebJobsStorage"]
             self.event_grid = EventGrid(
