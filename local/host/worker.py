@@ -40,14 +40,17 @@ class Patience:
     pause: float = 10.0
 
 
+_USUAL = Patience()
+
+
 class _Process:
     """One worker process and the socket to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: tuple[str, ...]) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._child = subprocess.Popen(  # noqa: S603 -- our own program
-                [sys.executable, "-m", "local.host.worker_process", str(theirs.fileno())],
+                [*python, "-m", "local.host.worker_process", str(theirs.fileno())],
                 cwd=_PROJECT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -77,15 +80,18 @@ class _Process:
 
 
 class Worker:
-    """All functions of one app, in a process of their own, which begins with this object."""
+    """All functions of one app, in a process of their own, which begins with this object. `python` is the command that
+    starts an interpreter.
+    """
 
-    def __init__(self, patience: Patience = Patience()) -> None:
+    def __init__(self, patience: Patience = _USUAL, *, python: tuple[str, ...] = (sys.executable,)) -> None:
         self.results: defaultdict[str, Counter[str]] = defaultdict(lambda: Counter(ok=0, failed=0))
         self.running: Counter[str] = Counter()
         self.restarts = 0
         self.version = ""
         self._patience = patience
-        self._process = _Process()
+        self._python = python
+        self._process = _Process(python)
         self._load: Load
         self._writer: asyncio.StreamWriter
         self._ready = asyncio.Event()
@@ -101,7 +107,15 @@ class Worker:
     async def load(self, wanted: Load) -> None:
         """Import every function; AppError names all that can't be loaded and why."""
         self._load = wanted
-        self._reader = await self._connect()
+        try:
+            self._reader = await self._connect()
+        except (AppError, asyncio.IncompleteReadError, ConnectionError) as error:
+            self._writer.close()
+            self._process.let_go()
+            code = await self._process.ended()
+            if isinstance(error, AppError):
+                raise
+            raise AppError([f"the worker process ended with exit code {code} while it loaded the functions"]) from error
 
     async def keep(self) -> None:
         """Take what the worker process answers, and start another one whenever it is gone; until `stop`.
@@ -123,7 +137,7 @@ class Worker:
             pause, self._timed_out = self._patience.pause if self._timed_out else 0.0, False
             logger.error("the worker process is gone (exit code %s); the next begins in %.0f s", code, pause)
             await asyncio.sleep(pause)
-            self._process = _Process()
+            self._process = _Process(self._python)
             self.restarts += 1
             try:
                 self._reader = await self._connect()

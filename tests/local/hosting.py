@@ -21,7 +21,7 @@ from local.host.delivery import EVENT_GRID, POLLING
 CALM = Weather()
 APPS = Path(__file__).parent / "apps"
 PROJECT = Path(__file__).parents[2]
-WAIT_SECONDS = 15
+WAIT_SECONDS = 60
 
 
 @dataclass(slots=True, kw_only=True)

@@ -64,7 +64,9 @@ def test_every_blob_is_seen_once(app: App, container: ContainerClient) -> None:
     assert wait_for(lambda: len(app.notes("end")) >= 41)
     assert app.scanned()
     assert names(app, "begin") == sorted(["ü%41.txt", *(f"{number}.txt" for number in range(40))])
-    assert app.notes("end")[0] == {
+    first = app.notes("end")[0]
+    del first["at"]
+    assert first == {
         "what": "end",
         "name": f"{container.container_name}/in/a b/ü%41.txt",
         "length": 5,
