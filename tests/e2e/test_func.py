@@ -45,8 +45,8 @@ def test_the_world_runs_by_a_program_in_func_s_place(func: Path, tmp_path: Path)
 def test_blobs_that_func_misses_are_published_soon(func: Path, tmp_path: Path) -> None:
     """A slice of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a look."""
     with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
-        seen = send_slowly(world, 60, rate=10, seed=1)
-    assert seen.published == 60, seen
+        seen = send_slowly(world, 40, rate=10, seed=1)
+    assert seen.published == 40, seen
     assert seen.seconds <= SOON
 
 

@@ -16,6 +16,8 @@ from tests.shared.events import write
 SOON = 30.0
 """Seconds after the last event within which all are to be published."""
 
+_BUSY = 503  # storage did not answer in time: senders try again
+
 _STAND_IN = f"""\
 #!/bin/sh
 test "$1 $2" = "start --port" || {{ echo "no such command: $*"; exit 9; }}
@@ -61,7 +63,10 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
         for body in bodies:
             due += draw.uniform(1.0, 1.2) / rate
             time.sleep(max(0.0, due - time.monotonic()))
-            answer = session.post(f"{world.functions.url}/api/v1/lineage", data=body, timeout=30)
+            while (
+                answer := session.post(f"{world.functions.url}/api/v1/lineage", data=body, timeout=30)
+            ).status_code == _BUSY:
+                time.sleep(int(answer.headers["Retry-After"]))
             answer.raise_for_status()
     last = time.monotonic()
     while True:
