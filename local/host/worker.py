@@ -209,6 +209,7 @@ class Worker:
         except TimeoutError:
             seconds = self._patience.timeout
             self._timed_out = True
+            self._ready.clear()  # what comes from now on waits for the next process
             self._process.kill()
             return Outcome(invocation=invocation, error=f"it took longer than functionTimeout, {seconds} s")
 

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -38,6 +40,18 @@ def container_of(bench: Bench) -> Iterator[ContainerClient]:
 
 def _names(app: App, what: str) -> list[str]:
     return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
+
+
+def _began(app: App, name: str) -> bool:
+    return name in _names(app, "begin")
+
+
+def _is(app: App, state: str) -> bool:
+    return bool(app.get("/admin/host/status")["state"] == state)
+
+
+def _told(log: Path, words: str) -> bool:
+    return words in log.read_text()
 
 
 def _created(container: ContainerClient, name: str) -> dict[str, object]:
@@ -153,7 +167,7 @@ def _written_after_a_look(bench: Bench, delivery: str) -> str:
             time.sleep(1.0 - time.time() % 1)  # a second begins
             first, second = (container.get_blob_client(f"in/{attempt} {which}.txt") for which in ("a", "b"))
             first.upload_blob(b"x")
-            assert wait_for(lambda name=f"{attempt} a.txt": name in _names(app, "begin"))
+            assert wait_for(partial(_began, app, f"{attempt} a.txt"))
             second.upload_blob(b"x")
             if first.get_blob_properties().last_modified == second.get_blob_properties().last_modified:
                 break
@@ -170,15 +184,19 @@ def _poison(bench: Bench) -> None:
     shutil.copytree(APPS / "blobs", app_folder)
     blobs = {"maxDegreeOfParallelism": 2}
     (app_folder / "host.json").write_text(json.dumps({"version": "2.0", "extensions": {"blobs": blobs}}))
-    with (
-        container_of(bench) as container,
-        sample(app_folder, bench.scratch, bench.settings(), "--retry", "0") as app,
-    ):
-        container.upload_blob("in/bad.txt", b"fail")
-        for number in range(4):
-            container.upload_blob(f"in/{number}.txt", b"sleep 0.3")
+    queue = f"azure-webjobs-blobtrigger-host-{bench.container}"
+    storage = Storage(bench.azurite.connection_string, Counter())
+    storage.create_queue(queue)
+    contents = {"bad": b"fail"} | dict.fromkeys("0123", b"sleep 1")
+    with container_of(bench) as container, sample(app_folder, bench.scratch, bench.settings(), "--retry", "0") as app:
+        for name, content in contents.items():
+            etag = container.upload_blob(f"in/{name}.txt", content).get_blob_properties().etag
+            message = {"FunctionId": "Host.Functions.on_blob", "BlobName": f"in/{name}.txt", "ETag": etag}
+            storage.put_message(queue, message | {"ContainerName": bench.container})
+        app.delivery, app.notices = EVENT_GRID, False  # nothing but these messages
         app.start()
         assert wait_for(lambda: app.get("/admin/host/calls")["poisoned"] == 1)
+        assert wait_for(lambda: app.ended(4))
         assert _names(app, "begin").count("bad.txt") == 5
         running = most = 0
         for note in app.notes("begin", "end"):
@@ -186,12 +204,9 @@ def _poison(bench: Bench) -> None:
                 running += 1 if note["what"] == "begin" else -1
                 most = max(most, running)
         assert most <= 2
-        storage = Storage(bench.azurite.connection_string, Counter())
         texts = [message.text for message in storage.get_messages("webjobs-blobtrigger-poison", 32, 1)]
-        contents = [json.loads(base64.b64decode(text)) for text in texts]
-        assert {"BlobName": "in/bad.txt", "ContainerName": bench.container}.items() <= next(
-            content for content in contents if content["ContainerName"] == bench.container
-        ).items()
+        poison = [json.loads(base64.b64decode(text)) for text in texts]
+        assert [each["BlobName"] for each in poison if each["ContainerName"] == bench.container] == ["in/bad.txt"]
 
 
 class _Refusing(BaseHTTPRequestHandler):
@@ -229,11 +244,11 @@ def _refused(bench: Bench) -> None:
             with sample(app_folder, scratch, settings, delivery=delivery) as app:
                 app.notices = False
                 host = app.start()
-                assert wait_for(lambda app=app, state=state: app.get("/admin/host/status")["state"] == state)
+                assert wait_for(partial(_is, app, state))
                 if delivery == POLLING:
-                    assert wait_for(lambda host=host: "Host.Startup[515] A host error has" in host.log.read_text())
+                    assert wait_for(partial(_told, host.log, "Host.Startup[515] A host error has"))
                 else:
-                    assert wait_for(lambda app=app: app.notes("start"))
+                    assert wait_for(partial(app.notes, "start"))
                 assert requests.get(f"{app.url}/", timeout=15).status_code == status
                 assert bool(app.notes("start")) == (delivery == EVENT_GRID)
         server.shutdown()
