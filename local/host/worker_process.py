@@ -146,7 +146,11 @@ async def _serve(channel: socket.socket) -> None:
     writer.write(encode(await runs.load(wanted)))
 
     async def do(call: Invoke) -> None:
-        writer.write(encode(await runs.invoke(call)))
+        try:
+            answer = encode(await runs.invoke(call))
+        except Exception as error:  # noqa: BLE001 -- whatever it was, the host waits for an answer
+            answer = encode(Outcome(invocation=call.invocation, error=repr(error)))
+        writer.write(answer)
         await writer.drain()
 
     while not isinstance(message := await receive(reader), Stop):

@@ -21,11 +21,14 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=10.0, help="events a second, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--without-notices", action="store_true")
+    parser.add_argument("--home", type=Path, help="keep the world's data and logs in this folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="throughline-func-") as folder:
         program = stand_in(Path(folder))
         delivery = EMULATOR if options.without_notices else EVENT_GRID
-        with World(home=Path(folder) / "world", usual_ports=False, func=program, delivery=delivery) as world:
+        with World(
+            home=options.home or Path(folder) / "world", usual_ports=False, func=program, delivery=delivery
+        ) as world:
             seen = send_slowly(world, options.events, rate=options.rate, seed=options.seed)
     sys.stdout.write(
         f"{seen.events:,} events, {seen.published:,} published {seen.seconds:.1f} s after the last "
