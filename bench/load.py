@@ -114,9 +114,9 @@ def _flood(
             raise BenchError(f"{start:,} of {len(items):,} events took more than {sizes.load_deadline:.0f} s")
         floods.append(process.run(flood, host.url, items[start : start + size], sizes.senders))
         if len(floods) == _FIRST:
-            early = _resident(host.pid)
+            early = _resident(host.worker_pid)
         steps.done()
-    last = _resident(host.pid)
+    last = _resident(host.worker_pid)
     return floods, (early or last, last)
 
 

@@ -15,10 +15,12 @@ from typing import Any
 import requests
 
 from local.functions import FunctionsHostError, Host
+from local.host.delivery import EVENT_GRID
 from local.leashed import Leashed
 from local.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
+_NOTICE_SECONDS = 3.0  # after which Event Grid tells of a blob; func looks each two seconds
 
 
 def find_func(path: str | None = None) -> Path:
@@ -37,15 +39,30 @@ class Func(Host):
     """What FunctionsHost is, by `func start`: the functions of `app`.
 
     It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
-    started again.
+    started again. Its look at the emulator misses blobs (local/host/polling.py), so Event Grid tells it of each a
+    little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
     """
 
-    def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
-        super().__init__(port=port, log=log)
-        self._func, self._app = func, app
+    def __init__(
+        self,
+        *,
+        func: Path,
+        app: Path,
+        port: int = 0,
+        environment: Mapping[str, str],
+        log: Path,
+        delivery: str = EVENT_GRID,
+    ) -> None:
+        super().__init__(
+            app=app,
+            port=port,
+            environment=environment,
+            log=log,
+            event_grid=_NOTICE_SECONDS if delivery == EVENT_GRID else None,
+        )
+        self._func = func
         python = Path(sys.executable).parent
-        self._environment = {
-            **environment,
+        self._environment |= {
             "PATH": f"{python}{os.pathsep}{environment.get('PATH', os.defpath)}",
             "VIRTUAL_ENV": str(python.parent),
             "FUNCTIONS_WORKER_RUNTIME": "python",

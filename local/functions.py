@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,8 @@ from typing import Any, Self
 
 import requests
 
+from local.event_grid import EventGrid, subscriptions
+from local.host.delivery import EVENT_GRID
 from local.listening import PortError, listen
 
 _LOG = logging.getLogger("throughline.world")
@@ -33,15 +36,21 @@ class FunctionsHostError(Exception):
 
 
 class Host(ABC):
-    """A host of functions on 127.0.0.1:`port` (0: a free one), which runs while its context lasts. What it says goes to
-    `log`. Entering raises FunctionsHostError.
+    """A host of the functions of `app` on 127.0.0.1:`port` (0: a free one), which runs while its context lasts, with
+    `environment` as their settings. What it says goes to `log`. `event_grid` is the seconds after which a new blob is
+    told to its webhook; None leaves Event Grid out. Entering raises FunctionsHostError.
 
     `restarts` tells how often it was started again, `broken` why that was given up.
     """
 
-    def __init__(self, *, port: int, log: Path) -> None:
-        self._port = port
+    def __init__(
+        self, *, app: Path, port: int, environment: Mapping[str, str], log: Path, event_grid: float | None
+    ) -> None:
+        self._app, self._port = app, port
+        self._environment = dict(environment)
         self._log = log
+        self._event_grid_delay = event_grid
+        self._event_grid: EventGrid | None = None
         self.restarts = 0
         self.broken = ""
 
@@ -57,11 +66,22 @@ class Host(ABC):
         except FunctionsHostError:
             self.stop()
             raise
+        if self._event_grid_delay is not None and (told := subscriptions(self._app, self._environment)):
+            self._event_grid = EventGrid(
+                connection=self._environment["AzureWebJobsStorage"],
+                url=self.url,
+                subscriptions=told,
+                note=self._log.with_name("event_grid.json"),
+                delay=self._event_grid_delay,
+            )
+            self._event_grid.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._event_grid is not None:
+            self._event_grid.stop()
         self.stop()
 
     @property
@@ -73,6 +93,11 @@ class Host(ABC):
     @abstractmethod
     def pid(self) -> int:
         """The process id of what runs now."""
+
+    @property
+    def worker_pid(self) -> int:
+        """The process that the functions run in now, as far as that is known."""
+        return self.pid
 
     @abstractmethod
     def calls(self) -> dict[str, Any]:
@@ -96,10 +121,11 @@ class Host(ABC):
 
 
 class FunctionsHost(Host):
-    """The functions of `app`, with `environment` as their settings.
+    """Our own host.
 
-    `poll` is the seconds between scans for blobs, `visibility` those after which the messages of a
-    dead host are taken up again.
+    `delivery` is how it finds blobs (local/host/delivery.py): by Event Grid, unless a real account's polling or the
+    emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up again,
+    `patience` those that storage may be away until a host with blob triggers ends, to be started again.
     """
 
     def __init__(
@@ -109,13 +135,13 @@ class FunctionsHost(Host):
         port: int = 0,
         environment: Mapping[str, str],
         log: Path,
-        poll: float = 0.3,
+        delivery: str = EVENT_GRID,
         visibility: int = 5,
+        patience: float = 30.0,
     ) -> None:
-        super().__init__(port=port, log=log)
-        self._app = app
-        self._environment = dict(environment)
-        self._pace = ("--poll", str(poll), "--visibility", str(visibility))
+        event_grid = 0.0 if delivery == EVENT_GRID else None
+        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=event_grid)
+        self._pace = ("--delivery", delivery, "--visibility", str(visibility), "--patience", str(patience))
         self._socket: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
@@ -139,9 +165,17 @@ class FunctionsHost(Host):
             raise FunctionsHostError("The functions host is not running")
         return self._child.pid
 
+    @property
+    def worker_pid(self) -> int:
+        """As the base says; it is another than the host's."""
+        worker: int = requests.get(f"{self.url}/admin/host/status", timeout=30).json()["workerProcessId"]
+        return worker
+
     def calls(self) -> dict[str, Any]:
-        """As the base says."""
+        """As the base says; `storage` with Event Grid's looks."""
         answer: dict[str, Any] = requests.get(f"{self.url}/admin/host/calls", timeout=30).json()
+        if self._event_grid is not None:
+            answer["storage"] = dict(Counter(answer["storage"]) + self._event_grid.calls)
         return answer
 
     def stop(self) -> None:

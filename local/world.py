@@ -15,6 +15,7 @@ from local.azurite import USUAL_PORTS, Azurite
 from local.catalog import CatalogServer
 from local.func import Func
 from local.functions import FunctionsHost, Host
+from local.host.delivery import EVENT_GRID
 from local.stamp import BUILD
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +44,8 @@ class World:
     """Everything that Throughline needs on one machine, as a context manager.
 
     `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
-    added to those of the functions; `func` is the program that runs them instead of our own host. With `atlas` (not
+    added to those of the functions; `func` is the program that runs them instead of our own host, which finds blobs as
+    `delivery` says: by Event Grid as in Azure, or by polling (local/host/delivery.py). With `atlas` (not
     started yet) that takes the local catalog's place, with the types that it lacks. Entering raises AzuriteError,
     NodeError, CatalogStartError, AtlasError or FunctionsHostError, each with one sentence. All of it ends with the
     block and with this process.
@@ -58,12 +60,13 @@ class World:
         app: Path = ROOT,
         func: Path | None = None,
         atlas: AtlasServer | None = None,
+        delivery: str = EVENT_GRID,
     ) -> None:
         self.home = home
         self.atlas = atlas
         self._usual_ports = usual_ports
         self._settings = dict(settings or {})
-        self._app, self._func = app, func
+        self._app, self._func, self._delivery = app, func, delivery
         self._parts = contextlib.ExitStack()
         self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
         self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
@@ -90,8 +93,15 @@ class World:
         port = _RECEIVER_PORT if self._usual_ports else 0
         environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
         if self._func:
-            return Func(func=self._func, app=self._app, port=port, environment=environment, log=log)
-        return FunctionsHost(app=self._app, port=port, environment=environment, log=log)
+            return Func(
+                func=self._func,
+                app=self._app,
+                port=port,
+                environment=environment,
+                log=log,
+                delivery=self._delivery,
+            )
+        return FunctionsHost(app=self._app, port=port, environment=environment, log=log, delivery=self._delivery)
 
     @property
     def environment(self) -> dict[str, str]:

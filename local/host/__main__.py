@@ -11,7 +11,10 @@ import threading
 from pathlib import Path
 
 from local.host import logs, runtime
-from local.host.settings import AppError
+from local.host.delivery import DELIVERIES
+from local.host.index import read_host_json
+from local.host.settings import AppError, load_local_settings
+from local.host.worker import Patience, Worker
 from local.listening import PortError, listen
 
 
@@ -23,10 +26,22 @@ def _arguments() -> argparse.Namespace:
     where.add_argument("--port", type=int, default=7071, help="listen here on 127.0.0.1; 0 takes a free one")
     where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
     parser.add_argument("--workers", type=int, default=8, help="how many functions without async run at once")
-    parser.add_argument("--poll", type=float, default=10.0, help="seconds between scans for blobs")
+    parser.add_argument(
+        "--delivery",
+        choices=DELIVERIES,
+        help="how blobs are found, as on a real account: by Event Grid's webhook, or by polling it; or as on the "
+        "emulator (default: as function.json and the account say)",
+    )
+    parser.add_argument("--poll", type=float, help="seconds between looks for blobs (10; on the emulator 2)")
+    parser.add_argument("--page", type=int, default=5000, help="blobs that one look at an account lists")
     parser.add_argument(
         "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
     )
+    parser.add_argument(
+        "--patience", type=float, default=30.0, help="seconds that storage may be away until the host ends"
+    )
+    parser.add_argument("--restart", type=float, default=10.0, help="seconds until the next worker after a timeout")
+    parser.add_argument("--keys", type=Path, help="a file of keys that requests must have (default: none is needed)")
     parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
     parser.add_argument("--grace", type=float, default=10.0, help="seconds for what runs when asked to end")
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
@@ -46,17 +61,31 @@ def _listen(options: argparse.Namespace) -> socket.socket:
 async def _run(options: argparse.Namespace) -> bool:
     root = options.root.resolve()
     listening = _listen(options)
-    # Imported only now: they take most of the start, and a busy port should be told at once.
-    from local.host.blobs import Pace  # noqa: PLC0415
-    from local.host.index import read_host_json  # noqa: PLC0415
-    from local.host.serve import Host, Options  # noqa: PLC0415
-    from local.host.settings import load_local_settings  # noqa: PLC0415
-
     load_local_settings(root)
     config = read_host_json(root)
     logs.set_up(level=config.log_level, verbose=options.verbose)
-    pace = Pace(poll=options.poll, visibility=options.visibility, retry=options.retry)
-    host = Host(Options(root=root, threads=options.workers, grace=options.grace, pace=pace), config)
+    worker = Worker(Patience(timeout=config.timeout, pause=options.restart))
+    # Imported only now: while they are, the worker process starts.
+    from local.host.blobs import Pace  # noqa: PLC0415
+    from local.host.serve import Host, Options  # noqa: PLC0415
+
+    pace = Pace(
+        delivery=options.delivery,
+        poll=options.poll,
+        visibility=options.visibility,
+        retry=options.retry,
+        patience=options.patience,
+        page=options.page,
+    )
+    how = Options(
+        root=root,
+        threads=options.workers,
+        grace=options.grace,
+        verbose=options.verbose,
+        keys=options.keys,
+        pace=pace,
+    )
+    host = Host(how, config, worker)
     await host.load()
     sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
     sys.stdout.flush()

@@ -1,100 +1,121 @@
-"""Blob triggers: a scan finds new blobs, a queue carries them to the functions, receipts remember them.
-
-Names and steps are those of the real host's `LogsAndContainerScan` (azure-sdk-for-net,
-Microsoft.Azure.WebJobs.Extensions.Storage.Blobs). Delivery is at least once, in any order. Unlike the real host this
-one expects to be alone: a receipt is written once, after its message and without a lease, so a crash between the two
-makes a duplicate, never a loss. It also deletes receipts whose blob is gone or overwritten, and keeps the queue short,
-because Azurite slows down with all that it stores.
-"""
+"""Blob triggers: how their blobs are found (polling, or Event Grid's webhook), the queue, and storage being away."""
 
 import asyncio
-import contextlib
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, TypeVarTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar, TypeVarTuple
 
+from local.host.blob_queue import BlobQueue, Target
+from local.host.delivery import EMULATOR, EVENT_GRID, POLLING
 from local.host.index import Function, HostConfig
 from local.host.logs import logger
-from local.host.scan import RECEIPTS, Trigger, Version
+from local.host.pattern import RECEIPTS, Pattern
+from local.host.polling import AccountStrategy, EmulatorStrategy, Strategy
+from local.host.receipts import Receipts
 from local.host.settings import connection_string
-from local.host.storage import Blob, Message, Storage, StorageError
+from local.host.storage import Storage, StorageError, StorageRefusedError
 from local.host.worker import Worker
 
-POISON_QUEUE = "webjobs-blobtrigger-poison"
-_QUEUED_AT_ONCE = 8
-_MOST_MESSAGES = 32  # that one call may return
-_SCAN_PAUSE = 9  # after a scan of t seconds at least 9 t pass until the next: Azurite does nothing else meanwhile
-_PATIENCE_SECONDS = 0.1  # for more slots to become free before messages for those that are free are asked for
-_IDLE_SECONDS = 1.0  # between looks into an empty queue, for messages that become visible again
-_PROPERTIES = {
-    "etag": "ETag",
-    "last-modified": "LastModified",
-    "x-ms-creation-time": "CreatedOn",
-    "content-type": "ContentType",
-    "content-encoding": "ContentEncoding",
-    "x-ms-blob-type": "BlobType",
-}
+_RETRY_SECONDS = 1.0
 
 Arguments = TypeVarTuple("Arguments")
 T = TypeVar("T")
 
 
+class StorageGoneError(Exception):
+    """Storage has been away for longer than the host goes on without it."""
+
+
+class ListenerError(Exception):
+    """The listener of the blob triggers can't start; the host is in error."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds: `poll` between scans, `visibility` that a message is ours without renewal, `retry` until a failed
-    one is tried again.
+    """`delivery`: None for what function.json and the account say. Seconds: `poll` between looks (None: as the
+    strategy has it), `visibility` that a message is ours without renewal, `retry` until a failed one is tried again,
+    `patience` that storage may be away. `page`: blobs that one look at an account lists.
     """
 
-    poll: float = 10.0
+    delivery: str | None = None
+    poll: float | None = None
     visibility: int = 30
     retry: int = 1
+    patience: float = 30.0
+    page: int = AccountStrategy.page
 
 
 class BlobHost:
-    """All blob triggers of an app, their queue and who serves it."""
+    """All blob triggers of an app."""
 
     def __init__(
         self, functions: Iterable[Function], worker: Worker, *, config: HostConfig, pace: Pace, host_id: str
     ) -> None:
         self.calls: Counter[str] = Counter()
         self.scans: Counter[str] = Counter()
-        self.poisoned = 0
+        self._pace, self._host_id = pace, host_id
         self._storages: dict[str, Storage] = {}
         self._own = self._storage("AzureWebJobsStorage")
-        self._triggers = {
-            function.id: Trigger(function, self._storage(function.trigger.data.get("connection")), host_id)
-            for function in functions
-        }
-        self._worker, self._config, self._pace = worker, config, pace
-        self._queue = f"azure-webjobs-blobtrigger-{host_id}"
-        self._waiting: Counter[str] = Counter()  # found, not yet queued
-        self._queued = 0  # messages in the queue, as far as we know
-        self._news = asyncio.Event()  # there may be a message
-        self._room = asyncio.Event()  # a message is done with
-        self._running: set[asyncio.Task[None]] = set()
-        self._putting: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(16, "storage")
+        self._away_since: float | None = None
+        self._found: Counter[str] = Counter()  # not yet queued
+        self._queueing: set[asyncio.Task[bool]] = set()
+        self.queue = BlobQueue(
+            self._own,
+            worker,
+            config,
+            host_id=host_id,
+            visibility=pace.visibility,
+            retry=pace.retry,
+            call=self._call,
+        )
+        self._strategies: list[Strategy] = []
+        targets = {}
+        for function in functions:
+            strategy = self._strategy(function)
+            targets[function.id] = Target(
+                function=function,
+                source=self._storage(function.trigger.data.get("connection")),
+                pattern=Pattern(function.trigger.data["path"]),
+                changed=None if strategy is None else strategy.again.append,
+            )
+            if strategy is not None:
+                self._strategies.append(strategy)
+        self.queue.targets = targets
 
     @property
     def queued(self) -> int:
         """How many blobs have been found and not begun with."""
-        return self._waiting.total() + max(0, self._queued - len(self._running))
+        return self._found.total() + self.queue.waiting
+
+    async def prepare(self) -> None:
+        """Do what is needed before blobs can be found.
+
+        Raises ListenerError when the account refuses what polling needs, StorageGoneError when it is away for long.
+        """
+        await self._retrying(self._prepare)
 
     async def run(self) -> None:
-        """Scan and serve the queue until cancelled; what has begun by then goes on, see `finish`."""
-        await self._retrying(self._prepare)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._retrying(self._serve_queue))
-            for trigger in self._triggers.values():
-                group.create_task(self._retrying(self._scan, trigger))
+        """Find blobs and serve the queue until cancelled; what has begun by then goes on, see `finish`.
+
+        Raises StorageGoneError when storage is away for long.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._retrying(self.queue.serve))
+                for strategy in self._strategies:
+                    group.create_task(self._retrying(partial(self._poll, strategy)))
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
 
     async def finish(self) -> None:
         """Wait for the invocations that run."""
-        while begun := self._running | self._putting:
-            await asyncio.wait(begun)
+        if self._queueing:
+            await asyncio.wait(self._queueing)
+        await self.queue.finish()
         self._threads.shutdown()
 
     def _storage(self, setting: str | None) -> Storage:
@@ -103,207 +124,94 @@ class BlobHost:
             self._storages[text] = Storage(text, self.calls)
         return self._storages[text]
 
-    async def _call(self, call: Callable[[*Arguments], T], *args: *Arguments) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+    def _strategy(self, function: Function) -> Strategy | None:
+        """How a function's blobs are polled for; None with Event Grid."""
+        source = self._storage(function.trigger.data.get("connection"))
+        usual = EMULATOR if source.emulated else POLLING
+        if function.trigger.data.get("source") == "EventGrid":
+            usual = EVENT_GRID
+        delivery = self._pace.delivery or usual
+        if delivery == EVENT_GRID:
+            return None
+        strategy: Strategy
+        if delivery == EMULATOR:
+            strategy = EmulatorStrategy(function, source)
+        else:
+            strategy = AccountStrategy(function, source, self._own, self._host_id)
+            strategy.page = self._pace.page
+        strategy.interval = self._pace.poll or strategy.interval
+        return strategy
 
-    async def _retrying(self, loop: Callable[..., Any], *args: Any) -> None:
+    async def _call(self, call: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await loop.run_in_executor(self._threads, call, *args)
+        except StorageRefusedError:
+            raise
+        except StorageError:
+            self._away_since = self._away_since or loop.time()
+            raise
+        self._away_since = None
+        return answer
+
+    async def _retrying(self, loop: Callable[[], Awaitable[None]]) -> None:
         """Run a loop, and again whenever storage was away."""
         while True:
             try:
-                await loop(*args)
+                await loop()
             except StorageError as error:
-                logger.warning("storage: %s; trying again in %s s", error, self._pace.poll)
-                await asyncio.sleep(self._pace.poll)
+                away = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
+                if away >= self._pace.patience:
+                    raise StorageGoneError(f"storage has been away for {away:.0f} s: {error}") from error
+                logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return
 
     async def _prepare(self) -> None:
         await self._call(self._own.create_container, RECEIPTS)
-        await self._call(self._own.create_queue, self._queue)
-        for trigger in self._triggers.values():
-            await self._call(trigger.load, self._own)
-        self._queued = await self._call(self._own.count_messages, self._queue)
+        await self.queue.prepare()
+        try:
+            for strategy in self._strategies:
+                await self._call(strategy.begin)
+        except StorageRefusedError as error:
+            raise ListenerError(str(error)) from error
 
-    # --- from the container to the queue
-
-    async def _scan(self, trigger: Trigger) -> None:
-        loop = asyncio.get_running_loop()
-        next_full = loop.time()
+    async def _poll(self, strategy: Strategy) -> None:
+        function = strategy.function
+        receipts = Receipts(self._own, self._host_id, function.id)
         while True:
-            begun = loop.time()
-            # Between the scans of everything, where those take long, only of what comes last in order of names.
-            after = "" if begun >= next_full else await self._call(trigger.watermark)
-            found, gone = await self._call(trigger.look, after)
-            if not after:
-                next_full = loop.time() + _SCAN_PAUSE * (loop.time() - begun)
-            self._waiting[trigger.function.id] = len(found)
+            names = deque(await self._call(strategy.look))
             try:
-                await _in_groups(found, lambda version: self._enqueue(trigger, version))
+                while names:  # one after another, as the real host
+                    self._found[function.id] = len(names)
+                    # Shielded, and waited for at the end: a message without its receipt would be a duplicate.
+                    queueing = asyncio.create_task(self._queue(strategy, receipts, names[0]))
+                    self._queueing.add(queueing)
+                    queueing.add_done_callback(self._queueing.discard)
+                    if not await asyncio.shield(queueing):
+                        strategy.again.append(names[0])
+                    names.popleft()
             finally:
-                self._waiting[trigger.function.id] = 0
-            await _in_groups(
-                gone, lambda version: self._call(self._own.delete_blob, RECEIPTS, trigger.receipt(version))
-            )
-            trigger.seen -= gone
-            self.scans[trigger.function.name] += not after
-            pause = self._pace.poll if trigger.source.emulated else max(self._pace.poll, next_full - loop.time())
-            await asyncio.sleep(pause)
+                strategy.again.extend(names)  # storage was away: they are looked at again when it is back
+                self._found[function.id] = 0
+            await self._call(strategy.queued)
+            self.scans[function.name] += 1
+            await asyncio.sleep(strategy.interval)
 
-    async def _enqueue(self, trigger: Trigger, version: Version) -> None:
-        while self._queued >= max(_MOST_MESSAGES, 2 * self._config.blob_parallelism):
-            self._room.clear()
-            await self._room.wait()
-        # Shielded and waited for at the end: a message without its receipt would be a duplicate after the restart.
-        putting = asyncio.create_task(self._put(trigger, version))
-        self._putting.add(putting)
-        putting.add_done_callback(self._putting.discard)
-        await asyncio.shield(putting)
+    async def _queue(self, strategy: Strategy, receipts: Receipts, name: str) -> bool:
+        """Queue a blob unless that was done before; False when it is to be looked at again."""
+        container = strategy.pattern.container
+        blob = await self._call(strategy.source.head_blob, container, name)
+        if blob is None:
+            return True
+        put: list[str] = []
 
-    async def _put(self, trigger: Trigger, version: Version) -> None:
-        name, etag = version
-        message = {
-            "Type": "BlobTrigger",
-            "FunctionId": trigger.function.id,
-            "BlobType": "BlockBlob",
-            "ContainerName": trigger.pattern.container,
-            "BlobName": name,
-            "ETag": etag,
-        }
-        self._queued += 1
-        try:
-            await self._call(self._own.put_message, self._queue, message)
-        except StorageError:
-            self._queued -= 1
-            raise
-        self._waiting[trigger.function.id] -= 1
-        self._news.set()
-        await self._call(self._own.put_blob, RECEIPTS, trigger.receipt(version))
-        trigger.seen.add(version)
+        def put_message() -> None:
+            self.queue.put_now(strategy.function.id, container, name, blob.etag)
+            put.append(name)
 
-    # --- from the queue to the functions
-
-    async def _serve_queue(self) -> None:
-        most = self._config.blob_parallelism
-        while True:
-            await self._slots(most)
-            self._news.clear()
-            wanted = min(_MOST_MESSAGES, most - len(self._running))
-            messages = await self._call(self._own.get_messages, self._queue, wanted, self._pace.visibility)
-            for message in messages:
-                task = asyncio.create_task(self._serve(message))
-                self._running.add(task)
-                task.add_done_callback(self._done)
-            if len(messages) < wanted:
-                if self._queued and not self._running:  # perhaps our count is wrong
-                    counted_from = self._queued
-                    self._queued += await self._call(self._own.count_messages, self._queue) - counted_from
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _IDLE_SECONDS)
-
-    async def _slots(self, most: int) -> None:
-        """Wait until half of the slots are free, or a moment later at least one is: few calls, and no idle slots."""
-        loop = asyncio.get_running_loop()
-        patience = loop.time() + _PATIENCE_SECONDS
-        while (busy := len(self._running)) > most // 2:
-            self._room.clear()
-            left = patience - loop.time()
-            if left <= 0 and busy < most:
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), max(left, 0) if busy < most else None)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._room.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("serving a message failed, it will be seen again: %r", error, exc_info=error)
-
-    async def _serve(self, message: Message) -> None:
-        """Do what a message asks, holding it meanwhile."""
-        held, done = [message], asyncio.Event()
-        renewal = asyncio.create_task(self._renew(held, done))
-        try:
-            keep = await self._deliver(message)
-        finally:
-            done.set()
-            await renewal  # not cancelled: a renewal on its way changes the receipt
-        if keep:
-            await self._call(self._own.hold_message, self._queue, held[0], self._pace.retry)
-            asyncio.get_running_loop().call_later(self._pace.retry, self._news.set)
-            return
-        self._queued = max(0, self._queued - 1)
-        if not await self._call(self._own.delete_message, self._queue, held[0]):
-            logger.warning("message %s was taken by another host meanwhile, it may be served twice", message.id)
-
-    async def _renew(self, held: list[Message], done: asyncio.Event) -> None:
-        while True:
-            try:
-                await asyncio.wait_for(done.wait(), self._pace.visibility / 2)
-            except TimeoutError:
-                receipt = await self._call(self._own.hold_message, self._queue, held[0], self._pace.visibility)
-                if receipt is None:
-                    logger.warning("message %s was taken by another host meanwhile, it may be served twice", held[0].id)
-                    return
-                held[0] = replace(held[0], receipt=receipt)
-            else:
-                return
-
-    async def _deliver(self, message: Message) -> bool:
-        """Invoke the function for a message; True when it is to be tried again."""
-        try:
-            content = message.json()
-            function_id, version = content["FunctionId"], (content["BlobName"], content["ETag"])
-        except (ValueError, KeyError) as error:
-            await self._poison(message, f"a message that is none of ours ({error!r})")
-            return False
-        trigger = self._triggers.get(function_id)
-        if trigger is None:
-            logger.warning("%s is not in this app any more: its message for %s is dropped", function_id, version[0])
-            return False
-        threshold = self._config.poison_threshold
-        if message.tries > threshold:  # whoever had it died each time
-            await self._poison(message, f"{trigger.function.name} never came to an end with {version[0]}")
-            return False
-        blob = await self._call(trigger.source.get_blob, trigger.pattern.container, version[0])
-        if blob is None or blob.etag != version[1]:
-            return False  # vanished, or overwritten: the scan finds the new version by itself
-        outcome = await self._worker.invoke(
-            trigger.function,
-            self._worker.datum(blob.data, "bytes"),
-            self._metadata(trigger, version[0], blob),
-            f"{message.tries}/{threshold}",
-        )
-        if outcome.error and message.tries >= threshold:
-            await self._poison(message, f"{trigger.function.name} failed {message.tries} times with {version[0]}")
-        return bool(outcome.error) and message.tries < threshold
-
-    async def _poison(self, message: Message, why: str) -> None:
-        logger.error("moved to %s: %s", POISON_QUEUE, why)
-        await self._call(self._own.create_queue, POISON_QUEUE)
-        await self._call(self._own.put_raw_message, POISON_QUEUE, message.text)
-        self.poisoned += 1
-
-    def _metadata(self, trigger: Trigger, name: str, blob: Blob) -> dict[str, Any]:
-        """Return what the real host sends beside the content."""
-        properties: dict[str, Any] = {
-            theirs: blob.properties[header] for header, theirs in _PROPERTIES.items() if header in blob.properties
-        }
-        properties["ContentLength"] = len(blob.data)
-        datum = self._worker.datum
-        names = trigger.pattern.match(name) or {}
-        return {key: datum(value, "string") for key, value in names.items()} | {
-            "BlobTrigger": datum(f"{trigger.pattern.container}/{name}", "string"),
-            "Uri": datum(blob.url, "string"),
-            "Properties": datum(json.dumps(properties), "json"),
-            "Metadata": datum(json.dumps(blob.metadata), "json"),
-        }
-
-
-async def _in_groups(items: Iterable[Version], do: Callable[[Version], Any]) -> None:
-    """Do something for all items, a few at a time; the first failure is raised when its group has ended."""
-    todo = list(items)
-    for start in range(0, len(todo), _QUEUED_AT_ONCE):
-        results = await asyncio.gather(*map(do, todo[start : start + _QUEUED_AT_ONCE]), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        done = await self._call(receipts.queue_once, container, name, blob.etag, put_message)
+        if put:
+            self.queue.noted()
+        return done

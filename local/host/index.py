@@ -5,11 +5,14 @@ https://github.com/Azure/azure-functions-host/wiki/function.json
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from local.host.logs import LEVELS, logger
 from local.host.settings import AppError, connection_string, expand, read_json
 
 TRIGGERS = ("httpTrigger", "blobTrigger", "timerTrigger")
@@ -18,6 +21,8 @@ _NEEDED = {"httpTrigger": (), "blobTrigger": ("path",), "timerTrigger": ("schedu
 _AUTH_LEVELS = ("anonymous", "function", "admin")
 _BLOB_SOURCES = ("LogsAndContainerScan", "EventGrid")
 _EXPANDED = ("path", "schedule", "route")
+_TRUE = ("true", "1")
+_SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,37 +58,74 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
-    """What this host uses of host.json, with the real defaults."""
+    """What this host uses of host.json, with the real defaults; `timeout` in seconds, None for ever."""
 
     route_prefix: str = "api"
     blob_parallelism: int = 8 * (os.cpu_count() or 1)
     poison_threshold: int = 5
     log_level: str = "Information"
+    timeout: float | None = 1800.0
 
 
 def read_host_json(root: Path) -> HostConfig:
-    """Return the app's host.json; AppError when it is missing or wrong."""
+    """Return the app's host.json; AppError when it is missing or a value is wrong. Unknown keys are ignored."""
     content: dict[str, Any] = read_json(root / "host.json")
-    if content.get("version") != "2.0":
-        raise AppError(['host.json: "version" must be "2.0"'])
-    extensions = content.get("extensions", {})
-    blobs = extensions.get("blobs", {})
-    default = HostConfig()
-    config = HostConfig(
-        route_prefix=extensions.get("http", {}).get("routePrefix", default.route_prefix).strip("/"),
-        blob_parallelism=blobs.get("maxDegreeOfParallelism", default.blob_parallelism),
-        poison_threshold=blobs.get("poisonBlobThreshold", default.poison_threshold),
-        log_level=content.get("logging", {}).get("logLevel", {}).get("default", default.log_level),
-    )
-    numbers = {"maxDegreeOfParallelism": config.blob_parallelism, "poisonBlobThreshold": config.poison_threshold}
-    problems = [
-        f"host.json: extensions.blobs.{name} must be a whole number above 0, not {value!r}"
-        for name, value in numbers.items()
-        if type(value) is not int or value < 1
-    ]
+    problems = list(_host_problems(content))
     if problems:
-        raise AppError(problems)
-    return config
+        raise AppError([f"host.json: {problem}" for problem in problems])
+    default = HostConfig()
+    return HostConfig(
+        route_prefix=_at(content, "extensions.http.routePrefix", default.route_prefix).strip("/"),
+        blob_parallelism=_at(content, "extensions.blobs.maxDegreeOfParallelism", default.blob_parallelism),
+        poison_threshold=_at(content, "extensions.blobs.poisonBlobThreshold", default.poison_threshold),
+        log_level=_at(content, "logging.logLevel.default", default.log_level),
+        timeout=_seconds(_at(content, "functionTimeout", "00:30:00")),
+    )
+
+
+def _whole(least: int) -> Any:
+    return lambda value: type(value) is int and value >= least
+
+
+_VALUES: tuple[tuple[str, Any, str], ...] = (
+    ("version", lambda value: value == "2.0", '"2.0"'),
+    ("functionTimeout", lambda value: value == "-1" or _SPAN.fullmatch(str(value)), '"-1" or a span hh:mm:ss'),
+    ("logging.logLevel.default", lambda value: value in LEVELS, f"one of {', '.join(LEVELS)}"),
+    ("extensions.http.routePrefix", lambda value: isinstance(value, str), "a string"),
+    ("extensions.http.maxConcurrentRequests", _whole(-1), "a whole number, -1 for no limit"),
+    ("extensions.http.maxOutstandingRequests", _whole(-1), "a whole number, -1 for no limit"),
+    ("extensions.http.dynamicThrottlesEnabled", lambda value: isinstance(value, bool), "true or false"),
+    ("extensions.blobs.maxDegreeOfParallelism", _whole(1), "a whole number above 0"),
+    ("extensions.blobs.poisonBlobThreshold", _whole(1), "a whole number above 0"),
+)
+"""The keys of host.json whose values are checked: where, what holds, and how that reads."""
+
+
+def _at(content: Mapping[str, Any], path: str, default: Any = None) -> Any:
+    """What stands at a dotted path; the default where nothing does."""
+    found: Any = content
+    for key in path.split("."):
+        if not isinstance(found, Mapping) or key not in found:
+            return default
+        found = found[key]
+    return found
+
+
+def _host_problems(content: Mapping[str, Any]) -> Iterator[str]:
+    if "version" not in content:
+        yield '"version" must be "2.0"'
+    for path, holds, reads in _VALUES:
+        value = _at(content, path)
+        if value is not None and not holds(value):
+            yield f"{path} must be {reads}, not {value!r}"
+
+
+def _seconds(span: str) -> float | None:
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        return None
+    parts = {unit: int(number) for unit, number in found.groupdict("0").items()}
+    return timedelta(**parts).total_seconds()
 
 
 def read_functions(root: Path) -> tuple[Function, ...]:
@@ -98,8 +140,13 @@ def read_functions(root: Path) -> tuple[Function, ...]:
         name = path.parent.name
         found = list(_problems(path.parent, content))
         problems += [f"{name}/function.json: {problem}" for problem in found]
-        if not found and not _disabled(name, content):
-            functions.append(_function(path.parent, content))
+        if found or disabled(name, content, os.environ):
+            continue
+        missing = _missing_settings(content)
+        if missing:  # as in Azure the others run
+            logger.error("The '%s' function is in error: %%%s%% is no app setting", name, missing[0])
+            continue
+        functions.append(_function(path.parent, content))
     if problems:
         raise AppError(problems)
     if not functions:
@@ -122,8 +169,23 @@ def _binding(content: Mapping[str, Any]) -> Binding:
     return Binding(name=content["name"], type=content["type"], direction=content["direction"], data=data)
 
 
-def _disabled(name: str, content: Mapping[str, Any]) -> bool:
-    return content.get("disabled") is True or os.environ.get(f"AzureWebJobs.{name}.Disabled", "").lower() == "true"
+def disabled(name: str, content: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+    """Whether a function is disabled by its function.json or by a setting, in one of the two spellings that work."""
+    spellings = (f"AzureWebJobs.{name}.Disabled", f"AzureWebJobs_{name}_Disabled")
+    by_setting = any(environment.get(each, "").lower() in _TRUE for each in spellings)
+    return content.get("disabled") is True or by_setting
+
+
+def _missing_settings(content: Mapping[str, Any]) -> list[str]:
+    """The settings that a function.json names as %X% and that are not set."""
+    missing = []
+    for binding in content["bindings"]:
+        for key in _EXPANDED:
+            try:
+                expand(str(binding.get(key, "")))
+            except KeyError as error:
+                missing.append(error.args[0])
+    return missing
 
 
 def _problems(folder: Path, content: Mapping[str, Any]) -> Iterator[str]:
@@ -157,11 +219,6 @@ def _binding_problems(binding: Mapping[str, Any]) -> Iterator[str]:
     for key in _NEEDED[kind]:
         if not isinstance(binding.get(key), str) or not binding[key]:
             yield f"{key!r} is missing, {kind} needs it"
-    for key in _EXPANDED:
-        try:
-            expand(str(binding.get(key, "")))
-        except KeyError as error:
-            yield f"{key} names %{error.args[0]}%, which is no app setting"
     if kind == "httpTrigger" and binding.get("authLevel", "function").lower() not in _AUTH_LEVELS:
         yield f'"authLevel" must be one of {", ".join(_AUTH_LEVELS)}'
     if kind == "blobTrigger":

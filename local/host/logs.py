@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Callable
 
-_LEVELS = {
+LEVELS = {
     "Trace": logging.DEBUG,
     "Debug": logging.DEBUG,
     "Information": logging.INFO,
@@ -13,6 +13,8 @@ _LEVELS = {
     "Critical": logging.CRITICAL,
     "None": logging.CRITICAL + 1,
 }
+"""The levels that host.json knows, as Python's."""
+
 logger = logging.getLogger("local.host")
 
 
@@ -42,7 +44,7 @@ def set_up(*, level: str, verbose: bool) -> None:
     if not verbose:  # the runtime tells a failure with its traceback, the host in one line
         handler.addFilter(lambda record: record.name != "azure.functions" or record.levelno < logging.ERROR)
     logging.basicConfig(
-        level=logging.DEBUG if verbose else _LEVELS.get(level, logging.INFO), handlers=[handler], force=True
+        level=logging.DEBUG if verbose else LEVELS.get(level, logging.INFO), handlers=[handler], force=True
     )
     for noisy in ("azure.core", "azure.identity", "asyncio", "uvicorn", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -3,36 +3,45 @@
 import asyncio
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import signal
 import socket
 import time
-from collections.abc import Coroutine, Generator
+import uuid
+from collections import Counter
+from collections.abc import Coroutine, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from local.host.blobs import BlobHost, Pace
+from local.host.blobs import BlobHost, ListenerError, Pace, StorageGoneError
 from local.host.index import Function, HostConfig, read_functions
+from local.host.keys import Keys
 from local.host.logs import logger
+from local.host.messages import Load
 from local.host.routes import make_routes
-from local.host.timers import Timer
+from local.host.settings import connection_string
+from local.host.storage import Storage
+from local.host.timers import Monitor, Timer
 from local.host.web import Web
-from local.host.worker import Worker
+from local.host.worker import Worker, WorkerDeadError
 
 _KEEP_ALIVE_SECONDS = 75  # longer than the pools of the usual clients keep a connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run: `threads` for functions without `async`, `grace` seconds for what runs when the end is asked for."""
+    """How to run: `threads` for functions without `async`, `grace` seconds for what runs when the end is asked for,
+    `keys` the file of keys that requests must have.
+    """
 
     root: Path
     threads: int = 8
     grace: float = 10.0
+    verbose: bool = False
+    keys: Path | None = None
     pace: Pace = field(default_factory=Pace)
 
 
@@ -45,13 +54,13 @@ class _Server(uvicorn.Server):
 
 
 class Host:
-    """One app, loaded: call `load` (AppError says what is wrong with it), then `serve`."""
+    """One app: call `load` (AppError says what is wrong with it), then `serve`. `worker` is where its functions run."""
 
-    def __init__(self, options: Options, config: HostConfig) -> None:
-        self._options, self._config = options, config
+    def __init__(self, options: Options, config: HostConfig, worker: Worker) -> None:
+        self._options, self._config, self._worker = options, config, worker
         self._begun = time.monotonic()
-        self._worker = Worker()
         self._host_id = _host_id(options.root)
+        self._problem = ""
         self._functions: tuple[Function, ...] = ()
         self._blobs: BlobHost | None = None
         self._timers: list[Timer] = []
@@ -61,15 +70,29 @@ class Host:
         """Check and import all functions."""
         self._functions = read_functions(self._options.root)
         routes = make_routes(self._of("httpTrigger"), self._config)
-        self._timers = [Timer(function, self._worker) for function in self._of("timerTrigger")]
-        await self._worker.load(self._options.root, self._functions, self._options.threads)
         if blob_functions := self._of("blobTrigger"):
             self._blobs = BlobHost(
                 blob_functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
             )
-        pages = {"/admin/host/status": self._status, "/admin/host/calls": self._calls}
+        self._timers = [Timer(function, self._worker, self._monitor(function)) for function in self._of("timerTrigger")]
+        await self._worker.load(
+            Load(
+                root=self._options.root,
+                functions=self._functions,
+                threads=self._options.threads,
+                level=self._config.log_level,
+                verbose=self._options.verbose,
+            )
+        )
         config = uvicorn.Config(
-            Web(self._worker, routes, pages),
+            Web(
+                self._worker,
+                routes,
+                pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
+                keys=Keys(self._options.keys),
+                put=self._blobs.queue.put if self._blobs else None,
+                problem=lambda: self._problem,
+            ),
             lifespan="off",
             loop="asyncio",
             http="h11",
@@ -84,19 +107,20 @@ class Host:
         self._server = _Server(config)
 
     async def serve(self, listening: socket.socket) -> bool:
-        """Run until SIGTERM or SIGINT, then end what runs; False when it did not end within the grace."""
+        """Run until SIGTERM or SIGINT, or until the host can't go on; then end what runs.
+
+        Returns whether it ended as it was asked to, and within the grace.
+        """
         assert self._server is not None  # noqa: S101 -- load() came first
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         web = asyncio.create_task(self._server.serve([listening]))
-        parts: list[Coroutine[Any, Any, None]] = [timer.run() for timer in self._timers]
-        if self._blobs is not None:
-            parts.append(self._blobs.run())
-        tasks = [asyncio.create_task(part) for part in parts]
+        keeping = asyncio.create_task(self._worker.keep())
+        tasks = [asyncio.create_task(part) for part in self._parts()]
         logger.info("serving %s functions as %s", len(self._functions), self._host_id)
         waiting = asyncio.create_task(stop.wait())
-        await asyncio.wait([web, waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([web, waiting, keeping, *tasks], return_when=asyncio.FIRST_COMPLETED)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)  # a second one ends us at once
         self._server.should_exit = True
@@ -110,13 +134,51 @@ class Host:
                 results = await asyncio.gather(web, *tasks, return_exceptions=True)
                 await asyncio.gather(*ends)
                 await self._worker.stop()
+                results += await asyncio.gather(keeping, return_exceptions=True)
         except TimeoutError:
             logger.error("after %s s still running: %s", self._options.grace, dict(+self._worker.running))
             return False
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
-        return True
+        errors = [result for result in results if isinstance(result, Exception)]
+        for error in errors:
+            if not isinstance(error, (StorageGoneError, WorkerDeadError)):
+                raise error
+            logger.critical("An unhandled exception has occurred. Host is shutting down. %s", error)
+        return not errors
+
+    def _parts(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What runs beside the HTTP functions; nothing of it when the listener of blobs can't start."""
+        if self._blobs is None:
+            yield from (timer.run() for timer in self._timers)
+        else:
+            yield self._listen(self._blobs)
+
+    async def _listen(self, blobs: BlobHost) -> None:
+        """Blobs and timers, or the error in which the host stays."""
+        try:
+            await blobs.prepare()
+        except ListenerError as error:
+            self._problem = str(error)
+            logger.error(
+                "Host.Startup[515] A host error has occurred during startup operation '%s'. "
+                "BlobLogListener.EnableLoggingAsync: %s",
+                uuid.uuid4(),
+                error,
+            )
+            await asyncio.Event().wait()
+        timers = [asyncio.create_task(timer.run()) for timer in self._timers]
+        try:
+            await blobs.run()
+        finally:
+            for timer in timers:
+                timer.cancel()
+
+    def _monitor(self, function: Function) -> Monitor | None:
+        """What remembers a timer's times; None without storage."""
+        try:
+            own = Storage(connection_string("AzureWebJobsStorage"), Counter())
+        except KeyError:
+            return None
+        return Monitor(own, self._host_id, function)
 
     def _of(self, trigger: str) -> tuple[Function, ...]:
         return tuple(function for function in self._functions if function.trigger.type == trigger)
@@ -124,9 +186,11 @@ class Host:
     def _status(self) -> dict[str, Any]:
         return {
             "id": self._host_id,
-            "state": "Running",
-            "version": f"local, runtime {importlib.metadata.version('azure-functions-runtime-v1')}",
+            "state": "Error" if self._problem else "Running",
+            "errors": [self._problem] if self._problem else [],
+            "version": f"local, runtime {self._worker.version}",
             "processId": os.getpid(),
+            "workerProcessId": self._worker.pid,
             "processUptime": round((time.monotonic() - self._begun) * 1000),
             "functions": [function.name for function in self._functions],
         }
@@ -140,7 +204,8 @@ class Host:
             "running": dict(+self._worker.running),
             "queued": blobs.queued if blobs else 0,
             "scans": dict(blobs.scans) if blobs else {},
-            "poisoned": blobs.poisoned if blobs else 0,
+            "poisoned": blobs.queue.poisoned if blobs else 0,
+            "worker_restarts": self._worker.restarts,
         }
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 _REFERENCE = re.compile(r"%([^%]+)%")
@@ -47,9 +48,9 @@ def read_json(path: Path) -> dict[str, object]:
     return content
 
 
-def expand(text: str) -> str:
+def expand(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """Replace every `%SETTING%` by its value; KeyError with the setting's name when it is not set."""
-    return _REFERENCE.sub(lambda reference: os.environ[reference[1]], text)
+    return _REFERENCE.sub(lambda reference: environment[reference[1]], text)
 
 
 def connection_string(setting: str) -> str:

@@ -5,18 +5,21 @@ SDK takes three times the CPU a call, and about a tenth of a millisecond for eve
 container can't afford. Reference: https://learn.microsoft.com/rest/api/storageservices/
 """
 
+import hmac
 import json
 import threading
+import uuid
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 
 import urllib3
+
+from local.host.stored import META, Blob, Listed, Message
 
 VERSION = "2021-12-02"
 _DEVELOPMENT = (
@@ -27,74 +30,34 @@ _DEVELOPMENT = (
 _PAGE = 5000
 _NOT_FOUND = 404
 _CONFLICT = 409
+_CREATED = 201
+_FORBIDDEN = (401, 403)
+_LEASE_SECONDS = 30  # of a receipt, as the real host takes it
 
 
 class StorageError(Exception):
     """A storage call failed for good; the message has the call and the answer, never the signature."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
-    """A blob as downloaded; `properties` are the answer's headers, in lower case."""
-
-    url: str
-    data: bytes
-    properties: Mapping[str, str]
-
-    @property
-    def etag(self) -> str:
-        """Its version, in quotes as storage writes it."""
-        return self.properties["etag"]
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What its writer attached."""
-        prefix = "x-ms-meta-"
-        return {key.removeprefix(prefix): text for key, text in self.properties.items() if key.startswith(prefix)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """A queue message that is ours until it becomes visible again; `receipt` proves it."""
-
-    id: str
-    receipt: str
-    text: str
-    tries: int
-
-    def json(self) -> dict[str, Any]:
-        """Return its content; ValueError when it is not Base64 of a JSON object."""
-        content = json.loads(b64decode(self.text, validate=True))
-        if not isinstance(content, dict):
-            raise ValueError("not an object")  # noqa: TRY004 -- the same error for whatever is wrong with it
-        return content
+class StorageRefusedError(StorageError):
+    """Storage answered 401 or 403: trying again is of no use."""
 
 
 class Storage:
     """The blobs and queues of one account, named by a connection string with a key. Safe to use from threads."""
 
     def __init__(self, connection_string: str, calls: Counter[str]) -> None:
-        from azure.storage.blob import AccountSasPermissions, ResourceTypes, Services, generate_account_sas  # noqa: PLC0415 -- slow to import, and only apps with blob triggers need it
-
         if connection_string.startswith("UseDevelopmentStorage=true"):
             connection_string = _DEVELOPMENT
         parts = dict(part.split("=", 1) for part in connection_string.strip(";").split(";"))
         account = parts["AccountName"]
+        self.account = account
         self.emulated = account == "devstoreaccount1"
         domain = parts.get("EndpointSuffix", "core.windows.net")
         usual = f"{parts.get('DefaultEndpointsProtocol', 'https')}://{account}.{{}}.{domain}"
         self._blobs = parts.get("BlobEndpoint", usual.format("blob")).rstrip("/")
         self._queues = parts.get("QueueEndpoint", usual.format("queue")).rstrip("/")
-        self._sas = generate_account_sas(
-            account,
-            parts["AccountKey"],
-            ResourceTypes(service=True, container=True, object=True),
-            AccountSasPermissions(
-                read=True, write=True, delete=True, list=True, add=True, create=True, update=True, process=True
-            ),
-            datetime.now(UTC) + timedelta(days=365),
-            services=Services(blob=True, queue=True),
-        )
+        self._sas = _signature(account, parts["AccountKey"])
         retries = urllib3.Retry(
             3, allowed_methods=None, status_forcelist=(500, 503), backoff_factor=0.1, raise_on_status=False
         )
@@ -108,42 +71,103 @@ class Storage:
             "create container", "PUT", f"{self._blobs}/{container}", {"restype": "container"}, accept=(_CONFLICT,)
         )
 
-    def list_blobs(self, container: str, prefix: str, after: str = "") -> Iterator[tuple[str, str]]:
-        """Yield name and ETag (in quotes) of every blob; nothing when the container does not exist.
+    def list_blobs(self, container: str, prefix: str, after: str = "") -> Iterator[Listed]:
+        """Yield every blob; nothing when the container does not exist.
 
         `after` begins behind this name. Only for `emulated` storage: Azurite's marker is the last name of a page,
         Azure's is opaque.
         """
-        query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": str(_PAGE), "marker": after}
-        while True:
-            answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))
-            if answer.status == _NOT_FOUND:
-                return
-            page = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
-            for blob in page.iterfind("Blobs/Blob"):
-                etag = blob.findtext("Properties/Etag", "").strip('"')
-                yield blob.findtext("Name", ""), f'"{etag}"'
-            marker = page.findtext("NextMarker")
-            if not marker:
-                return
-            query["marker"] = marker
+        marker: str | None = after
+        while marker is not None:
+            page, marker = self.list_page(container, prefix, marker, _PAGE)
+            yield from page
 
-    def get_blob(self, container: str, name: str) -> Blob | None:
-        """Download a whole blob; None when it is gone."""
-        answer = self._call("get blob", "GET", self._blob_url(container, name), {}, accept=(_NOT_FOUND,))
+    def list_page(self, container: str, prefix: str, marker: str, most: int) -> tuple[list[Listed], str | None]:
+        """List up to `most` (at most 5,000) blobs from a marker on ("" begins); return them and the next marker, None
+        at the end.
+        """
+        query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": str(most), "marker": marker}
+        answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))
+        if answer.status == _NOT_FOUND:
+            return [], None
+        page = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
+        return [_listed(blob) for blob in page.iterfind("Blobs/Blob")], page.findtext("NextMarker") or None
+
+    def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> Blob | None:
+        """Download a whole blob, counted as `kind`; None when it is gone."""
+        answer = self._call(kind, "GET", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
         if answer.status == _NOT_FOUND:
             return None
         properties = {key.lower(): text for key, text in answer.headers.items()}
-        return Blob(url=self._blob_url(container, name), data=answer.data, properties=properties)
+        return Blob(url=self.blob_url(container, name), data=answer.data, properties=properties)
 
-    def put_blob(self, container: str, name: str) -> None:
-        """Write an empty blob."""
+    def head_blob(self, container: str, name: str) -> Blob | None:
+        """Return a blob without its content; None when there is none."""
+        url = self.blob_url(container, name)
+        answer = self._call("head blob", "HEAD", url, {}, accept=(_NOT_FOUND,))
+        if answer.status == _NOT_FOUND:
+            return None
+        return Blob(url=url, data=b"", properties={key.lower(): text for key, text in answer.headers.items()})
+
+    def put_blob(
+        self,
+        container: str,
+        name: str,
+        data: bytes = b"",
+        *,
+        fresh: Mapping[str, str] | None = None,
+        kind: str = "put blob",
+    ) -> bool:
+        """Write a blob, counted as `kind`. With `fresh`, its metadata, only if there is none: False when there is."""
         headers = {"x-ms-blob-type": "BlockBlob"}
-        self._call("put blob", "PUT", self._blob_url(container, name), {}, headers=headers, body=b"")
+        if fresh is not None:
+            headers |= {"If-None-Match": "*"} | {f"{META}{key}": text for key, text in fresh.items()}
+        accept = () if fresh is None else (_CONFLICT, 412)
+        url = self.blob_url(container, name)
+        return self._call(kind, "PUT", url, {}, headers=headers, body=data, accept=accept).status == _CREATED
+
+    def lease_blob(self, container: str, name: str) -> str | None:
+        """Take a lease of 30 seconds and return its id; None when the blob is leased or gone."""
+        headers = {
+            "x-ms-lease-action": "acquire",
+            "x-ms-lease-duration": str(_LEASE_SECONDS),
+            "x-ms-proposed-lease-id": str(uuid.uuid4()),
+        }
+        url, accept = self.blob_url(container, name), (_NOT_FOUND, _CONFLICT)
+        answer = self._call("lease blob", "PUT", url, {"comp": "lease"}, headers=headers, accept=accept)
+        return answer.headers.get("x-ms-lease-id") if answer.status == _CREATED else None
+
+    def set_metadata(self, container: str, name: str, metadata: Mapping[str, str], lease: str) -> None:
+        """Replace the metadata of a blob that is leased; nothing when the lease or the blob is gone."""
+        headers = {"x-ms-lease-id": lease} | {f"{META}{key}": text for key, text in metadata.items()}
+        url = self.blob_url(container, name)
+        self._call("set metadata", "PUT", url, {"comp": "metadata"}, headers=headers, accept=(_NOT_FOUND, 412))
+
+    def release_blob(self, container: str, name: str, lease: str) -> None:
+        """End a lease, unless it or the blob is gone."""
+        headers = {"x-ms-lease-action": "release", "x-ms-lease-id": lease}
+        url, accept = self.blob_url(container, name), (_NOT_FOUND, _CONFLICT)
+        self._call("release blob", "PUT", url, {"comp": "lease"}, headers=headers, accept=accept)
+
+    def log_writes(self) -> None:
+        """Have the account log what is written to its blobs, for 7 days. Raises StorageRefusedError."""
+        query = {"restype": "service", "comp": "properties"}
+        answer = self._call("get service properties", "GET", f"{self._blobs}/", query)
+        properties = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
+        write = properties.find("Logging/Write")
+        if write is None or write.text == "true":
+            return
+        write.text = "true"
+        retention = properties.find("Logging/RetentionPolicy")
+        if retention is not None:
+            retention.clear()
+            for name, text in (("Enabled", "true"), ("Days", "7")):
+                ET.SubElement(retention, name).text = text
+        self._call("set service properties", "PUT", f"{self._blobs}/", query, body=ET.tostring(properties))
 
     def delete_blob(self, container: str, name: str) -> None:
         """Delete it if it is there."""
-        self._call("delete blob", "DELETE", self._blob_url(container, name), {}, accept=(_NOT_FOUND,))
+        self._call("delete blob", "DELETE", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
 
     def create_queue(self, queue: str) -> None:
         """Create it unless it is there."""
@@ -194,7 +218,8 @@ class Storage:
         )
         return answer.status < 400  # noqa: PLR2004 -- any refusal
 
-    def _blob_url(self, container: str, name: str) -> str:
+    def blob_url(self, container: str, name: str) -> str:
+        """Where a blob is, without any key."""
         return f"{self._blobs}/{container}/{quote(name, safe='/')}"
 
     def _message_url(self, queue: str, message: Message) -> str:
@@ -220,5 +245,27 @@ class Storage:
             cause = getattr(error, "reason", None) or error
             raise StorageError(f"{kind}: no answer from {url}: {type(cause).__name__}") from error
         if answer.status >= 400 and answer.status not in accept:  # noqa: PLR2004 -- any refusal
-            raise StorageError(f"{kind}: {method} {url} was answered {answer.status}: {answer.data[:300]!r}")
+            kind_of_error = StorageRefusedError if answer.status in _FORBIDDEN else StorageError
+            raise kind_of_error(f"{kind}: {method} {url} was answered {answer.status}: {answer.data[:300]!r}")
         return answer
+
+
+def _signature(account: str, key: str) -> str:
+    """An account SAS for a year, all services' blobs and queues: https://learn.microsoft.com/rest/api/storageservices/create-account-sas.
+
+    Not by the SDK, whose import takes half of the host's start.
+    """
+    expiry = (datetime.now(UTC) + timedelta(days=365)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    query = {"ss": "bq", "srt": "sco", "sp": "rwdlacup", "se": expiry, "sv": VERSION}
+    parts = [account, query["sp"], query["ss"], query["srt"], "", expiry, "", "", VERSION, "", ""]
+    digest = hmac.digest(b64decode(key), "\n".join(parts).encode(), "sha256")
+    return urlencode(query | {"sig": b64encode(digest).decode()})
+
+
+def _listed(blob: ET.Element) -> Listed:
+    return Listed(
+        name=blob.findtext("Name", ""),
+        etag=f'"{blob.findtext("Properties/Etag", "").strip(chr(34))}"',
+        last_modified=blob.findtext("Properties/Last-Modified", ""),
+        size=int(blob.findtext("Properties/Content-Length", "0")),
+    )

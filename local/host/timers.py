@@ -1,7 +1,8 @@
 """Timer triggers: NCRONTAB expressions of six fields, and spans.
 
 Format: https://learn.microsoft.com/azure/azure-functions/functions-bindings-timer#ncrontab-expressions. Times are UTC,
-as in Azure without WEBSITE_TIME_ZONE. There is no monitor that catches up on what was missed while the host was down.
+as in Azure without WEBSITE_TIME_ZONE. What was missed while no host ran is made up for once, at the start: when the
+next time was due is kept in storage, as the real host's monitor keeps it for schedules of a minute or more.
 """
 
 import asyncio
@@ -9,13 +10,19 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from local.host.index import Function
+from local.host.logs import logger
+from local.host.messages import Datum
+from local.host.pattern import RECEIPTS
 from local.host.settings import AppError
+from local.host.storage import Storage, StorageError
 from local.host.worker import Worker
 
 _SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
 _FIELDS = 6
+_MONITORED = timedelta(minutes=1)
 
 
 def occurrences(schedule: str, start: datetime) -> Iterator[datetime]:
@@ -42,23 +49,55 @@ def _steps(start: datetime, step: timedelta) -> Iterator[datetime]:
         yield start
 
 
+class Monitor:
+    """When a timer was due last and is due next, kept in `own` as `azure-webjobs-hosts/timers/…/status`."""
+
+    def __init__(self, own: Storage, host_id: str, function: Function) -> None:
+        self._own = own
+        self._blob = f"timers/{host_id}/{function.id}/status"
+
+    def next_due(self) -> datetime | None:
+        """When an earlier host had to call it next; None when there was none, or storage is away."""
+        try:
+            blob = self._own.get_blob(RECEIPTS, self._blob, kind="read note")
+            return None if blob is None else datetime.fromisoformat(json.loads(blob.data)["Next"])
+        except (StorageError, ValueError, LookupError) as error:
+            logger.warning("the timer's status can't be read: %s", error)
+            return None
+
+    def note(self, last: datetime, following: datetime) -> None:
+        """Keep when it was called last, and when it is to be called next."""
+        status = {"Last": last.isoformat(), "Next": following.isoformat(), "LastUpdated": last.isoformat()}
+        try:
+            self._own.create_container(RECEIPTS)
+            self._own.put_blob(RECEIPTS, self._blob, json.dumps(status).encode(), kind="write note")
+        except StorageError as error:
+            logger.warning("the timer's status can't be kept: %s", error)
+
+
 class Timer:
     """One timer function; its invocations never overlap, and what falls into a long one is left out."""
 
-    def __init__(self, function: Function, worker: Worker) -> None:
+    def __init__(self, function: Function, worker: Worker, monitor: Monitor | None) -> None:
         self._function, self._worker = function, worker
         self._schedule: str = function.trigger.data["schedule"]
         self._running: asyncio.Task[None] | None = None
         try:
-            occurrences(self._schedule, datetime.now(UTC))
+            first, second = islice(occurrences(self._schedule, datetime.now(UTC)), 2)
         except ValueError as error:
             raise AppError([f"{function.name}/function.json: schedule {self._schedule!r}: {error}"]) from error
+        self._monitor = monitor if second - first >= _MONITORED else None
 
     async def run(self) -> None:
         """Invoke it at its times until cancelled; what has begun by then goes on, see `finish`."""
         last = datetime.now(UTC)
-        if self._function.trigger.data.get("runOnStartup"):
+        missed = await asyncio.to_thread(self._monitor.next_due) if self._monitor is not None else None
+        if missed is not None and missed < last:
+            await self._fire(missed, last, late=True)
+        elif self._function.trigger.data.get("runOnStartup"):
             await self._fire(last, last)
+        elif missed is None and self._monitor is not None:
+            await self._note(last)
         due = last
         while True:
             now = datetime.now(UTC)
@@ -73,12 +112,17 @@ class Timer:
         if self._running is not None:
             await self._running
 
-    async def _fire(self, due: datetime, last: datetime) -> None:
-        self._running = asyncio.create_task(self._invoke(due, last))
+    async def _fire(self, due: datetime, last: datetime, *, late: bool = False) -> None:
+        self._running = asyncio.create_task(self._invoke(due, last, late=late))
         await asyncio.shield(self._running)
 
-    async def _invoke(self, due: datetime, last: datetime) -> None:
+    async def _invoke(self, due: datetime, last: datetime, *, late: bool) -> None:
         following = next(occurrences(self._schedule, due))
         status = {"Last": last.isoformat(), "Next": following.isoformat(), "LastUpdated": last.isoformat()}
-        info = {"Schedule": {"AdjustForDST": True}, "ScheduleStatus": status, "IsPastDue": False}
-        await self._worker.invoke(self._function, self._worker.datum(json.dumps(info), "json"), {})
+        info = {"Schedule": {"AdjustForDST": True}, "ScheduleStatus": status, "IsPastDue": late}
+        await self._worker.invoke(self._function, Datum(json.dumps(info), "json"), {})
+        await self._note(datetime.now(UTC) if late else due)
+
+    async def _note(self, last: datetime) -> None:
+        if self._monitor is not None:
+            await asyncio.to_thread(self._monitor.note, last, next(occurrences(self._schedule, last)))

@@ -13,25 +13,15 @@ from typer.testing import CliRunner
 from cli.main import app
 from local.func import Func, find_func
 from local.functions import FunctionsHostError
-from local.world import ROOT, World
+from local.world import World
 from tests.e2e.test_world import GOLDEN, calm, throughline
-
-STAND_IN = """\
-#!/bin/sh
-test "$1 $2" = "start --port" || { echo "no such command: $*"; exit 9; }
-test -f host.json -a -f receiver_function/function.json || { echo "no app in $PWD"; exit 8; }
-test "$FUNCTIONS_WORKER_RUNTIME" = python || { echo "which language?"; exit 7; }
-PYTHONPATH=ROOT exec python -m local.host --port "$3" --poll 0.3
-"""
+from tests.func_delivery import SOON, send_slowly, stand_in
 
 
 @pytest.fixture
 def func(tmp_path: Path) -> Path:
     """A `func` that runs our own host."""
-    program = tmp_path / "func"
-    program.write_text(STAND_IN.replace("ROOT", str(ROOT)))
-    program.chmod(0o755)
-    return program
+    return stand_in(tmp_path)
 
 
 def lineage_comes_out(func: Path, home: Path) -> None:
@@ -50,6 +40,14 @@ def lineage_comes_out(func: Path, home: Path) -> None:
 def test_the_world_runs_by_a_program_in_func_s_place(func: Path, tmp_path: Path) -> None:
     assert find_func(str(tmp_path)) == func
     lineage_comes_out(func, tmp_path / "world")
+
+
+def test_blobs_that_func_misses_are_published_soon(func: Path, tmp_path: Path) -> None:
+    """A slice of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a look."""
+    with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
+        seen = send_slowly(world, 40, rate=10, seed=1)
+    assert seen.published == 40, seen
+    assert seen.seconds <= SOON
 
 
 if shutil.which("func"):  # it can't be installed everywhere; where it is, it has the last word

@@ -34,8 +34,8 @@ def test_events_become_lineage(packaged_world: World) -> None:
 
 
 def test_what_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
-    """The host's process has files of the package mapped: its compiled parts, and none of those installed beside it."""
-    maps = Path(f"/proc/{packaged_world.functions.pid}/maps")
+    """The worker process has files of the package mapped: its compiled parts, and none of those installed beside it."""
+    maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}
     assert any(path.startswith(str(package.unpacked)) and "msgspec" in path for path in mapped), json.dumps(
         sorted(mapped)

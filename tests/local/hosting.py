@@ -8,16 +8,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import requests
 
+from local.event_grid import EventGrid, Weather, subscriptions
+from local.host.delivery import EVENT_GRID, POLLING
+
+CALM = Weather()
 APPS = Path(__file__).parent / "apps"
 PROJECT = Path(__file__).parents[2]
-WAIT_SECONDS = 15
+WAIT_SECONDS = 60
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +32,10 @@ class App:
     env: dict[str, str]
     scratch: Path
     flags: tuple[str, ...] = ()
+    event_grid: EventGrid | None = None
+    delivery: str = POLLING
+    weather: Weather = CALM
+    notices: bool = True
     listening: socket.socket = field(default_factory=socket.socket)
     hosts: list["RunningHost"] = field(default_factory=list)
 
@@ -39,7 +47,8 @@ class App:
     def start(self) -> "RunningHost":
         """Start a host on the socket; a request waits in the socket until it is up."""
         log = self.scratch / f"host{len(self.hosts)}.log"
-        number, fast = str(self.listening.fileno()), ("--poll", "0.2", "--visibility", "2")
+        number = str(self.listening.fileno())
+        fast = ("--delivery", self.delivery, "--poll", "0.2", "--visibility", "2", "--restart", "0.5")
         with log.open("wb") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-m", "local.host", "--root", self.root, "--fd", number, *fast, *self.flags],
@@ -51,6 +60,13 @@ class App:
             )
         host = RunningHost(process=process, log=log)
         self.hosts.append(host)
+        if self.event_grid is None and self.delivery == EVENT_GRID and self.notices:
+            told = subscriptions(self.root, self.env)
+            connection = self.env["AzureWebJobsStorage"]
+            self.event_grid = EventGrid(
+                connection=connection, url=self.url, subscriptions=told, poll=0.2, weather=self.weather
+            )
+            self.event_grid.start()
         return host
 
     def get(self, path: str) -> Any:
@@ -87,15 +103,26 @@ class RunningHost:
 
 
 @contextlib.contextmanager
-def sample(name: str, scratch: Path, *flags: str, **env: str) -> Iterator[App]:
-    """Give a sample app with an open socket; its hosts are killed at the end."""
-    app = App(root=APPS / name, env=env, scratch=scratch, flags=flags)
+def sample(
+    name: str | Path,
+    scratch: Path,
+    settings: Mapping[str, str] | None = None,
+    *flags: str,
+    delivery: str = POLLING,
+    weather: Weather = CALM,
+) -> Iterator[App]:
+    """Give a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
+    app = App(
+        root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, delivery=delivery, weather=weather
+    )
     with app.listening:
         app.listening.bind(("127.0.0.1", 0))
         app.listening.listen(128)
         try:
             yield app
         finally:
+            if app.event_grid is not None:
+                app.event_grid.stop()
             for host in app.hosts:
                 host.process.kill()
                 host.process.wait()

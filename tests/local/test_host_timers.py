@@ -36,7 +36,7 @@ def test_what_is_no_schedule(schedule: str) -> None:
 
 def test_a_timer_fires_and_never_twice_at_once(tmp_path: Path) -> None:
     """It takes longer than its schedule leaves: what falls into a run is left out. Another runs at the start."""
-    with sample("timers", tmp_path, SCHEDULE="*/1 * * * * *") as app:
+    with sample("timers", tmp_path, {"SCHEDULE": "*/1 * * * * *"}) as app:
         host = app.start()
         assert wait_for(lambda: len(app.notes("begin")) >= 2)
         assert host.end() == 0, "it waits for the run that has begun"

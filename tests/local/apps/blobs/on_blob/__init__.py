@@ -21,6 +21,7 @@ def main(blob: func.InputStream) -> None:
 
 def note(what: str, blob: func.InputStream, content: str) -> None:
     line = {"what": what, "name": blob.name, "length": blob.length, "uri": blob.uri, "content": content}
+    line |= {"at": time.time()}
     line |= {"metadata": blob.metadata, "type": blob.blob_properties["ContentType"]}
     with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(line) + "\n")

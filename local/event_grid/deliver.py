@@ -1,0 +1,187 @@
+"""Post an event for each new blob until it is taken."""
+
+import contextlib
+import heapq
+import json
+import logging
+import threading
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import urllib3
+
+from local.event_grid.subscriptions import Subscription
+from local.event_grid.watch import Watch
+from local.event_grid.weather import Weather
+from local.host.storage import Storage, StorageError
+from local.host.stored import Listed
+from local.host.webhook import EVENT_TYPE, PATH
+
+_LOG = logging.getLogger("throughline.world")
+_POSTS_AT_ONCE = 4
+_POST_SECONDS = 30.0
+_PAUSES = (0.5, 1.0, 2.0, 5.0)  # before an event is posted again; Azure takes 10 s, 30 s, 1 min …
+_NOT_AGAIN = (400, 413)  # Event Grid gives up on these at once
+_SECOND = timedelta(seconds=1)  # storage's times are whole seconds
+_CALM = Weather()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Delivery:
+    """An event on its way: when (monotonic seconds) it is posted next, and how often that failed."""
+
+    due: float
+    number: int
+    subscription: Subscription = field(compare=False)
+    blob: Listed = field(compare=False)
+    failures: int = field(default=0, compare=False)
+
+
+class EventGrid:
+    """Posts to the host at `url` while its context lasts; looks each `poll` seconds at the account of `connection`.
+
+    An event is posted `delay` seconds after its blob was found. `note` is the file that remembers, from one start to
+    the next, since when blobs may not have been posted; without one, and the first time, all blobs are new. `key` is
+    the host's system key blobs_extension, where it asks for one.
+    """
+
+    def __init__(
+        self,
+        *,
+        connection: str,
+        url: str,
+        subscriptions: tuple[Subscription, ...],
+        note: Path | None = None,
+        poll: float = 0.3,
+        delay: float = 0.0,
+        weather: Weather = _CALM,
+        key: str = "",
+    ) -> None:
+        self.calls: Counter[str] = Counter()
+        self.posts: Counter[str] = Counter()
+        """How many posts were answered by a 2xx, and how many by something else or not at all."""
+        self._connection = connection
+        self._storage: Storage
+        self._url, self._key = url, key
+        self._subscriptions, self._note, self._poll, self._delay = subscriptions, note, poll, delay
+        self._weather = weather
+        self._pool = urllib3.PoolManager(maxsize=_POSTS_AT_ONCE, retries=False, timeout=urllib3.Timeout(_POST_SECONDS))
+        self._due: list[_Delivery] = []
+        self._number = 0
+        self._under_way: dict[Future[bool], _Delivery] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="event grid", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to look and to post."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; posts under way are waited for."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._storage = Storage(self._connection, self.calls)
+        since = self._since()
+        watches = [(each, Watch(self._storage, each.pattern, since)) for each in self._subscriptions]
+        with ThreadPoolExecutor(_POSTS_AT_ONCE, "event grid") as threads:
+            look_at = 0.0
+            while not self._stopping.is_set():
+                now = time.monotonic()
+                if now >= look_at:
+                    self._look(watches)
+                    look_at = time.monotonic() + self._poll
+                self._collect()
+                while self._due and self._due[0].due <= now and len(self._under_way) < _POSTS_AT_ONCE:
+                    delivery = heapq.heappop(self._due)
+                    self._under_way[threads.submit(self._post, delivery)] = delivery
+                self._stopping.wait(0.005 if self._under_way else max(0.0, min(look_at - now, 0.05)))
+
+    def _look(self, watches: list[tuple[Subscription, Watch]]) -> None:
+        begun = datetime.now(UTC)
+        try:
+            found = [(each, blob) for each, watch in watches for blob in self._weather.shuffled(watch.look())]
+        except StorageError as error:
+            _LOG.debug("event grid: %s", error)
+            return
+        now = time.monotonic()
+        for subscription, blob in found:
+            for late in self._weather.deliveries(blob.name):
+                self._number += 1
+                heapq.heappush(self._due, _Delivery(now + self._delay + late, self._number, subscription, blob))
+        if found or self._due or self._under_way:
+            waiting = [each.blob.modified for each in (*self._due, *self._under_way.values())]
+            self._remember(min([begun - _SECOND, *waiting]))
+
+    def _collect(self) -> None:
+        """Put what was not taken in the line again."""
+        for posted in [each for each in self._under_way if each.done()]:
+            delivery = self._under_way.pop(posted)
+            if not posted.result():
+                due = time.monotonic() + _PAUSES[min(delivery.failures, len(_PAUSES) - 1)]
+                heapq.heappush(self._due, replace(delivery, due=due, failures=delivery.failures + 1))
+
+    def _post(self, delivery: _Delivery) -> bool:
+        """Post an event; False when it is to be posted again."""
+        subscription = delivery.subscription
+        hook = f"{self._url}{PATH}?functionName=Host.Functions.{subscription.function}"
+        headers = {"Content-Type": "application/json", EVENT_TYPE: "Notification"}
+        if self._key:
+            headers["x-functions-key"] = self._key
+        body = json.dumps([self._event(subscription, delivery.blob)]).encode()
+        try:
+            status = self._pool.request("POST", hook, body=body, headers=headers).status
+        except urllib3.exceptions.HTTPError:
+            status = 0
+        taken = 200 <= status < 300  # noqa: PLR2004 -- any success
+        self.posts["taken" if taken else "failed"] += 1
+        if status in _NOT_AGAIN:
+            _LOG.warning("the functions host answered %s to an event of %s: it is given up", status, delivery.blob.name)
+        return taken or status in _NOT_AGAIN
+
+    def _event(self, subscription: Subscription, blob: Listed) -> dict[str, Any]:
+        container = subscription.pattern.container
+        return {
+            "topic": "/subscriptions/local/resourceGroups/local/providers/Microsoft.Storage/storageAccounts/local",
+            "subject": f"/blobServices/default/containers/{container}/blobs/{blob.name}",
+            "eventType": "Microsoft.Storage.BlobCreated",
+            "eventTime": blob.modified.isoformat(),
+            "id": str(uuid.uuid4()),
+            "data": {
+                "api": "PutBlob",
+                "eTag": blob.etag.strip('"'),
+                "contentLength": blob.size,
+                "contentType": "application/octet-stream",
+                "blobType": "BlockBlob",
+                "url": self._storage.blob_url(container, blob.name),
+            },
+            "dataVersion": "",
+            "metadataVersion": "1",
+        }
+
+    def _since(self) -> datetime | None:
+        with contextlib.suppress(FileNotFoundError, ValueError, LookupError):
+            if self._note is not None:
+                return datetime.fromisoformat(json.loads(self._note.read_text())["since"])
+        return None
+
+    def _remember(self, since: datetime) -> None:
+        if self._note is not None:
+            self._note.write_text(json.dumps({"since": since.isoformat()}))

@@ -1,0 +1,35 @@
+"""Which functions are told of which blobs: the blob triggers of an app."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local.host.index import disabled
+from local.host.pattern import Pattern
+from local.host.settings import expand, read_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """Blobs of a trigger's path, and the function that is told of them."""
+
+    function: str
+    pattern: Pattern
+
+
+def subscriptions(app: Path, environment: Mapping[str, str]) -> tuple[Subscription, ...]:
+    """One for each blob trigger of an app that is not disabled."""
+    return tuple(_subscriptions(app, environment))
+
+
+def _subscriptions(app: Path, environment: Mapping[str, str]) -> Iterator[Subscription]:
+    for path in sorted(app.glob("*/function.json")):
+        content: dict[str, Any] = read_json(path)
+        if disabled(path.parent.name, content, environment):
+            continue
+        for binding in content.get("bindings", ()):
+            if binding.get("type") == "blobTrigger":
+                with contextlib.suppress(KeyError):  # the host does not run it either
+                    yield Subscription(function=path.parent.name, pattern=Pattern(expand(binding["path"], environment)))

@@ -1,0 +1,48 @@
+"""Which blobs of a container are new."""
+
+import heapq
+import time
+from datetime import datetime
+
+from local.host.pattern import Pattern
+from local.host.storage import Storage
+from local.host.stored import Listed
+
+_SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: Azurite does nothing else
+_OVERLAP = 250  # names before the last one seen that every look takes in
+
+
+class Watch:
+    """The blobs of a path. Names of events mostly grow with time, so where listing all of them takes long, most looks
+    list only what comes last in order of names, if the storage can begin at a name. `since` leaves out what is older
+    at the first look.
+    """
+
+    def __init__(self, storage: Storage, pattern: Pattern, since: datetime | None) -> None:
+        self._storage, self._pattern, self._since = storage, pattern, since
+        self._seen: dict[str, str] = {}
+        self._next_full = 0.0
+
+    def look(self) -> list[Listed]:
+        """The versions of blobs that no look before has shown. Raises StorageError."""
+        begun = time.monotonic()
+        after = "" if begun >= self._next_full else self.watermark()
+        listed = {
+            blob.name: blob
+            for blob in self._storage.list_blobs(self._pattern.container, self._pattern.prefix, after)
+            if self._pattern.match(blob.name) is not None
+        }
+        new = [blob for name, blob in listed.items() if self._seen.get(name) != blob.etag]
+        if self._since is not None:
+            new, self._since = [blob for blob in new if blob.modified >= self._since], None
+        if not after:
+            self._seen.clear()  # what is gone is forgotten
+            self._next_full = time.monotonic() + _SCAN_PAUSE * (time.monotonic() - begun)
+        self._seen.update((name, blob.etag) for name, blob in listed.items())
+        return new
+
+    def watermark(self) -> str:
+        """A name a little before the last one seen; "" when a look at everything costs no more."""
+        if not self._storage.emulated or len(self._seen) < 2 * _OVERLAP:
+            return ""
+        return heapq.nlargest(_OVERLAP, self._seen)[-1]

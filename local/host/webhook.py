@@ -1,0 +1,52 @@
+"""The blob extension's webhook, to which Event Grid posts: `/runtime/webhooks/blobs?functionName=Host.Functions.NAME`.
+
+Format: https://learn.microsoft.com/azure/event-grid/event-schema-blob-storage and, for the handshake,
+https://learn.microsoft.com/azure/event-grid/webhook-event-delivery. What is answered is what the extension's
+HttpRequestProcessor answers (azure-sdk-for-net).
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+PATH = "/runtime/webhooks/blobs"
+EVENT_TYPE = "aeg-event-type"
+
+Put = Callable[[str, str, str, str], Awaitable[None]]
+"""Queues a version of a blob: function id, container, name, ETag in quotes."""
+
+
+async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tuple[int, dict[str, str]]:
+    """Answer one post: its status, and the JSON object to send (empty: no body). Raises what `put` raises.
+
+    `event_type` is the header aeg-event-type.
+    """
+    kind = event_type.lower()
+    if kind == "unsubscribe":
+        return 202, {}
+    if kind not in {"subscriptionvalidation", "notification"}:
+        return 400, {}
+    try:
+        events = json.loads(body)
+        if kind == "subscriptionvalidation":
+            return 200, {"validationResponse": events[0]["data"]["validationCode"]}
+        versions = [_version(event) for event in events]
+    except (ValueError, LookupError, TypeError):
+        return 400, {}
+    for container, name, etag in versions:
+        await put(function_id, container, name, etag)
+    return 202, {}
+
+
+def _version(event: Any) -> tuple[str, str, str]:
+    """Container, name and ETag (in quotes) of the blob that an event tells of.
+
+    The container is the first part of the path, behind the account's name where the address begins with that.
+    """
+    data = event["data"]
+    url = urlsplit(data["url"])
+    parts = unquote(url.path).lstrip("/").split("/")
+    if url.hostname in {"127.0.0.1", "localhost"}:
+        parts = parts[1:]
+    return parts[0], "/".join(parts[1:]), f'"{data["eTag"]}"'

@@ -1,0 +1,84 @@
+"""Whether a user of `func start` sees every event soon, although func's look at the emulator misses some of them."""
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from local.world import ROOT, World
+from shared import pipeline
+from shared.bootstrap import assemble
+from shared.settings import load
+from tests.shared.events import write
+
+SOON = 30.0
+"""Seconds after the last event within which all are to be published."""
+
+_BUSY = 503  # storage did not answer in time: senders try again
+
+_STAND_IN = f"""\
+#!/bin/sh
+test "$1 $2" = "start --port" || {{ echo "no such command: $*"; exit 9; }}
+test -f host.json -a -f receiver_function/function.json || {{ echo "no app in $PWD"; exit 8; }}
+test "$FUNCTIONS_WORKER_RUNTIME" = python || {{ echo "which language?"; exit 7; }}
+PYTHONPATH={ROOT} exec python -m local.host --port "$3" --delivery emulator
+"""
+
+
+def stand_in(folder: Path) -> Path:
+    """Write a program `func` that is as strict as func about how it is called, and looks for blobs as func does with
+    Azurite; return it.
+    """
+    program = folder / "func"
+    program.write_text(_STAND_IN)
+    program.chmod(0o755)
+    return program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Of `events` that were sent: how many `published` in time, how many the host's own look `missed`, and how many
+    `seconds` after the last one all was at rest (at most, or when the time was up).
+    """
+
+    events: int
+    published: int
+    missed: int
+    seconds: float
+
+
+def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
+    """Send so many events, at most `rate` a second, and wait up to SOON until all are published."""
+    storage = assemble(load(catalog=True, environment=world.environment)).storage
+    draw = random.Random(seed)
+    bodies = [
+        body
+        for number in range(events // 2)
+        for body in write(f"run {number}", f"application {number}", "10:00", f"/in/{number}", sink=f"/out/{number}")
+    ]
+    with requests.Session() as session:
+        due = time.monotonic()
+        for body in bodies:
+            due += draw.uniform(1.0, 1.2) / rate
+            time.sleep(max(0.0, due - time.monotonic()))
+            while (
+                answer := session.post(f"{world.functions.url}/api/v1/lineage", data=body, timeout=30)
+            ).status_code == _BUSY:
+                time.sleep(int(answer.headers["Retry-After"]))
+            answer.raise_for_status()
+    last = time.monotonic()
+    while True:
+        found = pipeline.status(storage)
+        seconds = time.monotonic() - last
+        if (found.published == len(bodies) and not found.dirty) or seconds > SOON:
+            break
+        time.sleep(0.5)
+    calls = requests.get(f"{world.functions.url}/admin/host/calls", timeout=30).json()["storage"]
+    return Seen(
+        events=len(bodies),
+        published=found.published if not found.dirty else 0,
+        missed=len(bodies) - calls.get("lease blob", 0),
+        seconds=seconds,
+    )

@@ -1,0 +1,56 @@
+"""What Microsoft's functions host does, line by line, as cases that the local host must meet: one table, CASES.
+
+Each case was seen on the real host: WebHost 4.1037.0, the Python worker 4.34.0, the blob extension 5.3.2 and 5.3.7.
+Not played: identity settings (no token is to be had here), Application Insights, Flex' front end, role assignments.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from local.azurite import Azurite
+from tests.local.hosting import App
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What a case works with: storage, a container's name and a folder of its own, and a host with HTTP functions that
+    all cases share; `key` is the key of that app.
+    """
+
+    azurite: Azurite
+    container: str
+    scratch: Path
+    web: App
+    keys: Path
+    key: str
+
+    def settings(self) -> dict[str, str]:
+        """Those of the sample app with a blob trigger."""
+        return {
+            "AzureWebJobsStorage": self.azurite.connection_string,
+            "CONTAINER": self.container,
+            "AzureFunctionsWebHost__hostid": f"host-{self.container}",
+        }
+
+    def ask(self, method: str, path: str, *, key: str | None = None, data: object = None) -> requests.Response:
+        """Send a request to the shared host, with the app's key unless another is given ("" for none)."""
+        headers = {"x-functions-key": self.key if key is None else key}
+        return requests.request(method, f"{self.web.url}{path}", headers=headers, data=data, timeout=15)  # type: ignore[arg-type]  # an iterator too
+
+
+Case = Callable[[Bench], None]
+CASES: dict[str, Case] = {}
+
+
+def seen(what: str) -> Callable[[Case], Case]:
+    """Put a case into the table under what was seen."""
+
+    def add(case: Case) -> Case:
+        assert what not in CASES
+        CASES[what] = case
+        return case
+
+    return add

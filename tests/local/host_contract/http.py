@@ -1,0 +1,137 @@
+"""Routes, keys, bodies and settings."""
+
+import json
+import re
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+import requests
+
+from local.host.index import read_functions, read_host_json
+from local.host.settings import AppError
+from tests.local.host_contract import Bench, seen
+from tests.local.hosting import APPS, sample
+
+KEY, OWN_KEY, HOOK_KEY = "app-key", "echo-key", "hook-key"
+DISABLED = {"AzureWebJobs.dotted.Disabled": "true", "AzureWebJobs_scored_Disabled": "1"}
+NOT_DISABLED = {"AzureWebJobs__lines__Disabled": "true"}
+LIMIT = 100_000
+
+
+def web_app(folder: Path) -> Path:
+    """The sample app with more: functions to disable, one with an unresolved setting, host.json with unknown keys."""
+    app = folder / "app"
+    shutil.copytree(APPS / "web", app)
+    host = {"version": "2.0", "telemetryMode": "OpenTelemetry", "extensions": {"http": {"strange": 1}}, "other": {}}
+    (app / "host.json").write_text(json.dumps(host))
+    for name, route in (("dotted", "dotted"), ("scored", "scored"), ("lines", "lines"), ("broken", "%NOWHERE%")):
+        shutil.copytree(APPS / "web" / "slow_hello", app / name)
+        content = json.loads((app / name / "function.json").read_text())
+        content["bindings"][0]["route"] = route
+        (app / name / "function.json").write_text(json.dumps(content))
+    return app
+
+
+def write_keys(path: Path, *, own: str = OWN_KEY) -> None:
+    """A key of the app, one of the function echo, and the webhook's."""
+    functions = {"echo": {"default": own}} if own else {}
+    keys = {"functionKeys": {"default": KEY}, "systemKeys": {"blobs_extension": HOOK_KEY}, "functions": functions}
+    path.write_text(json.dumps(keys))
+
+
+@seen("a key of the app opens all routes, a function's key its own, none and a wrong one are 401")
+def _keys(bench: Bench) -> None:
+    asked = [(path, key) for path in ("/api/v1/echo", "/api/slow") for key in (KEY, OWN_KEY, "", "wrong")]
+    answered = [bench.ask("GET", path, key=key).status_code for path, key in asked]
+    assert answered == [201, 201, 401, 401, 200, 401, 401, 401]
+    assert bench.ask("GET", f"/api/v1/echo?code={KEY}", key="").status_code == 201
+    assert bench.ask("GET", "/api/items/7/a", key="").status_code == 200, "anonymous"
+
+
+@seen("a deleted key acts at once")
+def _deleted_key(bench: Bench) -> None:
+    try:
+        write_keys(bench.keys, own="")
+        assert bench.ask("GET", "/api/v1/echo", key=OWN_KEY).status_code == 401
+    finally:
+        write_keys(bench.keys)
+    assert bench.ask("GET", "/api/v1/echo", key=OWN_KEY).status_code == 201
+
+
+@seen("a wrong method is 404")
+def _wrong_method(bench: Bench) -> None:
+    assert [bench.ask(method, "/api/v1/echo").status_code for method in ("POST", "DELETE")] == [201, 404]
+
+
+@seen("a chunked body arrives empty")
+def _chunked_body(bench: Bench) -> None:
+    assert bench.ask("POST", "/api/v1/echo", data=iter([b"lost"])).json()["body"] == ""
+
+
+@seen("more than the limit is 500 with a length, 400 when chunked; the limit is 100 MiB")
+def _too_large(bench: Bench) -> None:
+    assert bench.ask("POST", "/api/v1/echo", data=b"x" * (LIMIT + 1)).status_code == 500
+    assert "Exception binding parameter 'req'" in bench.web.hosts[0].log.read_text()
+    assert bench.ask("POST", "/api/v1/echo", data=iter([b"x" * LIMIT, b"x"])).status_code == 400
+    with sample("web", bench.scratch) as app:
+        app.start()
+        with socket.create_connection(("127.0.0.1", app.listening.getsockname()[1]), 15) as connection:
+            length = (100 << 20) + 1
+            connection.sendall(f"POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 500")
+
+
+@seen("answers are chunked, without a Content-Length")
+def _chunked_answer(bench: Bench) -> None:
+    answer = bench.ask("GET", "/api/v1/echo")
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+    assert "Content-Length" not in answer.headers
+    assert answer.json()["method"] == "GET"
+
+
+@seen("a disabled function is 404, by two of the three spellings of its setting")
+def _disabled(bench: Bench) -> None:
+    answered = [bench.ask("GET", f"/api/{route}").status_code for route in ("dotted", "scored", "lines")]
+    assert answered == [404, 404, 200]
+
+
+@seen("an unresolved %X% disables only its function")
+def _unresolved(bench: Bench) -> None:
+    assert "broken" not in bench.web.get("/admin/host/status")["functions"]
+    assert bench.ask("GET", "/api/slow").status_code == 200
+    assert re.search(r"ERROR .*The 'broken' function is in error: %NOWHERE%", bench.web.hosts[0].log.read_text())
+
+
+@seen("unknown keys of host.json and telemetryMode are ignored without a word")
+def _unknown_keys(bench: Bench) -> None:
+    assert bench.web.get("/admin/host/status")["state"] == "Running"
+    assert "telemetryMode" not in bench.web.hosts[0].log.read_text()
+
+
+@seen("bad values in host.json stop the host")
+def _bad_values(bench: Bench) -> None:
+    bad = {
+        "version": "1",
+        "functionTimeout": "ten",
+        "extensions": {
+            "http": {"maxConcurrentRequests": "64", "dynamicThrottlesEnabled": "no"},
+            "blobs": {"maxDegreeOfParallelism": 0},
+        },
+    }
+    (bench.scratch / "host.json").write_text(json.dumps(bad))
+    with pytest.raises(AppError) as error:
+        read_host_json(bench.scratch)
+    assert len(error.value.problems) == 5
+
+
+@seen("the host's own page is there")
+def _home_page(bench: Bench) -> None:
+    assert requests.get(f"{bench.web.url}/", timeout=15).status_code == 200
+
+
+@seen("without a function there is nothing to run")
+def _nothing(bench: Bench) -> None:
+    with pytest.raises(AppError, match="no function in"):
+        read_functions(bench.scratch / "empty")

@@ -1,0 +1,149 @@
+"""Processes that end: the host, its worker, storage; and what a receiver of the project does then."""
+
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import requests
+
+from local.azurite import Azurite
+from local.functions import FunctionsHost
+from local.host.blobs import Pace
+from local.host.storage import Storage
+from local.host.worker import Patience
+from local.world import ROOT
+from tests.local.host_contract import Bench, seen
+from tests.local.host_contract.blobs import container_of
+from tests.local.hosting import APPS, App, sample, wait_for
+from tests.shared.events import event
+
+_CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/datamap/api/atlas/v2", "THROUGHLINE_CATALOG_TOKEN": "t"}
+
+
+def _in_flight(app: App, number: int) -> bool:
+    return wait_for(lambda: app.get("/admin/host/calls")["in_flight"] == number)
+
+
+@seen("a killed worker process costs the requests in it 500, and the next one answers those that come")
+def _killed_worker(bench: Bench) -> None:
+    with sample("web", bench.scratch) as app, concurrent.futures.ThreadPoolExecutor() as pool:
+        app.start()
+        worker = app.get("/admin/host/status")["workerProcessId"]
+        answers = [pool.submit(requests.get, f"{app.url}/api/slow", timeout=15) for _ in range(3)]
+        assert _in_flight(app, 3)
+        os.kill(worker, signal.SIGKILL)
+        after = requests.get(f"{app.url}/api/items/7/a", timeout=15)
+        assert [answer.result().status_code for answer in answers] == [500] * 3
+        assert (after.status_code, after.text) == (200, "item|7|a")
+        assert app.get("/admin/host/status")["workerProcessId"] != worker
+
+
+@seen("functionTimeout kills the worker process, and a new one runs ten seconds later")
+def _timeout(bench: Bench) -> None:
+    assert Patience().pause == 10.0
+    app_folder = bench.scratch / "app"
+    shutil.copytree(APPS / "web", app_folder)
+    (app_folder / "host.json").write_text(json.dumps({"version": "2.0", "functionTimeout": "00:00:01"}))
+    code = (app_folder / "slow_hello" / "__init__.py").read_text().replace("0.5", "60")
+    (app_folder / "slow_hello" / "__init__.py").write_text(code)
+    with sample(app_folder, bench.scratch, None, "--restart", "2") as app:
+        host = app.start()
+        worker = app.get("/admin/host/status")["workerProcessId"]
+        asked = time.monotonic()
+        assert requests.get(f"{app.url}/api/slow", timeout=15).status_code == 500
+        assert requests.get(f"{app.url}/api/items/7/a", timeout=15).status_code == 200
+        assert time.monotonic() - asked >= 1 + 2
+        assert app.get("/admin/host/status")["workerProcessId"] != worker
+        log = host.log.read_text()
+        assert "longer than functionTimeout, 1.0 s" in log
+        assert "the next begins in 2 s" in log
+
+
+@seen("SIGTERM lets invocations end, and nothing is delivered again")
+def _sigterm(bench: Bench) -> None:
+    with container_of(bench) as container, sample("blobs", bench.scratch, bench.settings()) as app:
+        host = app.start()
+        container.upload_blob("in/long.txt", b"sleep 1.5")
+        assert wait_for(lambda: app.notes("begin"))
+        assert host.end() == 0
+        assert app.ended(1)
+        storage = Storage(bench.azurite.connection_string, Counter())
+        assert storage.count_messages(f"azure-webjobs-blobtrigger-host-{bench.container}") == 0
+        app.start()
+        assert app.scanned()
+        assert len(app.notes("begin")) == 1
+
+
+@seen("storage away: a host with a blob trigger ends after some 30 s, and is started again")
+def _storage_away(bench: Bench) -> None:
+    assert Pace().patience == 30.0
+    with Azurite() as own, sample("blobs", bench.scratch) as app:
+        settings = bench.settings() | {
+            "AzureWebJobsStorage": own.connection_string,
+            "CALLS": str(app.scratch / "calls"),
+        }
+        log = bench.scratch / "host.log"
+        with FunctionsHost(app=app.root, environment={**os.environ, **settings}, log=log, patience=1.0) as host:
+            own.stop()
+            assert wait_for(lambda: host.restarts)
+            assert "An unhandled exception has occurred. Host is shutting down." in log.read_text()
+            with Azurite(ports=own.ports) as back:
+                here = Bench(
+                    azurite=back,
+                    container=bench.container,
+                    scratch=bench.scratch,
+                    web=bench.web,
+                    keys=bench.keys,
+                    key=bench.key,
+                )
+                with container_of(here) as container:
+                    container.upload_blob("in/a.txt", b"x")
+                assert wait_for(lambda: app.ended(1))
+            assert not host.broken
+
+
+@seen("storage away: the receiver lives, and answers 503 with Retry-After")
+def _receiver_lives(bench: Bench) -> None:
+    others = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
+    body = event("contract", "START", "10:00:00", inputs=["/a"], application="app")
+    with Azurite() as own:
+        settings = {**_CATALOG, **others, "AzureWebJobsStorage": own.connection_string}
+        with sample(ROOT, bench.scratch, settings, "--patience", "0.5") as app:
+            host = app.start()
+            assert _post(app, body).status_code == 201
+            assert app.get("/admin/host/calls")["storage"] == {}, "a receiver's host makes no call of its own"
+            own.stop()
+            for _ in range(3):
+                answer = _post(app, body)
+                assert answer.status_code == 503
+                assert int(answer.headers["Retry-After"]) >= 1
+                time.sleep(0.4)
+            assert host.process.poll() is None
+
+
+@seen("the project: four functions, two routes, no error and no warning")
+def _project(bench: Bench) -> None:
+    settings = {**_CATALOG, **bench.settings()}
+    with sample(ROOT, bench.scratch, settings) as app:
+        host = app.start()
+        functions = app.get("/admin/host/status")["functions"]
+        assert functions == ["batch_function", "parser_function", "receiver_function", "sweeper_function"]
+        asked = [(method, path) for path in ("/api/v1/lineage", "/api/v1/lineage/batch") for method in ("POST", "GET")]
+        answered = [requests.request(method, f"{app.url}{path}", timeout=15).status_code for method, path in asked]
+        assert answered == [400, 404, 400, 404]
+        assert host.end() == 0
+        assert not [line for line in _lines(host.log) if " ERROR " in line or " WARNING " in line]
+
+
+def _lines(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if "[host]" in line]
+
+
+def _post(app: App, body: bytes) -> requests.Response:
+    headers = {"Content-Type": "application/json"}
+    return requests.post(f"{app.url}/api/v1/lineage", data=body, headers=headers, timeout=15)
