@@ -29,7 +29,7 @@ Asked = Annotated[
 ]
 
 
-def choose(asked: Engine, root: str, sources: Sequence[str] = (), *, delta: bool = True, report: str = "") -> Engine:
+def choose(asked: Engine, root: str, sources: Sequence[str] = (), *, report: str = "") -> Engine:
     """The engine for a lake and what it is to read. Ends the command where Sail is asked for and cannot do it."""
     from local.lake_session import has_sail  # noqa: PLC0415 - PySpark is slow to import
 
@@ -38,7 +38,6 @@ def choose(asked: Engine, root: str, sources: Sequence[str] = (), *, delta: bool
     problems = {
         "it is not installed: pip install pysail 'pyspark[connect]'": not has_sail(),
         "--report needs the listener, which runs in Spark": bool(report),
-        "it writes Delta alone: leave --parquet away": not delta,
         "it reads and writes this machine's files alone": any("://" in place for place in (root, *sources)),
     }
     problem = next((words for words, holds in problems.items() if holds), "")

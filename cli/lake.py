@@ -31,7 +31,6 @@ def run(
     names: NamesFile = None,
     cores: Cores = 2,
     memory: Memory = "2g",
-    parquet: Annotated[bool, typer.Option("--parquet", help="Plain parquet instead of Delta")] = False,
     engine: Asked = Engine.auto,
     report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
     key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
@@ -48,9 +47,7 @@ def run(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     told = (names.read_text(encoding="utf-8"), str(names)) if names else None
     places = _places(sources)
-    opened = opened_lake(
-        root, engine=engine, sources=places, cores=cores, memory=memory, delta=not parquet, report=report, key=key
-    )
+    opened = opened_lake(root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key)
     with opened as lake:
         from spark_pipeline.silver import Meaning  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - the same

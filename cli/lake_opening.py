@@ -32,7 +32,6 @@ def opened_lake(
     sources: Sequence[str] = (),
     cores: int = 2,
     memory: str = "2g",
-    delta: bool = True,
     report: str = "",
     key: str = "",
 ) -> "Iterator[Lake]":
@@ -48,7 +47,7 @@ def opened_lake(
     except ModuleNotFoundError as error:
         fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
     root = root if "://" in root else str(Path(root).resolve())
-    chosen = choose(engine, root, sources, delta=delta, report=report)
+    chosen = choose(engine, root, sources, report=report)
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     more: Mapping[str, str] = {}
     if chosen is Engine.spark:
@@ -61,7 +60,7 @@ def opened_lake(
     how = Local(
         cores=cores,
         memory=memory,
-        delta_package=platform.delta_package if delta else "",
+        delta_package=platform.delta_package,
         scratch=str(Path("build/lake-scratch").resolve()),
         more=more,
     )

@@ -25,11 +25,9 @@ def compact(lake: Lake, *, note: Callable[[Compacted], None] = lambda _: None) -
     """Put the small files of every table together; `note` is told after each table. Nothing is written where none are.
     What was replaced stays for as long as Delta keeps it for readers of older versions: a week, if not told otherwise.
 
-    No run may work on the lake meanwhile. Safe to be cut off anywhere. Raises LakeError where the lake is not in Delta
-    or the engine cannot do it (Sail).
+    No run may work on the lake meanwhile. Safe to be cut off anywhere. Raises LakeError where the engine cannot do it
+    (Sail).
     """
-    if lake.format != "delta":
-        raise LakeError("A lake in parquet is written anew with every change: there are no small files to put together")
     # else VACUUM looks at each table by 10,000 tasks, and notes that it did so as two more versions of it
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", str(LISTERS * lake.engine.cores))
     lake.session.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")

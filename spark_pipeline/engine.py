@@ -43,8 +43,8 @@ class Engine(Protocol):
     def delete(self, place: str) -> None:
         """Take away a folder with all that is in it, if it is there."""
 
-    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
-        """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
+    def load(self, place: str, schema: StructType) -> DataFrame:
+        """The rows of a Delta table. Columns that it lacks are null."""
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """Rows that were written there in parquet."""
@@ -118,11 +118,9 @@ class WithJava:
         """Take away a folder with all that is in it, if it is there."""
         self._system(place).delete(self._path(place), True)
 
-    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
-        """The rows of files in parquet or delta. Columns that a Delta table lacks are null."""
-        if form == "parquet":
-            return self.session.read.schema(schema).parquet(place)
-        return _whole(self.session.read.format(form).load(place), schema, self.lacks(place, schema.names))
+    def load(self, place: str, schema: StructType) -> DataFrame:
+        """The rows of a Delta table. Columns that it lacks are null."""
+        return _whole(self.session.read.format("delta").load(place), schema, self.lacks(place, schema.names))
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """Rows that were written there in parquet, by the schema that is known of them: so no file is looked at."""
@@ -191,16 +189,16 @@ class ByConnect:
         if self.exists(place):
             shutil.rmtree(_local(place))
 
-    def load(self, place: str, form: str, schema: StructType) -> DataFrame:
-        """The rows of files in parquet or delta. Columns that a Delta table lacks are null.
+    def load(self, place: str, schema: StructType) -> DataFrame:
+        """The rows of a Delta table. Columns that it lacks are null.
 
         The schema is given without comments and as it is there: where Sail brings columns together of which one has a
         comment and one has none, it stops for the difference.
         """
-        lacking = self.lacks(place, schema.names) if form == "delta" else []
+        lacking = self.lacks(place, schema.names)
         bare = [StructField(each.name, each.dataType) for each in schema.fields]
         known = StructType([each for each in bare if each.name not in lacking])
-        return _whole(self.session.read.schema(known).format(form).load(place), schema, lacking)
+        return _whole(self.session.read.schema(known).format("delta").load(place), schema, lacking)
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """Rows that were written there in parquet, by the schema of the files: to ask for that of `rows` is to have the

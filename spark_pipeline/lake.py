@@ -1,8 +1,4 @@
-"""The tables on their storage: reading them, and changing just what differs.
-
-Delta where the session has it, one commit for each change. Without Delta a table is a folder of versions in parquet, of
-which the newest whole one counts: a change writes the next, so that whoever is cut off leaves the last one as it was.
-"""
+"""The lake's Delta tables: read them, and change only the rows that differ, one commit for each change."""
 
 import json
 import re
@@ -10,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,7 +20,6 @@ from spark_pipeline.session import has_delta, prepare
 _MOST_PARTITIONS = 400
 """Values of a partition column that are named one by one in a condition."""
 
-_KEPT = 2
 _ASIDE = "_aside"
 _OPERATION = "_operation"
 _COMMIT = re.compile(r"\d{20}\.json")
@@ -40,11 +35,10 @@ class LakeError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lake:
-    """The tables below `root` (a path or URL that the session can write), in `format` delta or parquet."""
+    """The Delta tables below `root`, a path or URL that the session can write."""
 
     session: SparkSession
     root: str
-    format: Literal["delta", "parquet"]
     engine: Engine = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,20 +46,19 @@ class Lake:
 
     @classmethod
     def at(cls, session: SparkSession, root: str) -> "Lake":
-        """The lake below this root, in the best format that the session has. Raises LakeError where the lake there is
-        Delta and the session has none.
-        """
-        lake = cls(session=prepare(session), root=root.rstrip("/"), format="delta" if has_delta(session) else "parquet")
-        if lake.format == "parquet" and lake.engine.exists(f"{lake._path(PROGRESS)}/_delta_log"):
-            raise LakeError(f"The lake at {root} is in Delta, which this session lacks: add Delta's package to it")
-        return lake
+        """The lake below this root. Raises LakeError where the session cannot write Delta tables."""
+        if not has_delta(session):
+            raise LakeError(
+                "This Spark session has no Delta Lake, in which the tables are stored. Add its package "
+                "(spark.jars.packages) and extension (spark.sql.extensions) to the session: see docs/spark.md"
+            )
+        return cls(session=prepare(session), root=root.rstrip("/"))
 
     def read(self, table: Table) -> DataFrame:
         """All rows, those marked as gone too; a table that is not there is empty."""
-        place = self._current(table)
-        if place is None:
+        if not self.exists(table):
             return self.session.createDataFrame([], table.struct())
-        return self.engine.load(place, self.format, table.struct())
+        return self.engine.load(self._path(table), table.struct())
 
     def live(self, table: Table) -> DataFrame:
         """The rows that hold."""
@@ -74,7 +67,7 @@ class Lake:
 
     def exists(self, table: Table) -> bool:
         """Whether anything was ever written to it."""
-        return self._current(table) is not None
+        return self.engine.exists(f"{self._path(table)}/_delta_log")
 
     def put(
         self,
@@ -153,12 +146,10 @@ class Lake:
 
     def version(self, table: Table) -> int:
         """How often the table was changed: the version that a reader finds now, -1 where there is none."""
-        place = self._current(table)
-        if place is None:
+        if not self.exists(table):
             return -1
-        if self.format == "parquet":
-            return int(place.rpartition("/v")[2])
-        return max(int(name[:20]) for name in self.engine.names(f"{place}/_delta_log") if _COMMIT.fullmatch(name))
+        names = self.engine.names(f"{self._path(table)}/_delta_log")
+        return max(int(name[:20]) for name in names if _COMMIT.fullmatch(name))
 
     def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
         """The rows that may change, and the values of the partition column that they can have, where they are few."""
@@ -175,11 +166,10 @@ class Lake:
     def _create(self, table: Table, fresh: DataFrame) -> int:
         fields = table.struct().fields
         dressed = fresh.select(*(f.col(each.name).alias(each.name, metadata=each.metadata) for each in fields))
-        place = self._path(table) if self.format == "delta" else f"{self._path(table)}/v000000"
-        writer = dressed.write.format(self.format).mode("overwrite" if self.format == "parquet" else "error")
-        writer = writer.option("description", table.comment)
+        place = self._path(table)
+        writer = dressed.write.format("delta").mode("error").option("description", table.comment)
         (writer.partitionBy(table.partition) if table.partition else writer).save(place)
-        count = self._created(place) if self.format == "delta" else None
+        count = self._created(place)
         return int(self.read(table).count()) if count is None else count
 
     def _created(self, place: str) -> int | None:
@@ -194,16 +184,14 @@ class Lake:
 
     def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
         """`adds`: the rows are all new, and so need not be looked for in what is there."""
-        if self.format == "parquet":
-            self._next_version(table, changes)
-        elif adds:
-            self._evolve(table, self._path(table))
-            rows = changes.select(*table.names)
-            if table.partition:  # else every task would write a file into every partition
-                rows = rows.repartition(table.partition)
-            rows.write.format("delta").mode("append").save(self._path(table))
-        else:
+        if not adds:
             self._merge(table, changes, within)
+            return
+        self._evolve(table, self._path(table))
+        rows = changes.select(*table.names)
+        if table.partition:  # else every task would write a file into every partition
+            rows = rows.repartition(table.partition)
+        rows.write.format("delta").mode("append").save(self._path(table))
 
     def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
         place = self._path(table)
@@ -237,35 +225,8 @@ class Lake:
                 "run the lake once with Spark (--engine spark)"
             ) from error
 
-    def _next_version(self, table: Table, changes: DataFrame) -> None:
-        place = self._current(table)
-        number = int(place.rpartition("/v")[2]) + 1 if place else 0
-        keys = changes.select(*table.keys)
-        rest = self.read(table).join(keys, on=list(table.keys), how="left_anti").select(*table.names)
-        rows = rest.unionByName(changes.where(f"{_OPERATION} != '{_END}'").select(*table.names))
-        writer = rows.write.mode("overwrite")
-        target = f"{self._path(table)}/v{number:06d}"
-        (writer.partitionBy(table.partition) if table.partition else writer).parquet(target)
-        for old in self._versions(table)[:-_KEPT]:
-            self.engine.delete(old)
-
     def _path(self, table: Table) -> str:
         return f"{self.root}/{table.place}"
-
-    def _current(self, table: Table) -> str | None:
-        if self.format == "delta":
-            place = self._path(table)
-            return place if self.engine.exists(f"{place}/_delta_log") else None
-        versions = self._versions(table)
-        return versions[-1] if versions else None
-
-    def _versions(self, table: Table) -> list[str]:
-        """The whole versions of a table in parquet, oldest first."""
-        place = self._path(table)
-        if not self.engine.exists(place):
-            return []
-        names = self.engine.names(place)
-        return [f"{place}/{name}" for name in names if self.engine.exists(f"{place}/{name}/_SUCCESS")]
 
 
 def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:

@@ -45,20 +45,19 @@ def test_only_what_was_written_since_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "source", "delta", "report", "reason"),
+    ("root", "source", "report", "reason"),
     [
-        ("lake", REMOTE, True, "", "this machine's files alone"),
-        (REMOTE, "events", True, "", "this machine's files alone"),
-        ("lake", "events", False, "", "leave --parquet away"),
-        ("lake", "events", True, "http://127.0.0.1:7071", "runs in Spark"),
+        ("lake", REMOTE, "", "this machine's files alone"),
+        (REMOTE, "events", "", "this machine's files alone"),
+        ("lake", "events", "http://127.0.0.1:7071", "runs in Spark"),
     ],
 )
-def test_what_sail_cannot_do_is_for_spark(  # noqa: PLR0917 - a row of the table
-    root: str, source: str, delta: bool, report: str, reason: str, capsys: pytest.CaptureFixture[str]
+def test_what_sail_cannot_do_is_for_spark(
+    root: str, source: str, report: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert choose(Engine.auto, root, [source], delta=delta, report=report) is Engine.spark
-    assert choose(Engine.spark, root, [source], delta=delta, report=report) is Engine.spark
+    assert choose(Engine.auto, root, [source], report=report) is Engine.spark
+    assert choose(Engine.spark, root, [source], report=report) is Engine.spark
     with pytest.raises(typer.Exit) as stop:
-        choose(Engine.sail, root, [source], delta=delta, report=report)
+        choose(Engine.sail, root, [source], report=report)
     assert stop.value.exit_code == 2
     assert reason in " ".join(capsys.readouterr().err.split())

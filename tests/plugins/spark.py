@@ -4,7 +4,6 @@
 
 import os
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -40,9 +39,3 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     how = Local(cores=cores, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(scratch), brief=True)
     with opened(how, engine) as session:
         yield session
-
-
-@pytest.fixture(scope="session")
-def trial(request: pytest.FixtureRequest) -> Literal["delta", "parquet"]:
-    """The format in which little is tried out: the quicker one of the engine's."""
-    return "delta" if request.config.getoption("--engine") == "sail" else "parquet"

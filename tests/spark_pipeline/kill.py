@@ -85,7 +85,7 @@ class Case:
 
     def lake(self, name: str, clock: Clock) -> MortalLake:
         """A lake of this name."""
-        return MortalLake(session=self.session, root=str(self.home / name), format="delta", clock=clock)
+        return MortalLake(session=self.session, root=str(self.home / name), clock=clock)
 
 
 def prepared(session: SparkSession, home: Path, *, events: int, seed: int) -> Case:

@@ -14,7 +14,7 @@ pytestmark = OF_SPARK
 
 
 def _grown(spark: SparkSession, root: Path) -> Lake:
-    lake = Lake(session=spark, root=str(root), format="delta")
+    lake = Lake(session=spark, root=str(root))
     for number in range(4):
         rows = spark.range(number, number + 1).selectExpr(
             "concat('f', id) path", "id length", "timestamp'2026-03-01 12:00:00' modified"
@@ -47,8 +47,3 @@ def test_an_engine_that_cannot_says_who_can(spark: SparkSession, tmp_path: Path)
     with pytest.raises(LakeError, match="use Spark"):
         compact(lake)
     assert _rows(lake) == before
-
-
-def test_a_lake_in_parquet_has_none(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match="in parquet"):
-        compact(Lake(session=spark, root=str(tmp_path), format="parquet"))
