@@ -1,5 +1,5 @@
 """One session with Delta for all tests of the lake, started when the first of them asks for it: Spark's own, or with
-`--engine sail` one on Sail (tests/spark_pipeline/test_sail.py runs them so).
+`--engine sail` one on Sail (tests/spark_pipeline/engine/test_sail.py runs them so).
 """
 
 import os
@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from local.java import find_java
-from local.lake_session import opened
 from local.versions import SPARK_3
-from spark_pipeline.session import Local
+from spark_pipeline.engine import opened
+from spark_pipeline.engine.session import Local
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

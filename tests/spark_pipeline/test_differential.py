@@ -5,14 +5,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_pipeline.bronze import ingest
-from spark_pipeline.current import add_all_up
-from spark_pipeline.lake import Lake
-from spark_pipeline.schemas import LAKE, QUARANTINE
-from spark_pipeline.session import prepare
-from spark_pipeline.silver import Meaning, refine
-from spark_pipeline.steps import DONE, Order, run
+from spark_pipeline.bronze.ingestion import ingest
+from spark_pipeline.engine.session import prepare
+from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.pipeline import DONE, Order, run
+from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth import synthesize
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable
 from tests.spark_pipeline.files import OF_SPARK
 
