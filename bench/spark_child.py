@@ -16,22 +16,16 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import functions as f
 
-from local.lake_session import opened
 from local.versions import SPARK_3, SPARK_4
 from shared.collecting import calm_collector
 from shared.openlineage import decode, merge
 from shared.translation import Around, Datasets, fates_in, schemas_in, told_by, translate
-from spark_pipeline.bronze import ingest
-from spark_pipeline.decoded import kept
-from spark_pipeline.impact import downstream, impact
-from spark_pipeline.lake import Lake
-from spark_pipeline.merging import merged_runs, touched_runs
-from spark_pipeline.numbered import Columns
-from spark_pipeline.saying import MOST
-from spark_pipeline.schemas import EVENTS, LAKE
-from spark_pipeline.session import Local
-from spark_pipeline.steps import Order, Stage, run
-from spark_pipeline.translating import translated
+from spark_pipeline.bronze import ingest, kept
+from spark_pipeline.engine import Local, opened
+from spark_pipeline.gold import Columns, downstream, impact
+from spark_pipeline.pipeline import Order, Stage, run
+from spark_pipeline.silver import MOST, merged_runs, touched_runs, translated
+from spark_pipeline.tables import EVENTS, LAKE, Lake
 
 
 def main() -> None:
@@ -164,7 +158,7 @@ def _python_seconds() -> float:
     total = 0.0
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):  # ended meanwhile: then its parent has its times
-            if "spark_pipeline.daemon" in process.cmdline():
+            if "spark_pipeline.worker_daemon" in process.cmdline():
                 times = process.cpu_times()
                 total += times.user + times.system + times.children_user + times.children_system
     return total

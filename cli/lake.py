@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 
 from cli.console import fail, note, out, plain, print_json, progress_bar
-from cli.engines import Asked, Engine
 from cli.lake_meaning import meaning_for, refuse_other_meaning
-from cli.lake_opening import ROOT, Cores, Memory, Root, opened_lake
+from cli.lake_opening import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.pipeline import Published, backfill
+from spark_pipeline.engine_choice import EngineName
 
 app = typer.Typer(name="lake", help="Lineage as tables, made by Spark of the archive.", no_args_is_help=True)
 
@@ -32,8 +32,7 @@ def run(
     names: NamesFile = None,
     cores: Cores = 2,
     memory: Memory = "2g",
-    parquet: Annotated[bool, typer.Option("--parquet", help="Plain parquet instead of Delta")] = False,
-    engine: Asked = Engine.auto,
+    engine: EngineOption = EngineName.auto,
     report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
     key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
     as_json: Json = False,
@@ -50,11 +49,9 @@ def run(
     throughline lake run archive/ --report http://127.0.0.1:7071
     """  # noqa: D301 - \b keeps the lines of the examples apart
     places = _places(sources)
-    opened = opened_lake(
-        root, engine=engine, sources=places, cores=cores, memory=memory, delta=not parquet, report=report, key=key
-    )
+    opened = opened_lake(root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key)
     with opened as lake:
-        from spark_pipeline.steps import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
         order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_moment(as_of)), tags=tags)
         with progress_bar(transient=True) as bar:
@@ -99,7 +96,7 @@ def impact(
     column: Annotated[str, typer.Argument(help="Its column")],
     *,
     root: Root = str(ROOT),
-    engine: Asked = Engine.auto,
+    engine: EngineOption = EngineName.auto,
     as_json: Json = False,
 ) -> None:
     """What depends on a column: what breaks when it goes.
@@ -108,7 +105,7 @@ def impact(
     throughline lake impact /data/sales/orders amount
     """  # noqa: D301 - \b keeps the lines of the examples apart
     with opened_lake(root, engine=engine) as lake:
-        from spark_pipeline.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.gold import column_edges, columns_of, downstream  # noqa: PLC0415 - see opened_lake
 
         known = columns_of(column_edges(lake))
         assets = [str(each) for each in known.nodes.assets if each == asset or each.endswith(asset)]
@@ -135,7 +132,7 @@ def coverage(
     *,
     level: Annotated[str, typer.Option(help="asset, store, owner, job or all")] = "store",
     root: Root = str(ROOT),
-    engine: Asked = Engine.auto,
+    engine: EngineOption = EngineName.auto,
     as_json: Json = False,
 ) -> None:
     """How much of what runs has lineage, worst first.
@@ -144,7 +141,7 @@ def coverage(
     throughline lake coverage --level owner
     """  # noqa: D301 - \b keeps the lines of the examples apart
     with opened_lake(root, engine=engine) as lake:
-        from spark_pipeline.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.tables import COVERAGE  # noqa: PLC0415 - see opened_lake
 
         rows = lake.read(COVERAGE).where(f"level = '{level}'") if level.isalpha() else None
         if rows is None:
@@ -157,7 +154,7 @@ def changes(
     *,
     asset: Annotated[str, typer.Option(help="Only data sets whose qualified name ends so")] = "",
     root: Root = str(ROOT),
-    engine: Asked = Engine.auto,
+    engine: EngineOption = EngineName.auto,
     as_json: Json = False,
 ) -> None:
     """Columns that came, went or changed their type, the latest first, and how many columns depend on each.
@@ -168,7 +165,7 @@ def changes(
     with opened_lake(root, engine=engine) as lake:
         from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
-        from spark_pipeline.schemas import SCHEMA_CHANGES  # noqa: PLC0415 - the same
+        from spark_pipeline.tables import SCHEMA_CHANGES  # noqa: PLC0415 - the same
 
         rows = lake.read(SCHEMA_CHANGES).where(f.col("qualified_name").endswith(asset))
         rows = rows.orderBy(f.desc("at"), "qualified_name", "column")
@@ -208,19 +205,18 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
     throughline lake compact --lake build/lake
     """  # noqa: D301 - \b keeps the lines of the examples apart
     with (
-        opened_lake(root, engine=Engine.spark, cores=cores, memory=memory) as lake,
+        opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory) as lake,
         progress_bar(transient=True) as bar,
     ):
-        from spark_pipeline.compacting import Compacted  # noqa: PLC0415 - see opened_lake
-        from spark_pipeline.compacting import compact as put_together  # noqa: PLC0415 - the same
-        from spark_pipeline.schemas import LAKE  # noqa: PLC0415 - the same
+        from spark_pipeline.tables import LAKE, Compacted  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.tables import compact as compact_tables  # noqa: PLC0415 - the same
 
         task = bar.add_task("tables", total=len(LAKE))
 
         def tell(done: Compacted) -> None:
             bar.update(task, advance=1, description=done.table)
 
-        done = put_together(lake, note=tell)
+        done = compact_tables(lake, note=tell)
     if as_json:
         print_json([asdict(each) for each in done])
         return
@@ -235,7 +231,7 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
 def publish(
     *,
     root: Root = str(ROOT),
-    engine: Asked = Engine.auto,
+    engine: EngineOption = EngineName.auto,
     plan: Annotated[bool, typer.Option("--plan", help="Only say how many processes there are")] = False,
     home: Home = HOME,
 ) -> None:
@@ -252,8 +248,7 @@ def publish(
         note("shadow mode", "the catalog stays as it is: publish again when it is off")
         return
     with opened_lake(root, engine=engine) as lake, progress_bar(transient=True) as bar:
-        from spark_pipeline.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
-        from spark_pipeline.values import unpack_process  # noqa: PLC0415 - the same
+        from spark_pipeline.tables import CURRENT, unpack_process  # noqa: PLC0415 - see opened_lake
 
         rows = lake.live(CURRENT).orderBy("process").select("content")
         total = rows.count()

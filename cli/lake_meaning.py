@@ -9,8 +9,8 @@ from cli.target import functions_settings
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from spark_pipeline.lake import Lake
     from spark_pipeline.silver import Meaning
+    from spark_pipeline.tables import Lake
 
 
 def meaning_for(names: Path | None, home: Path) -> "Meaning":
@@ -32,7 +32,7 @@ def meaning_for(names: Path | None, home: Path) -> "Meaning":
 
 def refuse_other_meaning(lake: "Lake", home: Path) -> None:
     """End the command where the lake was made by other settings than those of the functions."""
-    from spark_pipeline.steps import MEANING, MIXED  # noqa: PLC0415 - the same
+    from spark_pipeline.pipeline import MEANING, MIXED  # noqa: PLC0415 - the same
 
     theirs, noted = functions_settings(home), lake.progress(MEANING)
     if theirs is None or noted == _of(theirs).number:

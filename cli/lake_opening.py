@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import fail
-from cli.engines import Engine, choose
 from local.java import NoJavaError, find_java
 from local.spark import listener_configuration
 from local.versions import SPARK_3, SPARK_4
+from spark_pipeline.engine_choice import EngineName, EngineUnsuitableError, choose
 
 if TYPE_CHECKING:
-    from spark_pipeline.lake import Lake
+    from spark_pipeline.tables import Lake
 
 ROOT = Path("build/lake")
 Root = Annotated[str, typer.Option("--lake", help="The folder or URL of the tables")]
 Cores = Annotated[int, typer.Option(min=1, help="How many cores Spark may use")]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="auto: Sail for little data on this machine, else Spark")
+]
 Memory = Annotated[str, typer.Option(help="How much memory Spark's own process may use, as 2g")]
 
 
@@ -28,11 +31,10 @@ Memory = Annotated[str, typer.Option(help="How much memory Spark's own process m
 def opened_lake(
     root: str,
     *,
-    engine: Engine,
+    engine: EngineName,
     sources: Sequence[str] = (),
     cores: int = 2,
     memory: str = "2g",
-    delta: bool = True,
     report: str = "",
     key: str = "",
 ) -> "Iterator[Lake]":
@@ -42,16 +44,18 @@ def opened_lake(
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
 
-        from local.lake_session import opened  # noqa: PLC0415 - the same
-        from spark_pipeline.lake import Lake, LakeError  # noqa: PLC0415 - the same
-        from spark_pipeline.session import Local  # noqa: PLC0415 - the same
+        from spark_pipeline.engine import Local, opened  # noqa: PLC0415 - the same
+        from spark_pipeline.tables import Lake, LakeError  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
     root = root if "://" in root else str(Path(root).resolve())
-    chosen = choose(engine, root, sources, delta=delta, report=report)
+    try:
+        chosen = choose(engine, root, sources, report=report)
+    except EngineUnsuitableError as error:
+        fail(str(error), code=2)
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     more: Mapping[str, str] = {}
-    if chosen is Engine.spark:
+    if chosen is EngineName.spark:
         logging.getLogger("py4j").setLevel(logging.ERROR)
         try:
             os.environ.setdefault("JAVA_HOME", str(find_java().path))
@@ -61,12 +65,12 @@ def opened_lake(
     how = Local(
         cores=cores,
         memory=memory,
-        delta_package=platform.delta_package if delta else "",
+        delta_package=platform.delta_package,
         scratch=str(Path("build/lake-scratch").resolve()),
         more=more,
     )
     try:
-        with opened(how, "sail" if chosen is Engine.sail else "spark") as session:
+        with opened(how, chosen) as session:
             yield Lake.at(session, root)
     except LakeError as error:
         fail(str(error), code=2)

@@ -77,10 +77,30 @@ ROOMS: dict[str, Room] = {
         "catalog collecting errors naming parts pipeline settings storage telemetry translation", "pyapacheatlas"
     ),
     # the same meaning on Spark
-    "spark_pipeline": _room(
-        "model errors collecting naming openlineage translation atlas",
-        "msgspec pyspark pyarrow pandas numpy sqlglot",
+    "spark_pipeline": _room(),
+    "spark_pipeline.engine_choice": _room(),
+    "spark_pipeline.engine": _room(
+        "collecting spark_pipeline.engine_choice", "msgspec numpy pandas pyarrow pyspark pysail"
     ),
+    "spark_pipeline.tables": _room("model openlineage translation spark_pipeline.engine", "msgspec pyspark"),
+    "spark_pipeline.bronze": _room("errors openlineage spark_pipeline.engine spark_pipeline.tables", "msgspec pyspark"),
+    "spark_pipeline.silver": _room(
+        "errors model naming openlineage translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.bronze",
+        "msgspec pyspark sqlglot",
+    ),
+    "spark_pipeline.gold": _room(
+        "atlas model translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.silver",
+        "numpy pandas pyarrow pyspark",
+    ),
+    "spark_pipeline.pipeline": _room(
+        "spark_pipeline.engine spark_pipeline.tables spark_pipeline.bronze spark_pipeline.silver spark_pipeline.gold",
+        "pyspark",
+    ),
+    "spark_pipeline.submit": _room(
+        "spark_pipeline.tables spark_pipeline.bronze spark_pipeline.silver spark_pipeline.pipeline", "pyspark"
+    ),
+    "spark_pipeline.worker_daemon": _room("spark_pipeline.pipeline", "pandas pyspark"),
+    "spark_pipeline.synth": _room("openlineage", "msgspec"),
     # the shells
     "receiver_function": _room("bootstrap_receiver errors receiving", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors receiving", "azure.functions"),
@@ -91,7 +111,14 @@ ROOMS: dict[str, Room] = {
 
 SHELLS = frozenset(name for name in ROOMS if name.endswith("_function"))
 NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.parts"})
-READS_ENVIRONMENT = "shared.settings.reading"
+READ_ENVIRONMENT = frozenset(
+    {
+        "shared.settings.reading",
+        "spark_pipeline.engine.sail",  # writes Sail's settings, which it takes from nowhere else
+    }
+)
+GROUPS = ("shared", "spark_pipeline")
+"""Folders whose folders and modules are rooms."""
 
 
 def broken_arrows(path: str, source: str) -> list[str]:
@@ -99,7 +126,7 @@ def broken_arrows(path: str, source: str) -> list[str]:
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     tree = ast.parse(source, filename=path)
     found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
-    if _room_of(module) in ROOMS and module != READS_ENVIRONMENT:
+    if _room_of(module) in ROOMS and module not in READ_ENVIRONMENT:
         found += [
             f"{path}:{line}: reads the environment: only shared/settings/reading.py may" for line in _environment(tree)
         ]
@@ -130,12 +157,12 @@ def _judge(module: str, name: str, place: str) -> Iterator[str]:
         return
     if name in ADAPTERS and here not in NAME_ADAPTERS:
         yield f"{place}: {name} is an adapter: only shared/bootstrap.py and shared/parts.py name adapters"
-    elif name != there and name not in ADAPTERS and there.startswith("shared."):
+    elif name != there and name not in ADAPTERS and there.startswith(tuple(f"{group}." for group in GROUPS)):
         yield f"{place}: {name} is inside another room: import it from {there}"
     room = ROOMS.get(here)
     if room is None:
         return
-    if there.startswith("shared"):
+    if there.partition(".")[0] in GROUPS:
         if there.removeprefix("shared.") not in room.rooms:
             yield f"{place}: {here} may not import {there}"
     elif name.partition(".")[0] not in sys.stdlib_module_names and not _allowed(name, room):
@@ -147,9 +174,9 @@ def _allowed(name: str, room: Room) -> bool:
 
 
 def _room_of(name: str) -> str:
-    """`shared.naming` of `shared.naming.stores.tables`; elsewhere the first part alone."""
+    """`shared.naming` of `shared.naming.stores.tables`, in the same way for all GROUPS; elsewhere the first part."""
     parts = name.split(".")
-    return ".".join(parts[: 2 if parts[0] == "shared" else 1])
+    return ".".join(parts[: 2 if parts[0] in GROUPS else 1])
 
 
 def _environment(tree: ast.AST) -> Iterator[int]:
@@ -177,10 +204,11 @@ def test_no_arrow_is_broken() -> None:
 def test_every_room_that_the_table_names_exists_and_no_other() -> None:
     """A new room has to be put into the table before it can import anything."""
     here = {_room_of(path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) for path in _sources()}
-    assert {room for room in here if room in ROOMS or room.startswith("shared") or room.endswith("_function")} == set(
+    assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
         ROOMS
     )
-    assert {each for room in ROOMS.values() for each in room.rooms} <= set(EVERYTHING.split())
+    known = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("spark_pipeline."))}
+    assert {each for room in ROOMS.values() for each in room.rooms} <= known
 
 
 PLANTED: dict[str, tuple[str, str, str]] = {
@@ -251,6 +279,12 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "shared/bootstrap_receiver.py",
         "from shared.storage.azure import AzureStorage",
         "adapter",
+    ),
+    "bronze imports gold": ("spark_pipeline/bronze/x.py", "from spark_pipeline.gold import impact", "may not import"),
+    "the lake reaches into a room": (
+        "spark_pipeline/pipeline.py",
+        "from spark_pipeline.engine.sail import SailEngine",
+        "import it from spark_pipeline.engine",
     ),
     "a relative import": ("shared/naming/x.py", "from .rules import rule", "relative import"),
     "a relative import of the parent": ("cli/x.py", "from .. import shared", "relative import"),

@@ -27,7 +27,7 @@ PROOFS: dict[str, str] = {
     "throughline details": "tests/cli/test_details.py",
     "throughline doctor": "tests/e2e/test_doctor.py",
     "throughline explain": "tests/cli/test_explain.py",
-    "throughline lake": "tests/spark_pipeline/test_lake.py",
+    "throughline lake": "tests/spark_pipeline/tables/test_lake.py",
     "throughline purge": "tests/cli/test_control.py",
     "throughline purview attributes": "tests/cli/test_purview_commands.py",
     "throughline purview grant": "tests/cli/test_purview_commands.py",

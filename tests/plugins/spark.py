@@ -1,18 +1,17 @@
 """One session with Delta for all tests of the lake, started when the first of them asks for it: Spark's own, or with
-`--engine sail` one on Sail (tests/spark_pipeline/test_sail.py runs them so).
+`--engine sail` one on Sail (tests/spark_pipeline/engine/test_sail.py runs them so).
 """
 
 import os
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
 
 from local.java import find_java
-from local.lake_session import opened
 from local.versions import SPARK_3
-from spark_pipeline.session import Local
+from spark_pipeline.engine import opened
+from spark_pipeline.engine.session import Local
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,9 +39,3 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     how = Local(cores=cores, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(scratch), brief=True)
     with opened(how, engine) as session:
         yield session
-
-
-@pytest.fixture(scope="session")
-def trial(request: pytest.FixtureRequest) -> Literal["delta", "parquet"]:
-    """The format in which little is tried out: the quicker one of the engine's."""
-    return "delta" if request.config.getoption("--engine") == "sail" else "parquet"

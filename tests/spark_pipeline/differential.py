@@ -17,18 +17,18 @@ import pyspark
 
 from local.interpreter import made_for
 from local.java import find_java
-from local.lake_session import opened
 from local.versions import SPARK_3, SPARK_4
 from shared.model import Process
 from shared.openlineage import Event
 from shared.translation import translate_history
-from spark_pipeline.lake import Lake
-from spark_pipeline.lines import Read, Reader
-from spark_pipeline.schemas import CURRENT
-from spark_pipeline.session import Local
-from spark_pipeline.steps import Order, run
+from spark_pipeline.bronze.event_files import Read, Reader
+from spark_pipeline.engine import opened
+from spark_pipeline.engine.session import Local
+from spark_pipeline.pipeline import Order, run
 from spark_pipeline.synth import synthesize
-from spark_pipeline.values import unpack_process
+from spark_pipeline.tables.encoding import unpack_process
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import CURRENT
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TEMPLATES = GOLDEN / "spark35-ol1.53"

@@ -18,14 +18,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from local.java import find_java
-from local.lake_session import opened
 from local.versions import SPARK_3
-from spark_pipeline.declaring import Table
-from spark_pipeline.lake import Lake
-from spark_pipeline.schemas import LAKE
-from spark_pipeline.session import Local
-from spark_pipeline.steps import Order, run
+from spark_pipeline.engine import opened
+from spark_pipeline.engine.session import Local
+from spark_pipeline.pipeline import Order, run
 from spark_pipeline.synth import synthesize
+from spark_pipeline.tables.declaration import Table
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import LAKE
 
 TEMPLATES = Path(__file__).parent.parent / "golden" / "spark35-ol1.53"
 
@@ -85,7 +85,7 @@ class Case:
 
     def lake(self, name: str, clock: Clock) -> MortalLake:
         """A lake of this name."""
-        return MortalLake(session=self.session, root=str(self.home / name), format="delta", clock=clock)
+        return MortalLake(session=self.session, root=str(self.home / name), clock=clock)
 
 
 def prepared(session: SparkSession, home: Path, *, events: int, seed: int) -> Case:

@@ -2,18 +2,17 @@
 
 import gzip
 from pathlib import Path
-from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from spark_pipeline.bronze import ingest
-from spark_pipeline.current import add_all_up
-from spark_pipeline.lake import Lake
-from spark_pipeline.schemas import LAKE, QUARANTINE
-from spark_pipeline.session import prepare
-from spark_pipeline.silver import Meaning, refine
-from spark_pipeline.steps import DONE, Order, run
+from spark_pipeline.bronze.ingestion import ingest
+from spark_pipeline.engine.session import prepare
+from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.pipeline import DONE, Order, run
+from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth import synthesize
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable
 from tests.spark_pipeline.files import OF_SPARK
 
@@ -22,14 +21,12 @@ pytestmark = OF_SPARK
 NEWEST = ("spark35-ol1.53", "dbt-1.54", "airflow-2.11", "python_client-1.54")
 
 
-def test_the_lake_says_what_the_functions_say(
-    spark: SparkSession, trial: Literal["delta", "parquet"], tmp_path: Path
-) -> None:
+def test_the_lake_says_what_the_functions_say(spark: SparkSession, tmp_path: Path) -> None:
     """Captured events of the newest listener and of other engines, and a made-up history with re-runs, chains, stars,
     streams, late, repeated and broken ones. In two steps: some of everything comes a step later, and much of what was
     said changes. A third step finds nothing new. `python -m tests.spark_pipeline.differential` takes all there is.
     """
-    lake = Lake(session=prepare(spark), root=str(tmp_path / "lake"), format=trial)
+    lake = Lake(session=prepare(spark), root=str(tmp_path / "lake"))
     made = synthesize(tmp_path / "archive", events=600, seed=7, templates=TEMPLATES)
     archived = sorted((tmp_path / "archive").rglob("*.gz"))
     lines = [line for path in captured(*NEWEST) for line in path.read_bytes().splitlines()]

@@ -1,0 +1,193 @@
+"""Bronze: every event once, with its text, from whatever files there are that were not read yet."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from spark_pipeline.bronze.decoded_events import DECODER, kept
+from spark_pipeline.bronze.event_files import LARGEST_EVENT, Broken, Read, Reader
+from spark_pipeline.engine import BATCH_BYTES, LISTING_TASKS_PER_CORE, Record, Row, stream, together
+from spark_pipeline.tables import EVENTS, FILES, QUARANTINE, Lake, moment, shape
+
+_SMALL = 256 * 1024
+"""Bytes of a file that is read together with many others."""
+
+_SMALL_TOGETHER = 200
+_LARGE_TOGETHER = 2
+_PARTITION = 32 * 1024 * 1024
+_PER_FILE = 64 * 1024
+
+_READ = shape("""
+    path string -
+    line bigint -
+    reason string -
+    day date -
+    run_id string -
+    digest string -
+    event_time timestamp -
+    event_type string -
+    parent string -
+    job string -
+    arrived timestamp -
+    late boolean -
+    ignored string -
+    size bigint -
+    text string -
+    decoded binary -
+    decoded_by string -""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What a step of bronze brought: files that were read, events that are new, lines that could not be read."""
+
+    files: int
+    events: int
+    quarantined: int
+
+
+def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> Ingested:
+    """Read the files below `sources` that are new or have changed since they were read.
+
+    Safe to be cut off anywhere and done again: an event is known by its run and digest, a broken line by its place,
+    and a file counts as read only when all that is in it is there.
+    """
+    with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
+        count = int(files.count())
+        if not count:
+            return Ingested(files=0, events=0, quarantined=0)
+        with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
+            events, quarantined = together(
+                lake.engine,
+                lambda: _put_events(lake, parsed, batch),
+                lambda: _put_broken(lake, parsed, batch),
+            )
+        lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
+    return Ingested(files=count, events=events, quarantined=quarantined)
+
+
+def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
+    with lake.kept("events_repeated", _repeated(parsed)) as repeated:
+        return lake.put(EVENTS, _once(parsed, repeated), batch=batch, compared=("late", "ignored"))
+
+
+def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
+    broken = parsed.where("line is not null").select("path", "line", "reason", "text")
+    return lake.put(QUARANTINE, broken, batch=batch)
+
+
+def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
+    """Those that were not read as they are now, or only by this very step before it was cut off."""
+    found: DataFrame | None = None
+    for source in sources:
+        try:
+            listed = lake.engine.listed(source)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" in str(error):
+                continue
+            raise
+        found = listed if found is None else found.unionByName(listed)
+    if found is None:
+        return lake.session.createDataFrame([], "path string, length bigint, modified timestamp")
+    read = lake.read(FILES).where(f.col("batch") != batch).select("path", "length", "modified")
+    name = f.element_at(f.split("path", "/"), -1)
+    visible = ~name.startswith("_") & ~name.startswith(".")
+    return found.where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
+
+
+def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
+    """What is in these files: the small ones many at a time, the large ones few."""
+    sizes = {row["small"]: row["paths"] for row in _by_size(files).collect()}
+    lake.session.conf.set("spark.sql.files.maxPartitionBytes", str(_PARTITION))
+    lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
+    listers = str(LISTING_TASKS_PER_CORE * lake.engine.cores)
+    lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
+    found: DataFrame | None = None
+    for small, at_once in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
+        if paths := sizes.get(small):
+            content = lake.engine.contents(paths)
+            rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
+            part = stream(rows, _Parsing(reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
+            found = part if found is None else found.unionByName(part)
+    if found is None:
+        raise ValueError("no files to read")
+    return found
+
+
+def _by_size(files: DataFrame) -> DataFrame:
+    small = files.withColumn("small", f.col("length") <= _SMALL)
+    return small.groupBy("small").agg(f.sort_array(f.collect_list("path")).alias("paths"))
+
+
+class _Parsing:
+    """Files as rows -> events and broken lines as rows."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
+        for row in rows:
+            for found in self._reader.read(row.path, row.content, moment(row.modified)):
+                yield _broken_row(row.path, found) if isinstance(found, Broken) else _event_row(row.path, found)
+
+
+def _broken_row(path: str, found: Broken) -> Row:
+    return {"path": path, "line": found.line, "reason": found.reason, "text": found.text}
+
+
+def _event_row(path: str, found: Read) -> Row:
+    event = found.event
+    counts = not found.late and found.ignored is None
+    decoded = kept(event) if counts else None
+    return {
+        "path": path,
+        "day": event.time.astimezone(UTC).date(),
+        "run_id": event.run_id,
+        "digest": found.digest,
+        "event_time": event.time,
+        "event_type": event.type,
+        "parent": found.parent,
+        "job": event.body.job.name if event.body else "",
+        "arrived": found.arrived,
+        "late": found.late,
+        "ignored": found.ignored,
+        "size": found.size,
+        "text": found.text,
+        "decoded": decoded,
+        "decoded_by": DECODER if decoded or not counts else None,
+    }
+
+
+_KEYS = ("day", "run_id", "digest")
+
+
+def _repeated(parsed: DataFrame) -> DataFrame:
+    """The keys of the events that were read more than once: few, as a rule, so that the texts of all others need not be
+    moved.
+    """
+    counted = parsed.where("line is null").groupBy(*_KEYS).agg(f.count("*").alias("times"))
+    return counted.where("times > 1").select(*_KEYS)
+
+
+def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
+    """Each event once. It may lie in `events` and in the archive at the same moment; the archive knows whether it came
+    too late.
+    """
+    events = parsed.where("line is null").drop("line", "reason")
+    first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by")
+    again = (
+        events.join(repeated, list(_KEYS), "left_semi")
+        .groupBy(*_KEYS)
+        .agg(
+            *(f.first(name).alias(name) for name in first),
+            f.min("arrived").alias("arrived"),
+            f.max("late").alias("late"),
+            f.min("ignored").alias("ignored"),
+            f.min("path").alias("path"),
+        )
+    )
+    return events.join(repeated, list(_KEYS), "left_anti").unionByName(again)

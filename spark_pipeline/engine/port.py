@@ -1,0 +1,84 @@
+"""The port between the lake and the engine that runs its PySpark code."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+T = TypeVar("T")
+
+SMALL_ROW_BYTES = 64 * 1024
+"""Rows of at most this size share an Arrow batch with any others."""
+
+LISTING_TASKS_PER_CORE = 4
+"""Tasks per core that list files; Spark would start one for each file."""
+
+
+class Engine(Protocol):
+    """What engines do differently. A place is a path or URL that the session can read."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at the same time."""
+
+    def exists(self, place: str) -> bool:
+        """Whether the file or folder exists."""
+
+    def names(self, place: str) -> list[str]:
+        """The names in a folder, sorted."""
+
+    def delete(self, place: str) -> None:
+        """Delete a folder and its contents, if it exists."""
+
+    def load(self, place: str, schema: StructType) -> DataFrame:
+        """The rows of a Delta table. Columns that the stored table lacks are null."""
+
+    def aside(self, place: str, rows: DataFrame) -> DataFrame:
+        """The rows that were written to `place` as Parquet; `rows` is what was written."""
+
+    def missing_columns(self, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the Delta table lacks."""
+
+    def listed(self, folder: str) -> DataFrame:
+        """All files below a folder, as `path`, `length` (bytes) and `modified`. A missing folder gives no rows or
+        raises PySpark's AnalysisException, depending on the engine.
+        """
+
+    def contents(self, paths: list[str]) -> DataFrame:
+        """These files with the columns of Spark's `binaryFile` source: `path`, `modificationTime`, `content`."""
+
+    def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
+        """Rows with equal values `by` in one partition, next to each other, sorted by `by` and `then`. The result has
+        the columns `keep`, and may have one more.
+        """
+
+    def largest(self, rows: DataFrame, size: Column) -> int | None:
+        """The size in bytes of the largest row, or None when no row is larger than SMALL_ROW_BYTES or the engine
+        ignores the number of rows per Arrow batch.
+        """
+
+    def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
+        """The same work, prepared to run in a thread of its own."""
+
+
+class ColumnCache:
+    """The columns of Delta tables. Tables only gain columns, so a column seen once is not looked up again: each
+    look-up is a call to the server, and one run of the lake made a thousand.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[str]] = {}
+
+    def missing(self, session: SparkSession, place: str, names: Sequence[str]) -> list[str]:
+        """Those of these columns that the table lacks now."""
+        if not self._seen.get(place, set()).issuperset(names):
+            self._seen[place] = {name.lower() for name in session.read.format("delta").load(place).columns}
+        return [name for name in names if name not in self._seen[place]]
+
+
+def with_null_columns(found: DataFrame, schema: StructType, missing: Sequence[str]) -> DataFrame:
+    """The rows with all columns of `schema`; those that are missing are null."""
+    null = {name: f.lit(None).cast(schema[name].dataType).alias(name) for name in missing}
+    return found.select(*(null.get(name, f.col(name)) for name in schema.names))

@@ -1,0 +1,85 @@
+"""The engine adapter for Spark itself, with its JVM: file systems are Hadoop's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+from pyspark.util import inheritable_thread_target
+
+from spark_pipeline.engine.port import SMALL_ROW_BYTES, ColumnCache, with_null_columns
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """Implements `Engine`."""
+
+    session: SparkSession
+    columns: ColumnCache = field(default_factory=ColumnCache)
+
+    @property
+    def cores(self) -> int:
+        """See `Engine`."""
+        return int(self.session.sparkContext.defaultParallelism)
+
+    def exists(self, place: str) -> bool:
+        """See `Engine`."""
+        return bool(self._file_system(place).exists(self._path(place)))
+
+    def names(self, place: str) -> list[str]:
+        """See `Engine`."""
+        return sorted(str(each.getPath().getName()) for each in self._file_system(place).listStatus(self._path(place)))
+
+    def delete(self, place: str) -> None:
+        """See `Engine`."""
+        self._file_system(place).delete(self._path(place), True)
+
+    def load(self, place: str, schema: StructType) -> DataFrame:
+        """See `Engine`."""
+        missing = self.missing_columns(place, schema.names)
+        return with_null_columns(self.session.read.format("delta").load(place), schema, missing)
+
+    def aside(self, place: str, rows: DataFrame) -> DataFrame:
+        """See `Engine`. The schema is known from `rows`, so no file is opened to find it."""
+        return self.session.read.schema(rows.schema).parquet(place)
+
+    def missing_columns(self, place: str, names: Sequence[str]) -> list[str]:
+        """See `Engine`."""
+        return self.columns.missing(self.session, place, names)
+
+    def listed(self, folder: str) -> DataFrame:
+        """See `Engine`. `binaryFile` reads no contents when `content` is not selected."""
+        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
+        return found.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
+
+    def contents(self, paths: list[str]) -> DataFrame:
+        """See `Engine`."""
+        return self.session.read.format("binaryFile").load(paths)
+
+    def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
+        """See `Engine`."""
+        return rows.repartition(*by).sortWithinPartitions(*by, *then).select(*keep)
+
+    def largest(self, rows: DataFrame, size: Column) -> int | None:
+        """See `Engine`. Spark limits Arrow batches by rows, not by bytes. Where `size` is a stored column, Spark skips
+        files without a large row by their statistics.
+        """
+        found = rows.where(size > SMALL_ROW_BYTES).agg(f.max(size)).head()
+        return found[0] if found else None
+
+    def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
+        """See `Engine`. The thread inherits this one's local properties, so that a job group can be cancelled."""
+        found: Callable[[], T] = inheritable_thread_target(work)
+        return found
+
+    def _path(self, place: str) -> Any:
+        gateway: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
+        return gateway.org.apache.hadoop.fs.Path(place)
+
+    def _file_system(self, place: str) -> Any:
+        java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
+        return self._path(place).getFileSystem(java.hadoopConfiguration())

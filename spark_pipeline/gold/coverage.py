@@ -1,0 +1,230 @@
+"""Gold, `coverage` and `schema_changes`: how much of what runs is known, and how data sets changed."""
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from spark_pipeline.tables import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS, Lake
+
+_PLACEHOLDER = "DataSet"
+"""The type of what no rule of naming knows."""
+
+_COUNTS = ("assets", "linked", "written", "columns", "traced", "runs", "failed", "unended", "unusable")
+_FLAGS = ("orphan", "placeholder")
+"""Told of data sets only."""
+
+_MOVED = ("said", "waiting", "unusable")
+_FAILED = ("FAIL", "ABORT")
+
+
+def write_coverage(lake: Lake, *, batch: int) -> int:
+    """Make `coverage` anew; how many rows have changed."""
+    with lake.kept("schemas_newest", _newest(lake)) as newest:
+        return _write_coverage(lake, newest, batch=batch)
+
+
+def _write_coverage(lake: Lake, newest: DataFrame, *, batch: int) -> int:
+    assets = _at(_assets(lake, newest), asset="qualified_name", store="store")
+    runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
+    flags = {each: f.max((f.col("level") == "asset") & f.col(each)) for each in _FLAGS}
+    rows = (
+        assets.unionByName(runs)
+        .groupBy("level", "name")
+        .agg(*(f.sum(each).alias(each) for each in _COUNTS), *(value.alias(each) for each, value in flags.items()))
+    )
+    ratio = f.when(f.col("columns") > 0, f.col("traced") / f.col("columns")).when(
+        f.col("assets") > 0, f.col("linked") / f.col("assets")
+    )
+    return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
+
+
+def _newest(lake: Lake) -> DataFrame:
+    """When each data set was seen last: by one that wrote it, if any did. Put aside, these few rows let an engine read
+    the columns only of the runs that saw them then.
+    """
+    times = lake.live(SCHEMAS).groupBy("qualified_name", "written").agg(f.max("at").alias("at"))
+    newest = times.groupBy("qualified_name").agg(f.max(f.struct("written", "at")).alias("newest"))
+    return newest.select("qualified_name", "newest.*")
+
+
+def _latest(lake: Lake, newest: DataFrame) -> DataFrame:
+    """The columns of each data set as they were seen then, by the last run of several."""
+    rows = lake.live(SCHEMAS).join(newest, ["qualified_name", "written", "at"], "left_semi")
+    return rows.groupBy("qualified_name").agg(f.max_by("fields", "run_id").alias("fields"))
+
+
+def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
+    """A row for each data set, with counts of 0 and 1, and those of its columns. All that is known of data sets is laid
+    one below the other and grouped once: joins would shuffle each part.
+    """
+    named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
+    both = (
+        _laid(_KNOWN, named, _linked(lake), _columns(lake, newest))
+        .groupBy("qualified_name")
+        .agg(
+            f.min("type").alias("type"),
+            f.max("named").alias("named"),
+            f.min("linked_type").alias("linked_type"),
+            f.max("written").alias("written"),
+            f.sum("known").alias("known"),
+            f.sum("source").alias("sources"),
+        )
+        .where("named")
+    )
+    written = f.col("written").eqNullSafe(f.lit(True))
+    kind = f.coalesce("linked_type", "type")
+    number = {
+        "assets": f.lit(1),
+        "linked": f.col("linked_type").isNotNull().cast("bigint"),
+        "written": written.cast("bigint"),
+        "columns": f.coalesce(f.when(written, f.col("known")), f.lit(0)),
+        "traced": f.coalesce(f.when(written, f.col("sources")), f.lit(0)),
+    }
+    scheme = f.regexp_extract("qualified_name", r"^([A-Za-z0-9+.-]+://[^/?]*)", 1)
+    return both.select(
+        "qualified_name",
+        f.when(scheme != "", scheme).otherwise(kind).alias("store"),
+        *(value.cast("bigint").alias(name) for name, value in number.items()),
+        *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
+        f.col("linked_type").isNull().alias("orphan"),
+        kind.eqNullSafe(_PLACEHOLDER).alias("placeholder"),
+    )
+
+
+_KNOWN = {
+    "qualified_name": "string",
+    "type": "string",
+    "named": "boolean",
+    "linked_type": "string",
+    "written": "boolean",
+    "known": "int",
+    "source": "int",
+}
+_TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "source": "int"}
+
+
+def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
+    """Rows one below the other, null where a part lacks a column."""
+
+    def whole(part: DataFrame) -> DataFrame:
+        there = set(part.columns)
+        each = ((f.col(name) if name in there else f.lit(None)).cast(of).alias(name) for name, of in columns.items())
+        return part.select(*each)
+
+    return reduce(lambda above, below: above.unionByName(below), map(whole, parts))
+
+
+def _linked(lake: Lake) -> DataFrame:
+    """The inputs and outputs of the current lineage."""
+    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
+    return lake.live(CURRENT).select(f.explode(sides).alias("one")).select("one.*")
+
+
+def _side(name: str, *, written: bool) -> Column:
+    kinds = {"qualified_name": "qualified_name", "type": "linked_type"}
+    return f.transform(
+        name,
+        lambda each: f.struct(*(each[old].alias(new) for old, new in kinds.items()), f.lit(written).alias("written")),
+    )
+
+
+def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
+    """A row for each column that is known or has a known source (or is known to have none)."""
+    direct = f.filter("columns", lambda each: each["kind"] == "DIRECT")
+    traced = f.concat(
+        f.transform(direct, lambda each: f.struct(each["output"].alias("of"), each["output_column"].alias("column"))),
+        f.transform("sourceless", lambda each: f.struct(each["output"].alias("of"), each["column"].alias("column"))),
+    )
+    told = (
+        lake.live(CURRENT)
+        .select(f.explode(traced).alias("one"))
+        .select(f.col("one.of").alias("qualified_name"), "one.column", f.lit(1).alias("source"))
+    )
+    fields = _latest(lake, newest).select(
+        "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
+    )
+    return (
+        _laid(_TRACED, fields, told)
+        .groupBy("qualified_name", "column")
+        .agg(f.max("named").alias("named"), f.max("source").alias("source"))
+        .withColumn("known", f.col("column").isNotNull().cast("int"))
+        .drop("column")
+    )
+
+
+def _runs(lake: Lake) -> DataFrame:
+    """A row for each job with counts of the runs that moved data or should have."""
+    failed = reduce(lambda one, other: one | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
+    number = {
+        "runs": f.lit(1),
+        "failed": failed.cast("bigint"),
+        "unended": f.col("ended").isNull().cast("bigint"),
+        "unusable": f.col("word").eqNullSafe("unusable").cast("bigint"),
+    }
+    moved = lake.read(RUNS).where(f.col("word").isin(*_MOVED) | failed)
+    jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))
+    return jobs.agg(*(f.sum(value.cast("bigint")).alias(name) for name, value in number.items())).select(
+        "job_namespace",
+        "application",
+        *number,
+        *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
+        f.lit(False).alias("orphan"),
+        f.lit(False).alias("placeholder"),
+    )
+
+
+def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
+    """Each row once for each of these levels, under its name there, and once for all."""
+    rows = rows.withColumn("level", f.explode(f.array(*(f.lit(level) for level in (*levels, "all")))))
+    named = f.lit("")
+    for level, name in levels.items():
+        named = f.when(f.col("level") == level, f.col(name) if isinstance(name, str) else name).otherwise(named)
+    return rows.select("level", named.alias("name"), *_COUNTS, *_FLAGS)
+
+
+_CHANGE = ("qualified_name", "at", "run_id", "column", "change", "before", "after")
+
+
+def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
+    """Bring `schema_changes` up to what silver and `impact` hold; how many rows have changed. What data sets went
+    through is found anew of those of which anything came after the batch `since`; what depends on it, of all.
+    """
+    rows = lake.live(SCHEMAS)
+    if lake.exists(SCHEMA_CHANGES):
+        news = lake.read(SCHEMAS).where(f.col("batch") > since).select("qualified_name").distinct()
+        with lake.kept("schemas_touched", news) as touched:
+            rows = rows.join(touched, "qualified_name", "left_semi")
+            rest = lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched, "qualified_name", "left_anti")
+            return _put_changes(lake, rest.unionByName(_differing(rows)), batch=batch)
+    return _put_changes(lake, _differing(rows), batch=batch)
+
+
+def _put_changes(lake: Lake, found: DataFrame, *, batch: int) -> int:
+    hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
+    counts = hit.agg(f.count("*").alias("downstream"))
+    fresh = found.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
+    return lake.put(SCHEMA_CHANGES, fresh, batch=batch, whole=True)
+
+
+def _differing(rows: DataFrame) -> DataFrame:
+    """What differs between one row of `schemas` and the next, of data sets of which these are all that hold. Data sets
+    that are written are judged by those who write them, for who reads may look at some columns only.
+    """
+    ever = f.max("written").over(Window.partitionBy("qualified_name"))
+    order = Window.partitionBy("qualified_name").orderBy("at", "run_id")
+    seen = rows.withColumn("ever", ever).where("written = ever").withColumn("was", f.lag("fields").over(order))
+    changed = seen.where("was is not null and was != fields")
+    keys = ["qualified_name", "at", "run_id", "column"]
+    before, after = (
+        changed.select(*keys[:3], f.explode(side).alias("one"))
+        .groupBy(*keys[:3], f.col("one.name").alias("column"))
+        .agg(f.min("one.type").alias(name))
+        for side, name in (("was", "before"), ("fields", "after"))
+    )
+    each = before.join(after, keys, "full")
+    kind = f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
+    differing = each.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
+    return differing.select(*_CHANGE)

@@ -1,0 +1,121 @@
+"""Gold, `lineage_current`: what application runs said, added up to the processes that the catalog should hold."""
+
+from collections.abc import Iterable, Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from shared.atlas import process_entity
+from shared.model import ApplicationFacts, Contribution, Span
+from shared.translation import Patience, add_up
+from spark_pipeline.engine import Record, Row, grouped, stream
+from spark_pipeline.silver import Meaning
+from spark_pipeline.tables import CURRENT, PROCESSES, RUNS, Lake, assets, edges, moment, pack, shape, unpack_process
+
+_ADDED = shape(
+    "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})
+)
+
+
+def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
+    """Bring `lineage_current` up to what silver holds; how many processes have changed."""
+    with lake.kept("processes_touched", _touched(lake, meaning, since)) as touched:
+        if touched.isEmpty():
+            return 0
+        rows = _that_count(contributions(lake, touched), meaning)
+        ordered = lake.engine.in_order(rows, ("process",), ("application_run", "said"), keep=rows.columns)
+        found = stream(ordered, _Adding(meaning), _ADDED, largest=largest_content(lake, touched), weigh="content")
+        return lake.put(CURRENT, found, batch=batch, scope=touched)
+
+
+def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
+    """The processes of which anything changed: what is said, who has ended, or that time has passed."""
+    said = lake.read(PROCESSES)
+    runs = lake.read(RUNS).where(f.col("batch") > since).select(f.col("run_id").alias("application_run"))
+    found = (
+        said.where(f.col("batch") > since)
+        .select("process")
+        .union(said.join(runs, "application_run", "left_semi").select("process"))
+    )
+    if meaning.as_of:
+        due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
+        found = found.union(due.select("process"))
+    return found.distinct()
+
+
+def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
+    """What is said of these processes, with what is known of those who said it."""
+    facts = lake.read(RUNS).select(
+        f.col("run_id").alias("application_run"),
+        f.col("first").alias("app_first"),
+        f.col("last").alias("app_last"),
+        "ended",
+    )
+    said = lake.live(PROCESSES).where("not gone").join(touched, "process", "left_semi")
+    return said.select("process", "application_run", "said", "first", "last", "content").join(
+        facts, "application_run", "left"
+    )
+
+
+def largest_content(lake: Lake, touched: DataFrame) -> int | None:
+    """Bytes of the largest that is said of these processes, whether it counts or not."""
+    said = lake.read(PROCESSES).join(touched, "process", "left_semi")
+    return lake.engine.largest(said, f.length("content"))
+
+
+def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
+    """Without what was superseded, as `add_up` judges it: so a process holds no more rows than count, however many
+    application runs have written it.
+    """
+    run = Window.partitionBy("process", "application_run")
+    began = f.least(f.min("first").over(run), f.col("app_first"))
+    rows = rows.withColumn("since", f.struct(began.alias("began"), f.col("application_run")))
+    over = f.col("ended") == "COMPLETE"
+    if meaning.as_of:
+        last = f.greatest(f.max("last").over(run), f.col("app_last"))
+        rows = rows.withColumn("spoke", last)
+        over |= f.col("ended").isNull() & (f.col("spoke") <= f.lit(meaning.as_of - meaning.quiet))
+    newest = f.max(f.when(over, f.col("since"))).over(Window.partitionBy("process"))
+    rows = rows.withColumn("newest", newest)
+    return rows.where(f.col("newest").isNull() | (f.col("since") >= f.col("newest"))).drop("since", "newest", "spoke")
+
+
+class _Adding:
+    """The contributions of each process in, the process out."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        self._meaning = meaning
+        self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
+
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
+        for name, own in grouped(rows, "process"):
+            facts: dict[str, ApplicationFacts] = {}
+            said: list[Contribution] = []
+            for row in own:
+                run = row.application_run
+                if row.app_first is not None:
+                    facts[run] = ApplicationFacts(
+                        first=moment(row.app_first), last=moment(row.app_last), ended=row.ended
+                    )
+                seen = Span(first=moment(row.first), last=moment(row.last))
+                said.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
+            total = add_up(said, facts, now=self._meaning.as_of, patience=self._patience)
+            process = total.process
+            if process is None:
+                continue
+            entity = process_entity(process, with_indirect=self._meaning.with_indirect)
+            yield {
+                "process": name,
+                "name": process.name,
+                "operations": list(process.operations),
+                "inputs": assets(process, "inputs"),
+                "outputs": assets(process, "outputs"),
+                "columns": edges(process),
+                "sourceless": [{"output": each.qualified_name, "column": each.column} for each in process.sourceless],
+                "end_not_seen": process.end_not_seen,
+                "weak": process.weak,
+                "fingerprint": entity.fingerprint,
+                "revisit": total.revisit,
+                "content": pack(process),
+            }

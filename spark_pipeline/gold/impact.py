@@ -1,0 +1,184 @@
+"""Gold, `impact` and `tags`: what depends on a column, and where a tagged one went."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from spark_pipeline.engine import schema_of
+from spark_pipeline.gold.column_index import Columns, Names, Nodes
+from spark_pipeline.gold.graph import Graph, Ints
+from spark_pipeline.tables import CURRENT, IMPACT, TAGS, Lake, shape
+
+DEEPEST = 32
+"""Steps that are followed: a chain of tables that is longer is cut there."""
+
+_TOGETHER = 500
+"""Columns whose closures are made at once, in one worker."""
+
+_DIRECT = "DIRECT"
+
+
+def column_edges(lake: Lake) -> DataFrame:
+    """The edges of the current lineage."""
+    each = lake.live(CURRENT).select("process", f.explode("columns").alias("e"))
+    return each.select(
+        "e.input",
+        "e.input_column",
+        "e.output",
+        "e.output_column",
+        (f.col("e.kind") == _DIRECT).alias("direct"),
+        "e.masked",
+        "process",
+    )
+
+
+def columns_of(edges: DataFrame) -> Columns:
+    """The same in this process's memory."""
+    edges.sparkSession.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    return Columns.of(edges.orderBy("input", "input_column", "output", "output_column", "process").toPandas())
+
+
+def write_impact(lake: Lake, *, batch: int, deepest: int = DEEPEST) -> int:
+    """Make `impact` anew from the current lineage; how many rows have changed."""
+    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake)), deepest=deepest), batch=batch, whole=True)
+
+
+def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
+    """Rows of `impact`: the closure of each column, many columns at a time in each worker, which also names them: to
+    join names to the pairs took several times as long as to find these.
+    """
+    session = lake.session
+    held = _Held.of(known)
+    starts = len(np.unique(known.start))
+    chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
+    parts = max(1, min(len(chunks), lake.engine.cores * 4))
+    given = session.createDataFrame(chunks, "chunk int").repartition(parts)
+    schema = schema_of(_ROWS)
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sources = np.unique(held.whole.starts)
+        for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
+            some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
+            yield from held.rows(some, deepest, schema)
+
+    return given.mapInArrow(work, _ROWS)
+
+
+_ROWS = shape("\n".join(f"{each.name} {each.type} -" for each in IMPACT.columns if each.name != "batch"))
+
+_MOST_ROWS = 100_000
+"""Of one batch that goes to Spark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Held:
+    """What a worker needs of the columns; `direct` is None where all edges are."""
+
+    nodes: Nodes
+    whole: Graph
+    direct: Graph | None
+    process: Ints
+    processes: Names
+
+    @classmethod
+    def of(cls, known: Columns) -> "_Held":
+        return cls(
+            nodes=known.nodes,
+            whole=known.graph,
+            direct=None if known.direct_graph is known.graph else known.direct_graph,
+            process=known.process[known.graph.order],
+            processes=known.processes,
+        )
+
+    def rows(self, sources: Ints, deepest: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Rows of `impact` for these columns."""
+        found = self.whole.closure(sources, depth=deepest)
+        direct = np.ones(len(found.source), dtype=bool)
+        if self.direct is not None:
+            plain = self.direct.closure(sources, depth=deepest)
+            size = self.whole.size
+            direct = np.isin(found.source * size + found.target, plain.source * size + plain.target)
+        for begin in range(0, len(found.source), _MOST_ROWS):
+            part = slice(begin, begin + _MOST_ROWS)
+            edge = found.edge[part]
+            before = self.whole.starts[edge]
+            processes = pa.array(self.processes, type=pa.string())
+            columns = {
+                "source": self.nodes.asset_of(found.source[part]),
+                "source_column": self.nodes.column_of(found.source[part]),
+                "target": self.nodes.asset_of(found.target[part]),
+                "target_column": self.nodes.column_of(found.target[part]),
+                "before": self.nodes.asset_of(before),
+                "before_column": self.nodes.column_of(before),
+                "depth": pa.array(found.depth[part].astype(np.int32)),
+                "paths": pa.array(found.paths[part]),
+                "direct": pa.array(direct[part]),
+                "process": processes.take(pa.array(self.process[edge])),
+            }
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A column that depends on another, and the process of the last step of one shortest way to it."""
+
+    asset: str
+    column: str
+    depth: int
+    direct: bool
+    process: str
+
+
+def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Reached]:
+    """All that depends on one column, nearest first; empty when no edge has it."""
+    nodes, number = known.nodes, known.nodes.find(asset, column)
+    if number is None:
+        return []
+    graph = known.graph
+    some = np.array([number], dtype=np.int64)
+    found = graph.closure(some, depth=deepest)
+    values = set(known.direct_graph.closure(some, depth=deepest).target.tolist())
+    return [
+        Reached(
+            asset=str(nodes.assets[nodes.asset[target]]),
+            column=str(nodes.columns[nodes.column[target]]),
+            depth=depth,
+            direct=target in values,
+            process=str(known.processes[known.process[graph.order[edge]]]),
+        )
+        for target, depth, edge in zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
+    ]
+
+
+def write_tags(lake: Lake, tags: DataFrame, *, batch: int, deepest: int = DEEPEST) -> int:
+    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks: how many rows changed."""
+    lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
+    found = spread(columns_of(column_edges(lake)), seeds, deepest=deepest)
+    return lake.put(TAGS, lake.session.createDataFrame(found, _TAGS), batch=batch, whole=True)
+
+
+_TAGS = shape("\n".join(f"{each.name} {each.type} -" for each in TAGS.columns if each.name != "batch"))
+
+
+def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> list[tuple[Any, ...]]:
+    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`."""
+    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked)
+    best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
+    for asset, column, tag in seeds.itertuples(index=False):
+        best[asset, column, tag] = (0, asset, column)
+        number = nodes.find(asset, column)
+        if number is None:
+            continue
+        found = graph.closure(np.array([number], dtype=np.int64), depth=deepest)
+        for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
+            key = (str(nodes.assets[nodes.asset[target]]), str(nodes.columns[nodes.column[target]]), tag)
+            value = (depth, asset, column)
+            best[key] = min(best.get(key, value), value)
+    return [(*key, *value) for key, value in sorted(best.items())]

@@ -1,0 +1,115 @@
+"""Gold, `lineage_history`: from when to when each edge was part of the lineage."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from shared.model import ApplicationFacts, Contribution, Process, Span
+from shared.translation import Patience, add_up
+from spark_pipeline.engine import Record, Row, grouped, stream
+from spark_pipeline.gold.current_lineage import contributions, largest_content
+from spark_pipeline.silver import Meaning
+from spark_pipeline.tables import CURRENT, HISTORY, PROCESSES, Lake, edges, moment, shape, unpack_process
+
+TABLE = "TABLE"
+_KEY = ("input", "input_column", "output", "output_column", "kind")
+
+_ROWS = shape(
+    "\n".join(f"{each.name} {each.type} -" for each in HISTORY.columns if each.name not in {"active", "batch"})
+)
+
+
+def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
+    """Bring `lineage_history` up to what silver and the current lineage hold; how many rows have changed."""
+    said = lake.read(PROCESSES).where(f.col("batch") > since).select("process")
+    now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
+    with lake.kept("edges_touched", said.union(now).distinct()) as touched:
+        if touched.isEmpty():
+            return 0
+        rows = contributions(lake, touched)
+        run = Window.partitionBy("process", "application_run")
+        began = f.least(f.min("first").over(run), f.col("app_first"))
+        present = lake.live(CURRENT).select("process", f.col("content").alias("present"))
+        known = rows.withColumn("began", began).join(present, "process", "left")
+        then = ("began", "application_run", "said")
+        ordered = lake.engine.in_order(known, ("process",), then, keep=known.columns)
+        found = stream(ordered, _Writing(meaning), _ROWS, largest=largest_content(lake, touched))
+        return lake.put(HISTORY, found, batch=batch, scope=touched)
+
+
+@dataclass(slots=True)
+class _Interval:
+    since: datetime
+    seen: datetime
+
+
+class _Writing:
+    """What application runs said of each process, oldest first, in; intervals out."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        self._meaning = meaning
+        self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
+
+    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
+        for process, own in grouped(rows, "process"):
+            holds: dict[tuple[str, ...], _Interval] = {}
+            present: bytes | None = None
+            for (_, application_run), said in grouped(own, "began", "application_run"):
+                contents, facts, present = _said(application_run, said)
+                seen = contents[0].seen
+                for each in contents[1:]:
+                    seen |= each.seen
+                total = add_up(contents, {application_run: facts}, now=None, patience=self._patience)
+                told = set(_edges(total.process)) if total.process else set()
+                for edge in told:
+                    interval = holds.setdefault(edge, _Interval(seen.first, seen.last))
+                    interval.seen = max(interval.seen, seen.last)
+                if self._is_over(facts, seen):
+                    end = max(facts.last or seen.last, seen.last)
+                    for edge in sorted(holds.keys() - told):
+                        yield _row(process, edge, holds.pop(edge), end)
+            current = set(_edges(unpack_process(present))) if present else set()
+            for edge in sorted(holds):
+                yield _row(process, edge, holds[edge], None if edge in current else holds[edge].seen)
+
+    def _is_over(self, facts: ApplicationFacts, seen: Span) -> bool:
+        if facts.ended == "COMPLETE":
+            return True
+        now = self._meaning.as_of
+        last = max(facts.last or seen.last, seen.last)
+        return bool(facts.ended is None and now and last + self._meaning.quiet <= now)
+
+
+def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contribution], ApplicationFacts, bytes | None]:
+    contents: list[Contribution] = []
+    facts, present = ApplicationFacts(), None
+    for row in rows:
+        seen = Span(first=moment(row.first), last=moment(row.last))
+        content = unpack_process(row.content)
+        contents.append(Contribution(application_run=application_run, content=content, seen=seen))
+        present = row.present
+        if row.app_first is not None:
+            facts = ApplicationFacts(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
+    return contents, facts, present
+
+
+def _edges(process: Process) -> Iterator[tuple[str, ...]]:
+    for edge in edges(process):
+        yield tuple(str(edge[key]) for key in _KEY)
+    for source in process.inputs:
+        for sink in process.outputs:
+            yield (source.qualified_name, "", sink.qualified_name, "", TABLE)
+
+
+def _row(process: str, edge: tuple[str, ...], interval: _Interval, until: datetime | None) -> dict[str, Any]:
+    return {
+        "process": process,
+        **dict(zip(_KEY, edge, strict=True)),
+        "valid_from": interval.since,
+        "valid_to": until,
+        "last_seen": interval.seen,
+    }

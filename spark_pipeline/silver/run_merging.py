@@ -1,0 +1,119 @@
+"""Events -> runs: the events of each run that was touched, merged by the core, one run after the other."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.errors import Refused
+from shared.openlineage import MergedRun, merge
+from shared.translation import NOTHING_TOLD, names_no_source, told_by
+from spark_pipeline.bronze import contents, event_of
+from spark_pipeline.engine import Record, Row, grouped, stream
+from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
+from spark_pipeline.tables import EVENTS, RUNS, Lake, pack, shape
+
+UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
+"""What the core raises when it meets what nobody thought of: the run is unusable, and the others go on."""
+
+_STREAMING = "STREAMING"
+
+MERGED = shape(
+    "\n".join(
+        f"{each.name} {each.type} -"
+        for each in RUNS.columns
+        if each.name not in {"fates", "word", "reason", "batch", "arrived"}
+    )
+    + "\narrived timestamp -\nproblem string -\nweight int -"
+)
+
+
+def touched_runs(lake: Lake, since: int) -> DataFrame:
+    """The runs (by run_id) of which something came after this batch."""
+    news = lake.read(EVENTS).where((f.col("batch") > since) & f.col("ignored").isNull() & (f.col("run_id") != ""))
+    return news.select("run_id").distinct()
+
+
+def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] | None) -> DataFrame:
+    """The touched runs, merged from all their events: those that came after this batch, and those before it, which
+    happened on these `days`; None when they are not known. A run of which no event counts any more is not among them.
+    """
+    events = lake.read(EVENTS).where(f.col("ignored").isNull() & ~f.col("late"))
+    if days is not None:
+        came = f.col("batch") > since
+        events = events.where(came | f.col("day").isin(days) if days else came)
+    known = contents(events)
+    # at first all runs are touched, and the events need not go through a join
+    own = known.join(touched, on="run_id", how="left_semi") if since else known.where(f.col("run_id") != "")
+    largest = lake.engine.largest(own, f.col("size"))
+    then = ("event_time", "event_type", "digest")
+    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
+    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
+
+
+def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
+    """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day`, `content` and `plain` of each.
+    Of a run that the core cannot take there is a row with its `problem`.
+    """
+    for run_id, own in grouped(rows, "run_id"):
+        seen = _Seen()
+        try:
+            found = _row(merge(thinned(map(event_of, seen.each(own)))))
+        except UNUSABLE as error:
+            for _ in seen.each(own):
+                pass
+            found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
+        found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
+        yield found
+
+
+class _Seen:
+    """What is known of a run's events beside what they say: their days, the last arrival, how many they are."""
+
+    __slots__ = ("arrived", "count", "days")
+
+    def __init__(self) -> None:
+        self.days: set[int] = set()
+        self.arrived = 0
+        self.count = 0
+
+    def each(self, rows: Iterable[Record]) -> Iterator[Record]:
+        """The same rows, one after the other, each noted as it is read."""
+        for row in rows:
+            self.days.add(row.day)
+            self.count += 1
+            self.arrived = max(self.arrived, row.arrived)
+            yield row
+
+
+def _row(run: MergedRun) -> Row:
+    told, merged = told_by(run), pack(run)
+    tells = told != NOTHING_TOLD
+    return {
+        "run_id": run.run_id,
+        "application_run": run.application_run,
+        "application": run.application.name if run.application else None,
+        "job_namespace": run.job.namespace,
+        "job": run.job.name,
+        "integration": run.integration,
+        "job_type": run.job_type,
+        "processing_type": run.processing_type,
+        "first": run.first,
+        "last": run.last,
+        "ended": run.ended,
+        "speaks": tells and run.ended is not None,
+        "streams": _may_be_a_batch(run),
+        "alone": names_no_source(run),
+        "told": pack(told) if tells else None,
+        "merged": merged,
+        "weight": len(merged),
+    }
+
+
+def _may_be_a_batch(run: MergedRun) -> bool:
+    return bool(run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs)
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:1000]

@@ -1,0 +1,113 @@
+"""What a table of the lake is: its place, its keys, its columns with their types and comments."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: its name, its type in Spark's words, and what it means."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the lake: where it lies, what identifies a row, and its columns.
+
+    Where there is a column `active`, rows are not deleted but marked: whoever reads what has changed sees them go.
+    `partition` names a column by whose values the rows are kept apart, if any.
+    """
+
+    layer: str
+    name: str
+    comment: str
+    keys: tuple[str, ...]
+    columns: tuple[Column, ...]
+    partition: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def marks(self) -> bool:
+        """Whether rows are marked instead of deleted."""
+        return "active" in self.names
+
+    @property
+    def place(self) -> str:
+        """Where it lies below the root of the lake."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def ddl(self) -> str:
+        """Its columns as Spark's DDL, with comments."""
+        return ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in self.columns)
+
+    def struct(self) -> Any:
+        """Its columns as Spark's StructType."""
+        return struct(self.columns)
+
+
+def struct(columns: tuple[Column, ...]) -> Any:
+    """Columns as a StructType, each with its comment. Needs no session."""
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - what only names tables needs no Spark
+
+    found = StructType()
+    for column in columns:
+        found = found.add(column.name, _type(column.type), nullable=True, metadata={"comment": column.comment})
+    return found
+
+
+def _type(text: str) -> Any:
+    """A type in the few words that are used here."""
+    from pyspark.sql import types  # noqa: PLC0415 - the same
+
+    simple = {
+        "string": types.StringType,
+        "bigint": types.LongType,
+        "int": types.IntegerType,
+        "boolean": types.BooleanType,
+        "double": types.DoubleType,
+        "binary": types.BinaryType,
+        "date": types.DateType,
+        "timestamp": types.TimestampType,
+    }
+    if text in simple:
+        return simple[text]()
+    kind, _, inner = text.partition("<")
+    inner = inner.removesuffix(">")
+    if kind == "array":
+        return types.ArrayType(_type(inner))
+    if kind == "struct":
+        fields = (field.partition(":") for field in _split(inner))
+        return types.StructType([types.StructField(name, _type(of)) for name, _, of in fields])
+    raise ValueError(f"No type of a column here: {text}")
+
+
+def _split(inner: str) -> list[str]:
+    """The fields of a struct: commas within further brackets do not count."""
+    found, depth = [""], 0
+    for letter in inner:
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
+
+
+def columns(text: str) -> tuple[Column, ...]:
+    """Columns from lines of name, type and comment."""
+    rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
+    return tuple(Column(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
+
+
+def shape(text: str) -> Any:
+    """A StructType from lines of name, type and comment."""
+    return struct(columns(text))

@@ -1,0 +1,320 @@
+"""Every table of the lake and every column of it, with what it means: the one place where schemas are declared.
+
+A table may gain columns: those that a stored table lacks are added to it when it is next written. Columns are never
+renamed or given another type; a table whose meaning changes gets another name.
+"""
+
+from spark_pipeline.tables.declaration import Table, columns
+
+BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
+
+_ASSETS = "array<struct<type:string,qualified_name:string>>"
+_COLUMNS = "array<struct<name:string,type:string>>"
+_EDGES = (
+    "array<struct<input:string,input_column:string,output:string,output_column:string,"
+    "kind:string,masked:boolean,parsed:boolean,how:array<string>>>"
+)
+
+_BATCH = "batch bigint The step of the lake in which this row was last changed"
+_ACTIVE = "active boolean Whether it holds; what no longer does stays as a mark"
+
+FILES = Table(
+    layer=BRONZE,
+    name="files",
+    comment="Every file that was read, so that it is not read again",
+    keys=("path",),
+    columns=columns(f"""
+        path string Where the file lies
+        length bigint Its length in bytes when it was read
+        modified timestamp When it was last written before it was read
+        {_BATCH}"""),
+)
+EVENTS = Table(
+    layer=BRONZE,
+    name="events",
+    comment="Every event once, with its text as it was received",
+    keys=("day", "run_id", "digest"),
+    partition="day",
+    columns=columns(f"""
+        day date The day of the event by its own time, in UTC
+        run_id string The id of its run, empty where it tells of none
+        digest string 32 hexadecimal digits of the SHA-256 of the text
+        event_time timestamp When it happened by its own word
+        event_type string START, RUNNING, COMPLETE, FAIL, ABORT or OTHER
+        parent string The id of the parent run that it names, if any
+        job string The name of its job
+        arrived timestamp When it was received as far as the archive tells, else when its file was written
+        late boolean Whether it came after its run was closed: then it does not count
+        ignored string Why no lineage needs it, else null
+        path string The file that it was read from first
+        size bigint How many bytes the text has
+        text string The event as it was received
+        decoded binary What the core reads of it, as MessagePack; null where it does not count or cannot be said so
+        decoded_by string Which state of the core has read it
+        {_BATCH}"""),
+)
+QUARANTINE = Table(
+    layer=BRONZE,
+    name="quarantine",
+    comment="What could not be read, and why",
+    keys=("path", "line"),
+    columns=columns(f"""
+        path string The file
+        line bigint The number of the line in it; 0 for the file as a whole
+        reason string Why it could not be read
+        text string The beginning of what could not be read
+        {_BATCH}"""),
+)
+RUNS = Table(
+    layer=SILVER,
+    name="runs",
+    comment="Every run, its events merged",
+    keys=("run_id",),
+    columns=columns(f"""
+        run_id string The id of the run
+        application_run string The run of the application that it belongs to; its own id where it has no parent
+        application string The name of the application as far as the run tells it
+        job_namespace string The namespace of its job
+        job string The name of its job
+        integration string What sent it: SPARK, DBT, AIRFLOW …
+        job_type string SQL_JOB, RDD_JOB, APPLICATION, MODEL …
+        processing_type string BATCH or STREAMING
+        first timestamp The time of its first event
+        last timestamp The time of its last event
+        arrived timestamp When the last of its events was received
+        ended string COMPLETE, FAIL or ABORT; null while no end is seen
+        events bigint How many different events it has
+        days array<date> The days on which its events happened
+        speaks boolean Whether it tells the other runs of its application what they must know
+        streams boolean Whether it may be the batch of a stream around other writes
+        alone boolean Whether it names nothing that it reads but what it writes
+        told binary What it tells the other runs of its application of who and where it is
+        fates binary What it did to data sets as wholes
+        merged binary The merged run
+        word string said, skipped, waiting or unusable
+        reason string Why it is skipped, waiting or unusable
+        {_BATCH}"""),
+)
+SAYINGS = Table(
+    layer=SILVER,
+    name="sayings",
+    comment="What each run says about each process that it writes, before its application is known as a whole",
+    keys=("run_id", "application_run", "process"),
+    columns=columns(f"""
+        run_id string The run
+        application_run string The run of its application
+        process string The qualified name of the process
+        digest string Stands for the content
+        first timestamp The time of the first event of the run
+        last timestamp The time of its last event
+        wanted boolean Whether its statement names tables that only other runs can place
+        content binary What the run says
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+PROCESSES = Table(
+    layer=SILVER,
+    name="processes",
+    comment="What each run of an application says about each process, once for each distinct content",
+    keys=("application_run", "said", "process"),
+    columns=columns(f"""
+        application_run string The run of the application
+        said string Stands for the content as its runs said it
+        process string The qualified name of the process, as its sink is called now
+        said_process string The qualified name as it was said
+        name string What people call the process
+        first timestamp When it was said first
+        last timestamp When it was said last
+        operations array<string> insert, merge, ctas …
+        inputs {_ASSETS} What it reads
+        outputs {_ASSETS} What it writes
+        columns {_EDGES} Which column reaches which
+        content binary All of it
+        gone boolean Whether all that it wrote was dropped again
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+ASSETS = Table(
+    layer=SILVER,
+    name="assets",
+    comment="Every data set that lineage names",
+    keys=("type", "qualified_name"),
+    columns=columns(f"""
+        type string Its type in the catalog
+        qualified_name string Its qualified name in the catalog
+        namespace string The namespace by which events call it
+        name string The name by which events call it
+        tables array<string> Its names in catalogs of tables
+        {_BATCH}"""),
+)
+SCHEMAS = Table(
+    layer=SILVER,
+    name="schemas",
+    comment="The columns of data sets as runs saw them, when they differ from what the run before saw",
+    keys=("qualified_name", "at", "run_id"),
+    columns=columns(f"""
+        qualified_name string The data set
+        at timestamp When the run saw it
+        run_id string The run that saw it
+        written boolean Whether the run wrote it
+        fields {_COLUMNS} Its columns and their types
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+COLUMN_EDGES = Table(
+    layer=SILVER,
+    name="column_edges",
+    comment="Which column reached which, by application run",
+    keys=("application_run", "process", "input", "input_column", "output", "output_column", "kind"),
+    columns=columns(f"""
+        application_run string The run of the application that said so
+        process string The qualified name of the process
+        input string The qualified name of the data set that is read
+        input_column string Its column
+        output string The qualified name of the data set that is written
+        output_column string Its column; empty: all rows
+        kind string DIRECT (the value) or INDIRECT (filter, join, sort …)
+        masked boolean Whether only a mask of the value arrives
+        parsed boolean Whether no event said so, and the job was read
+        how array<string> The steps in words of OpenLineage
+        first timestamp When it was said first
+        last timestamp When it was said last
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+CURRENT = Table(
+    layer=GOLD,
+    name="lineage_current",
+    comment="The processes as the catalog should hold them now",
+    keys=("process",),
+    columns=columns(f"""
+        process string The qualified name of the process
+        name string What people call it
+        operations array<string> insert, merge, ctas …
+        inputs {_ASSETS} What it reads
+        outputs {_ASSETS} What it writes
+        columns {_EDGES} Which column reaches which
+        sourceless array<struct<output:string,column:string>> Columns that no column reaches
+        end_not_seen boolean Whether no run of it was seen to end
+        weak boolean Whether the job is known by a name only that many jobs share
+        fingerprint string Changes when the entity in the catalog would
+        revisit timestamp When the passing of time alone may change it
+        content binary All of it
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+PROGRESS = Table(
+    layer=BRONZE,
+    name="progress",
+    comment="How far the lake has come",
+    keys=("step",),
+    columns=columns("""
+        step string What has come so far
+        batch bigint The last step that was done to its end"""),
+)
+HISTORY = Table(
+    layer=GOLD,
+    name="lineage_history",
+    comment="From when to when each edge was part of the lineage",
+    keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
+    columns=columns(f"""
+        process string The qualified name of the process
+        input string The qualified name of the data set that is read
+        input_column string Its column; empty in rows about data sets
+        output string The qualified name of the data set that is written
+        output_column string Its column; empty: all rows
+        kind string DIRECT, INDIRECT, or TABLE for the data sets as such
+        valid_from timestamp When an application run said so first
+        valid_to timestamp When a newer application run that says so no more had ended; null while it holds
+        last_seen timestamp When it was said last
+        {_ACTIVE}
+        {_BATCH}"""),
+)
+IMPACT = Table(
+    layer=GOLD,
+    name="impact",
+    comment="Which columns depend on which, however far away",
+    keys=("source", "source_column", "target", "target_column"),
+    columns=columns(f"""
+        source string The qualified name of a data set
+        source_column string Its column; empty: all its rows
+        target string The qualified name of a data set that depends on it
+        target_column string Its column; empty: all its rows
+        depth int How many steps there are on the shortest way
+        paths bigint How many shortest ways there are
+        direct boolean Whether the value itself gets there, on that way or a longer one
+        process string The process of the last step of one shortest way
+        before string The data set before the last step
+        before_column string Its column: follow it backwards to see the way
+        {_BATCH}"""),
+)
+COVERAGE = Table(
+    layer=GOLD,
+    name="coverage",
+    comment="How much of what runs is known: by data set, store, owner and job, and in all",
+    keys=("level", "name"),
+    columns=columns(f"""
+        level string asset, store, owner, job or all
+        name string Of which; empty for all
+        assets bigint Data sets that runs name
+        linked bigint Of these, those that the current lineage holds
+        written bigint Of these, those that a process writes
+        columns bigint Columns that the written ones have by their latest schema
+        traced bigint Of these, columns of which the source is known or known to be none
+        runs bigint Runs that moved data or should have
+        failed bigint Runs that failed
+        unended bigint Runs of which no end was seen
+        unusable bigint Runs that could not be understood
+        orphan boolean Whether it is a data set that no lineage holds any more
+        placeholder boolean Whether its type is no store that the catalog scans
+        score double Columns traced of those known, else data sets linked of those named; 0 to 1
+        {_BATCH}"""),
+)
+SCHEMA_CHANGES = Table(
+    layer=GOLD,
+    name="schema_changes",
+    comment="Columns that came, went or changed their type, and what depends on them",
+    keys=("qualified_name", "at", "run_id", "column"),
+    columns=columns(f"""
+        qualified_name string The data set
+        at timestamp When a run first saw it so
+        run_id string The run
+        column string The column
+        change string added, removed or retyped
+        before string Its type before
+        after string Its type now
+        downstream bigint How many columns depend on it now
+        {_BATCH}"""),
+)
+TAGS = Table(
+    layer=GOLD,
+    name="tags",
+    comment="Where tagged columns went: along their values, ending at masks",
+    keys=("qualified_name", "column", "tag"),
+    columns=columns(f"""
+        qualified_name string The data set
+        column string Its column
+        tag string The tag
+        depth int How many steps from where it was set; 0 there
+        origin string The nearest data set where it was set
+        origin_column string Its column
+        {_BATCH}"""),
+)
+LAKE = (
+    FILES,
+    EVENTS,
+    QUARANTINE,
+    RUNS,
+    SAYINGS,
+    PROCESSES,
+    COLUMN_EDGES,
+    ASSETS,
+    SCHEMAS,
+    CURRENT,
+    HISTORY,
+    IMPACT,
+    COVERAGE,
+    SCHEMA_CHANGES,
+    TAGS,
+)
+"""All tables but the note of how far they have come."""

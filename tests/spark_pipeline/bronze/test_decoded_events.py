@@ -1,0 +1,70 @@
+"""Events as bronze keeps them: the same when they are read again, and not believed where other code has read them."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from shared.openlineage import Event, decode, merge
+from spark_pipeline.bronze import decoded_events as decoded
+from spark_pipeline.bronze.decoded_events import DECODER, contents, event_of, kept
+from tests.shared.events import event
+from tests.spark_pipeline.files import OF_SPARK
+from tests.test_golden import FOLDERS, _events
+
+pytestmark = OF_SPARK
+
+ROWS = "digest string, text string, decoded binary, decoded_by string"
+TEXT = event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"])
+
+
+def _read(found: list[Any]) -> dict[str, tuple[Event, bool]]:
+    return {row.digest: (event_of(row), row.plain) for row in found}
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_every_captured_event_comes_back(folder: Any) -> None:
+    """To the letter: events of one instant are put in order by it."""
+    events = list(_events(folder))
+    again = [decoded._unpack(kept(each) or b"") for each in events]
+    assert again == events
+    assert list(map(repr, again)) == list(map(repr, events))
+
+
+def test_events_of_one_instant_merge_as_their_texts_do() -> None:
+    """What they tell differently is decided by their content, to the order in which it was told."""
+    events = []
+    for told in ({"b": 1, "a": 2}, {"a": 3, "b": 1}):
+        said = json.loads(event("a", "RUNNING", "10:00:00", inputs=["/a"], outputs=["/b"]))
+        said["run"]["facets"] = {"environment-properties": {"environment-properties": told}}
+        events.append(decode(json.dumps(said).encode()))
+    assert merge([decoded._unpack(kept(each) or b"") for each in events]) == merge(events)
+
+
+def test_what_other_code_has_read_is_read_again(spark: SparkSession) -> None:
+    packed = kept(decode(TEXT))
+    known = [
+        ("ours", "not even looked at", packed, DECODER),
+        ("another's", TEXT.decode(), b"what an older core thought", "0" * 32),
+        ("nobody's", TEXT.decode(), None, None),
+    ]
+    found = contents(spark.createDataFrame(known, ROWS)).collect()
+    assert _read(found) == {
+        "ours": (decode(TEXT), False),
+        "another's": (decode(TEXT), True),
+        "nobody's": (decode(TEXT), True),
+    }
+
+
+def test_a_number_that_cannot_be_kept_leaves_the_text() -> None:
+    said = json.loads(TEXT)
+    properties = {"spark.databricks.job.id": 2**70}
+    said["run"]["facets"] = {"environment-properties": {"environment-properties": properties}}
+    assert kept(decode(json.dumps(said).encode())) is None
+
+
+def test_the_state_of_the_core_is_told_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decoded._code() == DECODER
+    monkeypatch.setattr("msgspec.__version__", "another")
+    assert decoded._code() != DECODER

@@ -1,0 +1,105 @@
+"""Files of every kind, and every way in which one can be broken."""
+
+import base64
+import gzip
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_pipeline.bronze.event_files import Broken, Read, Reader
+
+EVENT = (Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl").read_bytes().splitlines()[0]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def _read(path: str, content: bytes, **how: Any) -> list[Read | Broken]:
+    return list(Reader(**how).read(path, content, NOW))
+
+
+def _archived(**more: Any) -> bytes:
+    line = {"digest": hashlib.sha256(EVENT).hexdigest()[:32], "run": "r", "job": "j", "blob": "b", "ignored": None}
+    return json.dumps(
+        line | {"arrived": "2026-11-21T10:00:00Z", "closed": None, "event": EVENT.decode()} | more
+    ).encode()
+
+
+FINE: dict[str, tuple[str, bytes]] = {
+    "a line of the archive": ("a.jsonl.gz", gzip.compress(_archived())),
+    "several members of gzip": ("a.jsonl.gz", gzip.compress(b"\n") + gzip.compress(_archived())),
+    "the bytes of a blob without text": (
+        "a.jsonl.gz",
+        gzip.compress(_archived(event=None, packed=base64.b64encode(gzip.compress(EVENT)).decode())),
+    ),
+    "an event of its own": ("events/r/x.json.gz", gzip.compress(EVENT)),
+    "an event over several lines": ("x.json.gz", gzip.compress(json.dumps(json.loads(EVENT), indent=1).encode())),
+    "plain lines": ("lineage.jsonl", EVENT + b"\n\n"),
+    "lines in a file called .json": ("lineage.json", EVENT + b"\n"),
+}
+
+
+@pytest.mark.parametrize(("path", "content"), FINE.values(), ids=FINE)
+def test_an_event_is_found(path: str, content: bytes) -> None:
+    (found,) = _read(path, content)
+    assert isinstance(found, Read)
+    assert found.event.run_id == json.loads(EVENT)["run"]["runId"]
+    assert not found.late
+
+
+BROKEN: dict[str, tuple[str, bytes, int, str]] = {
+    "no JSON": ("a.jsonl", b"<html>", 1, "not JSON"),
+    "a cut line of the archive": ("a.jsonl", _archived()[:200], 1, "not a line of the archive"),
+    "a wrong schema": ("a.jsonl", b'{"eventTime": 3, "run": {"runId": 5}}', 1, "eventTime"),
+    "a broken event in the archive": ("a.jsonl", _archived(event="{"), 1, "not JSON"),
+    "no UTF-8": ("a.jsonl", b'{"eventTime":"\xff"}', 1, ""),
+    "a cut file": ("a.jsonl.gz", gzip.compress(EVENT + b"\n" + EVENT)[:-30], 0, "damaged"),
+    "no gzip after all": ("a.jsonl.gz", b"\x1f\x8bnothing of the kind", 0, "damaged"),
+}
+
+
+@pytest.mark.parametrize(("path", "content", "line", "words"), BROKEN.values(), ids=BROKEN)
+def test_what_is_broken_says_where_and_why(path: str, content: bytes, line: int, words: str) -> None:
+    found = [each for each in _read(path, content) if isinstance(each, Broken)]
+    assert [each.line for each in found] == [line]
+    assert words in found[0].reason
+
+
+def test_what_stands_before_the_break_of_a_file_is_read() -> None:
+    """Cut in the second of two members: the first one is whole."""
+    content = gzip.compress(_archived() + b"\n") + gzip.compress(EVENT)[:-20]
+    found = _read("a.jsonl.gz", content)
+    assert [type(each) for each in found] == [Read, Broken]
+
+
+@pytest.mark.parametrize("size", [0, 5_000_000, 9_000_000])
+def test_many_members_are_read_to_the_end(size: int) -> None:
+    """Whether they are unpacked at once or, being too much for that, piece by piece."""
+    blank = gzip.compress(b" " * size + b"\n")
+    content = b"".join([gzip.compress(_archived() + b"\n"), *[blank] * 4, gzip.compress(_archived() + b"\n"), bytes(9)])
+    found = _read("a.jsonl.gz", content)
+    assert [type(each) for each in found] == [Read, Read]
+
+
+def test_an_event_that_is_too_large_is_told_and_the_next_is_read() -> None:
+    large = EVENT.replace(b"START", b"START" + b" " * 100_000)
+    found = _read("a.jsonl.gz", gzip.compress(large + b"\n" + EVENT + b"\n"), largest=50_000)
+    assert isinstance(found[0], Broken)
+    assert "larger than" in found[0].reason
+    assert isinstance(found[1], Read)
+
+
+def test_what_came_after_its_run_was_closed_is_late() -> None:
+    (late,) = _read("a.jsonl", _archived(closed="2026-11-21T09:59:59Z"))
+    (timely,) = _read("a.jsonl", _archived(closed="2026-11-21T10:00:00Z"))
+    assert isinstance(late, Read)
+    assert isinstance(timely, Read)
+    assert (late.late, timely.late) == (True, False)
+
+
+def test_what_the_receiver_ignored_stays_ignored() -> None:
+    (found,) = _read("a.jsonl", _archived(ignored="names no data set"))
+    assert isinstance(found, Read)
+    assert found.ignored == "names no data set"

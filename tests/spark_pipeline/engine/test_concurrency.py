@@ -1,0 +1,54 @@
+"""Parts of a step side by side: all of them are done, whatever becomes of one."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_pipeline.engine import engine_of
+from spark_pipeline.engine.concurrency import together
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+
+def test_each_waits_for_the_other(spark: SparkSession) -> None:
+    met = threading.Barrier(2, timeout=30)
+
+    def counted(rows: int) -> int:
+        met.wait()
+        return spark.range(rows).count()
+
+    assert together(engine_of(spark), lambda: counted(3), lambda: counted(4)) == (3, 4)
+
+
+def test_what_one_raises_comes_when_all_have_ended(spark: SparkSession) -> None:
+    done = threading.Event()
+
+    def fails() -> None:
+        raise ValueError("no")
+
+    def takes_longer() -> None:
+        spark.range(10).count()
+        done.set()
+
+    with pytest.raises(ValueError, match="no"):
+        together(engine_of(spark), fails, takes_longer)
+    assert done.is_set()
+
+
+def test_who_stops_it_waits_for_what_is_under_way(spark: SparkSession) -> None:
+    done = threading.Event()
+
+    def writes() -> None:
+        time.sleep(0.2)  # until all have begun
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+        done.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        together(engine_of(spark), writes)
+    assert done.is_set()

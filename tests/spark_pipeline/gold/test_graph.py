@@ -1,0 +1,75 @@
+"""Closures by arrays, held to the plainest search there is."""
+
+from collections import deque
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_pipeline.gold.column_index import Columns
+from spark_pipeline.gold.graph import Graph
+from spark_pipeline.gold.impact import downstream, spread
+
+NODES = 7
+edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=25)
+
+
+def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int, tuple[int, int]]:
+    """Depth and number of shortest ways of all that is reached."""
+    found, waiting = {start: (0, 1)}, deque([start])
+    while waiting:
+        here = waiting.popleft()
+        depth, ways = found[here]
+        for one, other in pairs:
+            if one != here or depth == deepest:
+                continue
+            if other not in found:
+                found[other] = (depth + 1, 0)
+                waiting.append(other)
+            if found[other][0] == depth + 1:
+                found[other] = (depth + 1, found[other][1] + ways)
+    return {node: told for node, told in found.items() if node != start}
+
+
+@given(pairs=edges, deepest=st.integers(1, NODES))
+def test_a_closure_is_what_a_search_finds(pairs: list[tuple[int, int]], deepest: int) -> None:
+    """Cycles and edges that stand twice among them."""
+    starts, ends = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    graph = Graph.of(starts, ends, NODES)
+    found = graph.closure(np.arange(NODES), depth=deepest)
+    rows = zip(found.source, found.target, found.depth, found.paths, found.edge, strict=True)
+    told: dict[int, dict[int, tuple[int, int]]] = {node: {} for node in range(NODES)}
+    for source, target, depth, paths, edge in rows:
+        told[source][target] = (depth, paths)
+        assert graph.ends[edge] == target
+    assert told == {node: _search(pairs, node, deepest) for node in range(NODES)}
+
+
+def _columns(*rows: tuple[str, str, str, str, bool, bool]) -> Columns:
+    names = ["input", "input_column", "output", "output_column", "direct", "masked"]
+    return Columns.of(pd.DataFrame(rows, columns=names).assign(process="p"))
+
+
+def test_what_decides_over_rows_reaches_every_column() -> None:
+    known = _columns(("a", "filter", "b", "", False, False), ("b", "x", "c", "x", True, False))
+    found = {(each.asset, each.column): (each.depth, each.direct) for each in downstream(known, "a", "filter")}
+    assert found == {("b", ""): (1, False), ("b", "x"): (2, False), ("c", "x"): (3, False)}
+
+
+def test_tags_end_at_masks_and_follow_values_only() -> None:
+    known = _columns(
+        ("a", "mail", "b", "mail", True, False),
+        ("b", "mail", "c", "hash", True, True),
+        ("b", "mail", "d", "", False, False),
+        ("b", "mail", "a", "mail", True, False),
+    )
+    seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
+    assert spread(known, seeds) == [
+        ("a", "mail", "personal", 0, "a", "mail"),
+        ("b", "mail", "personal", 1, "a", "mail"),
+    ]
+
+
+def test_a_column_without_edges_has_nothing_downstream() -> None:
+    assert downstream(_columns(("a", "x", "b", "x", True, False)), "a", "y") == []

@@ -1,0 +1,24 @@
+"""What silver knows of runs from the steps before."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_pipeline.silver.refinement import _known
+from spark_pipeline.tables.schemas import RUNS
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+
+def test_why_a_run_could_not_be_merged_stays_known(spark: SparkSession) -> None:
+    """It has nothing that could be translated again; one that was merged gets its reason from its translation."""
+    rows: list[dict[str, Any]] = [
+        {"run_id": "broken", "word": "unusable", "reason": "ValueError: no"},
+        {"run_id": "skipped", "word": "skipped", "reason": "the run failed", "merged": b"12345"},
+        {"run_id": "another", "word": "said", "merged": b"1"},
+    ]
+    stored = spark.createDataFrame([tuple(row.get(name) for name in RUNS.names) for row in rows], RUNS.struct())
+    needed = spark.createDataFrame([("broken",), ("skipped",)], "run_id string")
+    found = {row.run_id: (row.problem, row.weight) for row in _known(stored, needed).collect()}
+    assert found == {"broken": ("ValueError: no", None), "skipped": (None, 5)}

@@ -1,0 +1,120 @@
+"""Runs as rows in Arrow's batches -> what they say, without Spark; and what is known of an application meanwhile."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from shared.model import Lineage, Span
+from shared.openlineage import Event, MergedRun, decode, merge
+from shared.translation import NOTHING_TOLD, Around, Batch, Datasets, enclosing, schemas_in, told_by, translate
+from spark_pipeline.engine.arrow import schema_of, through
+from spark_pipeline.silver.stream_batches import Batches
+from spark_pipeline.silver.translation import TRANSLATED, Translating
+from spark_pipeline.tables.encoding import digest, pack, unpack_process
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+LINES = (Path(__file__).parents[2] / "golden/spark35-ol1.53/reruns/events.jsonl").read_bytes().splitlines()
+RUN = merge([next(event for event in map(decode, LINES) if event.body)])
+
+moments = st.sampled_from([0, 1, 1_000, 2_000, 3_000, 500_000, 999_999, 1_000_000, 1_500_000, 3_000_000])
+spans = st.tuples(moments, moments).map(sorted)
+
+
+def _span(micros: list[int]) -> Span:
+    first, last = (RUN.first + timedelta(microseconds=each) for each in micros)
+    return Span(first=first, last=last)
+
+
+@given(told=st.lists(st.tuples(spans, st.booleans()), max_size=12), ran=st.lists(spans, min_size=1, max_size=3))
+def test_the_batches_around_a_run_are_those_that_enclose_it(
+    told: list[tuple[list[int], bool]], ran: list[list[int]]
+) -> None:
+    """Of batches side by side, one after the other, and of which no beginning is known; one of them the run itself."""
+    known = Batches()
+    batches = [
+        Batch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
+        for number, (micros, began) in enumerate(sorted(told, key=lambda each: each[0][1]))
+    ]
+    for batch in batches:
+        known.add(batch)
+    assert len(known) == len(batches)
+    for micros in ran:
+        seen = _span(micros)
+        run: MergedRun = replace(RUN, run_id="0", first=seen.first, last=seen.last)
+        assert known.around(run) == enclosing(batches, run)
+
+
+_OF_APPLICATION, _OF_RUN = 0, 2
+RUNS = pa.schema(
+    [
+        ("application_run", pa.string()),
+        ("piece", pa.int32()),
+        ("rank", pa.int32()),
+        ("first", pa.timestamp("us", tz="UTC")),
+        ("last", pa.timestamp("us", tz="UTC")),
+        ("run_id", pa.string()),
+        ("tolds", pa.list_(pa.binary())),
+        ("merged", pa.binary()),
+        ("timed_out", pa.bool_()),
+    ]
+)
+
+
+def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
+    """One application in two pieces, each with what all its runs tell before it."""
+    events: dict[str, list[Event]] = {}
+    for event in map(decode, LINES):
+        if event.body:
+            events.setdefault(event.run_id, []).append(event)
+    runs = [merge(own) for own in events.values()]
+    told = NOTHING_TOLD
+    for run in runs:
+        told |= told_by(run)
+    rows: list[dict[str, Any]] = []
+    for piece in (0, 1):
+        rows.append({"rank": _OF_APPLICATION, "piece": piece, "tolds": [pack(told_by(run)) for run in runs]})
+        for run in runs[piece::2]:
+            row = {"rank": _OF_RUN, "piece": piece, "run_id": run.run_id, "merged": pack(run), "timed_out": False}
+            rows.append(row)
+    table = pa.Table.from_pylist([row | {"application_run": "a"} for row in rows], RUNS)
+    for size in (1, 4, 1_000):
+        made = through(table.to_batches(max_chunksize=size), Translating(None), schema_of(TRANSLATED))
+        found = {row["run_id"]: row for row in pa.Table.from_batches(made).to_pylist()}
+        assert found.keys() == events.keys()
+        assert {row["word"] for row in found.values()} >= {"said", "skipped"}
+        for run in runs:
+            around = Around(told=told)
+            word = translate(run, around)
+            row = found[run.run_id]
+            processes = word.processes if isinstance(word, Lineage) else ()
+            assert [unpack_process(each["content"]) for each in row["said"]] == list(processes)
+            assert [each["digest"] for each in row["said"]] == [digest(pack(each)) for each in processes]
+            seen = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
+            assert [
+                (
+                    each["qualified_name"],
+                    each["written"],
+                    tuple((field["name"], field["type"]) for field in each["fields"]),
+                )
+                for each in row["schemas"]
+            ] == [(each.asset.qualified_name, each.written, each.columns) for each in seen]
+            assert row["reason"] == (None if isinstance(word, Lineage) else word.reason)
+
+
+def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:
+    """By its own row, where it is translated; the row that stands before others for what it read says nothing."""
+    broken = {"run_id": "b", "merged": b"no run", "timed_out": False}
+    told = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
+    rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, told | {"rank": _OF_RUN}]
+    given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
+    made = pa.Table.from_batches(through([given], Translating(None), schema_of(TRANSLATED))).to_pylist()
+    assert [row["run_id"] for row in made] == ["b", RUN.run_id]
+    assert (made[0]["word"], made[0]["said"]) == ("unusable", [])
+    assert made[1]["word"] != "unusable"

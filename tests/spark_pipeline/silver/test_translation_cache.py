@@ -1,0 +1,123 @@
+"""What runs say, remembered or not, is what the core says of each."""
+
+import tracemalloc
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from shared.model import Span
+from shared.openlineage import Event, MergedRun, decode, merge
+from shared.translation import NOTHING_AROUND, NOTHING_TOLD, Around, Batch, Datasets, names_no_source, told_by
+from spark_pipeline.silver.translation_cache import MOST, Sayings, said_by
+from spark_pipeline.tables.encoding import pack, unpack_fates, unpack_run
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+IDS = ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002")
+
+
+@cache
+def _runs() -> tuple[MergedRun, ...]:
+    """The runs of all captured scenarios of one version, those of Databricks among them, which tell one another
+    something.
+    """
+    events: dict[tuple[str, str], list[Event]] = {}
+    for path in sorted((GOLDEN / "spark35-ol1.53").glob("*/events.jsonl")):
+        for event in map(decode, path.read_bytes().splitlines()):
+            if event.body:
+                events.setdefault((path.parent.name, event.run_id), []).append(event)
+    return tuple(merge(own) for own in events.values())
+
+
+def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, bool, MergedRun]]]:
+    """Runs that differ from one of these in who and when alone, whether they have timed out, and others that tell."""
+    copy = st.builds(
+        lambda run, run_id, parent, later: replace(
+            run, run_id=run_id, application_run=parent or run_id, first=run.first + later, last=run.last + later
+        ),
+        st.sampled_from(bases),
+        st.sampled_from(IDS),
+        st.sampled_from([None, *IDS]),
+        st.sampled_from([timedelta(), timedelta(hours=1)]),
+    )
+    telling = [_runs()[0], *(run for run in _runs() if told_by(run) != NOTHING_TOLD)]
+    return st.lists(st.tuples(copy, st.booleans(), st.sampled_from(telling)), max_size=30)
+
+
+asked_for = st.lists(st.sampled_from(_runs()), min_size=1, max_size=2).flatmap(_copies)
+
+
+@given(asked_for, st.sampled_from([0, 5_000, MOST]))
+def test_what_is_remembered_is_what_would_be_said(
+    asked: list[tuple[MergedRun, bool, MergedRun]], remembered: int
+) -> None:
+    sayings = Sayings(remembered)
+    for run, timed_out, other in asked:
+        around = Around(told=told_by(other) | told_by(run))
+        assert sayings.of(run, around, timed_out=timed_out) == said_by(run, around, timed_out=timed_out)
+
+
+def _again(run: MergedRun) -> MergedRun:
+    return replace(run, run_id=IDS[0], first=run.first + timedelta(days=1), last=run.last + timedelta(days=1))
+
+
+def test_only_what_is_new_is_translated() -> None:
+    run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and run.outputs)
+    sayings = Sayings()
+    first = sayings.of(run, NOTHING_AROUND, timed_out=False)
+    assert first["word"] == "said"
+    assert sayings.of(_again(run), NOTHING_AROUND, timed_out=False) is first
+    assert sayings.of(replace(run, statement="select 1"), NOTHING_AROUND, timed_out=False) is not first
+
+
+def test_what_was_done_to_data_sets_as_wholes_has_its_own_time() -> None:
+    run = next(run for run in _runs() if said_by(run, NOTHING_AROUND, timed_out=False)["fates"])
+    sayings = Sayings()
+    for each in (run, _again(run)):
+        (fate, *_) = unpack_fates(sayings.of(each, NOTHING_AROUND, timed_out=False)["fates"])
+        assert fate.at == each.last
+
+
+def test_a_run_in_a_batch_is_translated_by_itself() -> None:
+    """What it says comes of the sources of the batch."""
+    run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
+    source = next(asset for each in _runs() for asset in Datasets.of(each, NOTHING_AROUND).inputs.values())
+    batch = Batch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
+    sayings = Sayings()
+    alone = sayings.of(run, NOTHING_AROUND, timed_out=False)
+    for _ in range(2):
+        inside = Around(batches=(batch,))
+        assert sayings.of(run, inside, timed_out=False) == said_by(run, inside, timed_out=False) != alone
+
+
+def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
+    application = next(run for run in _runs() if run.is_application and run.ended and not run.inputs + run.outputs)
+    sayings = Sayings()
+    reasons = {
+        sayings.of(each, NOTHING_AROUND, timed_out=False)["reason"]
+        for each in (application, replace(application, application_run=IDS[1]))
+    }
+    assert reasons == {"an application's own event", "names no data set"}
+
+
+def test_no_more_is_held_than_is_allowed() -> None:
+    """By wide runs that all differ, of which the words are little of what Python holds."""
+    run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
+    source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))
+    most = 1_000_000
+    sayings = Sayings(most)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            one = unpack_run(pack(replace(run, inputs=(source,), statement=f"select {number}")))
+            sayings.of(one, NOTHING_AROUND, timed_out=False)
+            held, _ = tracemalloc.get_traced_memory()
+            assert held < 2 * most
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,199 @@
+"""Which rows of a table change when it is given new ones, and that nothing is written when none do."""
+
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from spark_pipeline.pipeline import MEANING, MIXED, note_meaning
+from spark_pipeline.silver import Meaning
+from spark_pipeline.tables.declaration import Column, Table, columns
+from spark_pipeline.tables.lake import Lake, LakeError
+from spark_pipeline.tables.schemas import LAKE, PROGRESS, SILVER
+from tests.spark_pipeline.files import OF_SPARK
+
+pytestmark = OF_SPARK
+
+MARKED = Table(
+    layer=SILVER,
+    name="marked",
+    comment="A table",
+    keys=("id",),
+    columns=columns("""
+        id string What it is
+        of string To what it belongs
+        word string What it says
+        active boolean Whether it holds
+        batch bigint When it changed"""),
+)
+PLAIN = Table(
+    layer=SILVER,
+    name="plain",
+    comment="Another",
+    keys=("id",),
+    columns=tuple(each for each in MARKED.columns if each.name != "active"),
+)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(session=spark, root=str(tmp_path))
+
+
+def _put(lake: Lake, table: Table, batch: int, rows: list[tuple[str, str, str]], **how: Any) -> int:
+    return lake.put(table, lake.session.createDataFrame(rows, "id string, of string, word string"), batch=batch, **how)
+
+
+def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in lake.read(table).collect())
+
+
+def test_only_what_differs_is_changed(lake: Lake) -> None:
+    _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1"), ("c", "y", "1")])
+    scope = lake.session.createDataFrame([("x",)], "of string")
+    assert _put(lake, MARKED, 2, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 2
+    assert _rows(lake, MARKED) == [
+        ("a", "x", "1", True, 1),
+        ("b", "x", "1", False, 2),
+        ("c", "y", "1", True, 1),
+        ("d", "x", "1", True, 2),
+    ]
+    version = lake.version(MARKED)
+    assert _put(lake, MARKED, 3, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 0
+    assert lake.version(MARKED) == version
+    assert _put(lake, MARKED, 4, [("b", "x", "2")]) == 1
+    assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
+
+
+def test_rows_may_differ_by_some_columns_only_and_are_written_whole(lake: Lake) -> None:
+    _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1")])
+    rows = [("a", "y", "1"), ("b", "y", "2"), ("c", "y", "1")]
+    assert _put(lake, MARKED, 2, rows, compared=("word",)) == 2
+    assert _put(lake, MARKED, 3, rows, compared=("word",)) == 0
+    assert _put(lake, MARKED, 4, [("a", "z", "1"), ("d", "z", "1")], compared=("word",)) == 1
+    assert _put(lake, MARKED, 5, [("e", "z", "1")], compared=("word",)) == 1
+    assert _rows(lake, MARKED) == [
+        ("a", "x", "1", True, 1),
+        ("b", "y", "2", True, 2),
+        ("c", "y", "1", True, 2),
+        ("d", "z", "1", True, 4),
+        ("e", "z", "1", True, 5),
+    ]
+
+
+def test_rows_that_are_all_new_are_appended(lake: Lake, tmp_path: Path) -> None:
+    assert _put(lake, PLAIN, 1, [("a", "x", "1")]) == 1
+    assert _put(lake, PLAIN, 2, [("b", "x", "1"), ("c", "x", "1")]) == 2
+    assert _put(lake, PLAIN, 3, [("b", "x", "2"), ("d", "x", "1")]) == 2
+    assert _rows(lake, PLAIN) == [("a", "x", "1", 1), ("b", "x", "2", 3), ("c", "x", "1", 2), ("d", "x", "1", 3)]
+    commits = sorted((tmp_path / PLAIN.place / "_delta_log").glob("*.json"))
+    actions = [[json.loads(line) for line in path.read_text().splitlines()] for path in commits]
+    done = [next(each["commitInfo"] for each in action if "commitInfo" in each)["operation"] for action in actions]
+    assert done[1:] == ["WRITE", "MERGE"]
+
+
+def test_rows_without_marks_go(lake: Lake) -> None:
+    _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
+    assert _put(lake, PLAIN, 2, [("a", "x", "2")], whole=True) == 2
+    assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
+
+
+MORE = Column(name="more", type="bigint", comment="A column that came later")
+WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
+
+
+def _put_wider(lake: Lake) -> int:
+    _put(lake, PLAIN, 1, [("a", "x", "1")])
+    assert [row["more"] for row in lake.read(WIDER).collect()] == [None]
+    rows = lake.session.createDataFrame([("a", "x", "1", 5)], "id string, of string, word string, more bigint")
+    return lake.put(WIDER, rows, batch=2)
+
+
+@pytest.mark.engine("spark")
+def test_a_table_gains_columns(lake: Lake) -> None:
+    assert _put_wider(lake) == 1
+    assert [row["more"] for row in lake.read(WIDER).collect()] == [5]
+
+
+@pytest.mark.engine("sail")
+def test_an_engine_that_cannot_add_columns_says_which_can(lake: Lake) -> None:
+    with pytest.raises(LakeError, match=r"lacks more, .*--engine spark"):
+        _put_wider(lake)
+
+
+def test_every_file_comes_once(lake: Lake, tmp_path: Path) -> None:
+    size, names = 5 * 1024 * 1024, ("a.gz", "b.gz", "in/c d%20.gz")  # together so much that engines read them in parts
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.truncate(path, size)
+        os.utime(path, ns=(0, 1_700_000_000_123_456_789))
+    listed = sorted(
+        lake.engine.listed(str(tmp_path)).select("path", "length", f.col("modified").cast("string")).collect()
+    )
+    assert [tuple(row) for row in listed] == [(f"file:{tmp_path}/{name}", size, _WRITTEN) for name in names]
+    found = lake.engine.contents([path for path, *_ in listed])
+    rows = found.select("path", f.length("content"), f.col("modificationTime").cast("string"))
+    assert sorted(tuple(row) for row in rows.collect()) == [tuple(row) for row in listed]
+
+
+_WRITTEN = "2023-11-14 22:13:20.123"
+
+
+def test_what_is_not_there_is_empty(lake: Lake) -> None:
+    assert _rows(lake, PLAIN) == []
+    assert lake.version(PLAIN) == -1
+    assert lake.progress("lake") == 0
+
+
+def test_progress_is_kept(lake: Lake) -> None:
+    lake.note("lake", 1)
+    lake.note("lake", 2)
+    assert lake.progress("lake") == 2
+
+
+def test_by_what_settings_a_lake_was_made_is_kept(lake: Lake) -> None:
+    others = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
+    assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
+    assert len({0, MIXED, *(each.number for each in others)}) == 4
+    note_meaning(lake, Meaning(as_of=datetime.now(UTC)), since=0)
+    assert (lake.version(PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
+    note_meaning(lake, others[0], since=0)
+    assert lake.progress(MEANING) == others[0].number
+    note_meaning(lake, others[0], since=3)
+    assert lake.progress(MEANING) == others[0].number
+    note_meaning(lake, others[1], since=3)
+    note_meaning(lake, others[0], since=4)
+    assert lake.progress(MEANING) == MIXED, "what the others made is still in it"
+
+
+@pytest.mark.engine("sail")  # Spark cannot change this property of a session that is open
+def test_a_session_without_delta_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    extensions = spark.conf.get("spark.sql.extensions")
+    spark.conf.unset("spark.sql.extensions")
+    try:
+        with pytest.raises(LakeError, match="no Delta Lake"):
+            Lake.at(spark, str(tmp_path))
+    finally:
+        spark.conf.set("spark.sql.extensions", str(extensions))
+
+
+def test_every_column_of_every_table_says_what_it_means() -> None:
+    for table in LAKE:
+        fields = {field.name: field for field in table.struct().fields}
+        assert tuple(fields) == table.names
+        assert all(each.comment.strip(" -") and "'" not in each.comment for each in table.columns), table.name
+        assert set(table.keys) <= set(table.names)
+
+
+def test_comments_are_stored(lake: Lake) -> None:
+    _put(lake, PLAIN, 1, [("a", "x", "1")])
+    found = lake.session.read.format("delta").load(f"{lake.root}/{PLAIN.place}").schema
+    assert found["word"].metadata.get("comment") == "What it says"

@@ -1,0 +1,58 @@
+"""Which engine runs the lake: what is asked for, else the one that suits how much is new."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spark_pipeline.engine_choice import MAX_SAIL_BYTES, EngineName, EngineUnsuitableError, choose
+
+REMOTE = "abfss://archive@account.dfs.core.windows.net/"
+
+
+def _file(folder: Path, *, size: int, written: float = 2_000_000_000) -> str:
+    folder.mkdir(parents=True)
+    path = folder / "events.jsonl.gz"
+    with path.open("wb") as file:
+        file.truncate(size)  # no byte is written
+    os.utime(path, (written, written))
+    return str(folder)
+
+
+def _lake(folder: Path, *, done: float) -> str:
+    log = folder / "bronze" / "progress" / "_delta_log"
+    log.mkdir(parents=True)
+    os.utime(log, (done, done))
+    return str(folder)
+
+
+def test_little_is_for_sail_and_much_for_spark(tmp_path: Path) -> None:
+    little, much = _file(tmp_path / "little", size=MAX_SAIL_BYTES), _file(tmp_path / "much", size=MAX_SAIL_BYTES + 1)
+    root = str(tmp_path / "lake")
+    assert choose(EngineName.auto, root, [little]) is EngineName.sail
+    assert choose(EngineName.auto, root, [much]) is EngineName.spark
+    assert choose(EngineName.auto, root, [little, little]) is EngineName.spark
+    assert choose(EngineName.auto, root) is EngineName.sail
+
+
+def test_only_what_was_written_since_counts(tmp_path: Path) -> None:
+    old = _file(tmp_path / "old", size=10 * MAX_SAIL_BYTES, written=1_000_000_000)
+    root = _lake(tmp_path / "lake", done=1_500_000_000)
+    assert choose(EngineName.auto, root, [old]) is EngineName.sail
+    new = _file(tmp_path / "new", size=10 * MAX_SAIL_BYTES, written=1_600_000_000)
+    assert choose(EngineName.auto, root, [old, new]) is EngineName.spark
+
+
+@pytest.mark.parametrize(
+    ("root", "source", "report", "reason"),
+    [
+        ("lake", REMOTE, "", "this machine's files alone"),
+        (REMOTE, "events", "", "this machine's files alone"),
+        ("lake", "events", "http://127.0.0.1:7071", "runs in Spark"),
+    ],
+)
+def test_what_sail_cannot_do_is_for_spark(root: str, source: str, report: str, reason: str) -> None:
+    assert choose(EngineName.auto, root, [source], report=report) is EngineName.spark
+    assert choose(EngineName.spark, root, [source], report=report) is EngineName.spark
+    with pytest.raises(EngineUnsuitableError, match=reason):
+        choose(EngineName.sail, root, [source], report=report)
