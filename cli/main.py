@@ -30,7 +30,6 @@ from cli import (
     synth,
     translate,
     types,
-    upgrade,
     verify,
     world,
 )
@@ -58,7 +57,6 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "reconcile": reconcile.reconcile,
     "retire": retire.retire,
     "purge": purge.purge,
-    "upgrade": upgrade.upgrade,
     "verify": verify.verify,
     "translate": translate.translate,
     "explain": explain.explain_command,

@@ -12,7 +12,7 @@ from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.leaving import counted as number
 from cli.target import HOME, Home, away, parts_of
 from shared import pipeline
-from shared.errors import Misconfigured, StorageUnavailable
+from shared.errors import StorageUnavailable
 from shared.pipeline import By, Group
 from shared.storage import Storage
 
@@ -46,17 +46,17 @@ def status(
     storage = parts_of(context, home).storage
     try:
         found = counted(storage, wanted)
-        outdated = version_problem(storage)
+        problem = version_problem(storage)
     except StorageUnavailable as error:
         away(error)
     if as_json:
-        print_json({**as_document(found, wanted, limit), "upgrade": outdated or None})
+        print_json({**as_document(found, wanted, limit), "version_problem": problem or None})
     elif wanted:
         out.print(table_by(found, wanted, limit))
     else:
         show(found)
-        if outdated:
-            note("versions", outdated)
+        if problem:
+            note("versions", problem)
     if not found.reconciles:
         raise typer.Exit(1)
 
@@ -136,12 +136,9 @@ def _numbers(counts: Group | pipeline.Status) -> list[str]:
 
 
 def version_problem(storage: Storage) -> str:
-    """What is to be done about what another version wrote, in a sentence; empty for nothing."""
-    written = pipeline.written_with(storage)
-    try:
-        return pipeline.mismatch(written, pipeline.Versions()) if written else ""
-    except Misconfigured as problem:
-        return str(problem)
+    """Why this version cannot read the stored data, and what to do, in a sentence; empty where it can."""
+    stored = pipeline.stored_versions(storage)
+    return pipeline.mismatch(stored) if stored else ""
 
 
 def in_words(shadow: pipeline.Shadow) -> str:

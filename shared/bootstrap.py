@@ -2,7 +2,6 @@
 receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `shared/parts.py`.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -31,9 +30,6 @@ from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.telemetry import SILENT, Telemetry
 from shared.translation import Patience
-
-_LOG = logging.getLogger("throughline.start")
-
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
@@ -66,14 +62,12 @@ class Worker:
 
 @cache
 def worker() -> Worker:
-    """The parts of parser and sweeper. Raises Misconfigured, also where a newer Throughline has been at work, and
+    """The parts of parser and sweeper. Raises Misconfigured, also where another version wrote the stored data, and
     StorageUnavailable.
     """
     settings = load(catalog=True)
     parts = assemble(settings, telemetry_to(settings.telemetry))
-    problem = check_versions(parts.storage)
-    if problem:
-        _LOG.warning("versions differ: %s", problem)
+    check_versions(parts.storage)
     record_settings(parts.storage, parts.to_record)
     calm_collector()
     return parts

@@ -1,6 +1,6 @@
-"""The versions of what Throughline writes: raise one whenever what an older Throughline wrote would not fit any more.
+"""The versions of what Throughline writes. Raise one when stored data of an older version can no longer be read.
 
-What is stored is upgraded by `throughline upgrade`; `docs/control.md` says how.
+The worker does not start on data of another version (docs/control.md).
 """
 
 NAMING = "v1"

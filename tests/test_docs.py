@@ -42,7 +42,6 @@ PROOFS: dict[str, str] = {
     "throughline translate": "tests/cli/test_translate_command.py",
     "throughline types": "tests/cli/test_types_command.py",
     "throughline up": "tests/e2e/test_demo.py",
-    "throughline upgrade": "tests/cli/test_control.py",
     "throughline verify": "tests/cli/test_verify_command.py",
     "make atlas": "tests/local/test_atlas.py",
     "make demo": "tests/e2e/test_demo.py",

@@ -41,9 +41,8 @@ from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.taking_turns import OneByOne, OneForAll
 from shared.pipeline.telling import backlog
-from shared.pipeline.upgrade import Move, moves, upgrade
 from shared.pipeline.writing import Published
-from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, written_with
+from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, stored_versions
 
 __all__ = [
     "DISCARDED",
@@ -64,7 +63,6 @@ __all__ = [
     "Held",
     "Kind",
     "Lately",
-    "Move",
     "OneByOne",
     "OneForAll",
     "Outcome",
@@ -113,7 +111,6 @@ __all__ = [
     "mismatch",
     "missing",
     "move",
-    "moves",
     "note_versions",
     "on_found_assets",
     "our_placeholders",
@@ -139,12 +136,11 @@ __all__ = [
     "step_out",
     "stored_packed",
     "stored_runs",
+    "stored_versions",
     "sweep",
     "tidy",
     "to_fill",
     "try_refused_again",
     "unseen",
-    "upgrade",
     "verify",
-    "written_with",
 ]

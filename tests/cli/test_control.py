@@ -1,4 +1,4 @@
-"""`throughline shadow`, `retire`, `purge` and `upgrade`: what they say, what they do, and how they end."""
+"""`throughline shadow`, `retire` and `purge`: what they say, what they do, and how they end."""
 
 import json
 import signal
@@ -13,8 +13,8 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.naming import BUILT_IN, Names
-from shared.pipeline import Publishing, Sweeping, Versions, note_versions, publish, written_with
+from shared.naming import BUILT_IN
+from shared.pipeline import Publishing, Sweeping, Versions, note_versions, publish
 from shared.storage import MemoryStorage
 from tests.shared.events import write
 from tests.shared.test_publish import settled
@@ -157,26 +157,7 @@ def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> No
     assert counts["waiting_for"] == {"the end of shadow mode": 2}
 
 
-def test_upgrade_lists_moves_and_notes_the_version(parts: Parts) -> None:
-    assert "0 processes to move" in parts.run("upgrade", "--plan").output
-    parts.worker = replace(parts.worker, names=Names(version="v2"))
-    result = parts.run("upgrade", "--plan")
-    assert "2 processes to move, 0 that can't be moved" in result.output
-    assert "→ throughline:v2://tests/app/file/gone[1]" in result.output
-    assert len(json.loads(parts.run("upgrade", "--plan", "--json").output)["moves"]) == 2
-    done = parts.run("upgrade")
-    assert (done.exit_code, "2 processes moved" in done.output) == (0, True)
-    assert "catalog: 2 written, 2 removed" in done.output
-    assert all(name.startswith("throughline:v2://") for name in parts.catalog.processes)
-    assert written_with(parts.storage) == Versions(naming="v2")
-    assert "newer Throughline" in parts.run("status").output, "this one is older by now"
-    assert "0 processes to move" in parts.run("upgrade", "--plan").output
-
-
-def test_upgrade_leaves_alone_what_a_newer_one_wrote(parts: Parts) -> None:
+def test_status_says_that_another_version_wrote_the_stored_data(parts: Parts) -> None:
     note_versions(parts.storage, Versions(naming="v9"))
-    result = parts.run("upgrade")
-    assert (result.exit_code, "newer Throughline" in result.output) == (2, True)
-    assert json.loads(parts.run("status", "--json").output)["upgrade"].startswith(
-        "What is stored was written by a newer"
-    )
+    problem = json.loads(parts.run("status", "--json").output)["version_problem"]
+    assert problem.startswith("The stored data was written by another version of Throughline (naming v9, layout 1;")

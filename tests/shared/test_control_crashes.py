@@ -21,13 +21,11 @@ from shared.pipeline import (
     status,
     step_out,
     unseen,
-    upgrade,
 )
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_publish import Clock, how
 from tests.shared.test_settle import post
-from tests.shared.test_upgrade import OLDER
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -58,7 +56,7 @@ class Dying:
 
 
 def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
-    """Three processes that an older naming named and published; one is unseen for long, one made by a rename."""
+    """Three published processes; one is unseen for long, one made by a rename."""
     storage, catalog = MemoryStorage(), MemoryCatalog()
     rename = event("r", "COMPLETE", "10:02:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},
                    application="app1", job="app.execute_alter_table_rename_command.x")  # fmt: skip
@@ -70,7 +68,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
     )
     for place in post(storage, *bodies):
         if place.end:
-            settle_run(storage, place.run_id, trigger=place, names=OLDER)
+            settle_run(storage, place.run_id, trigger=place, names=BUILT_IN)
     publish(storage, catalog, how(Clock()))
     return storage, catalog
 
@@ -89,15 +87,10 @@ def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     list(purge(storage, catalog, replace(how(clock), batch=2)))
 
 
-def do_upgrade(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
-    list(upgrade(storage, BUILT_IN))
-    publish(storage, catalog, how(clock))
-
-
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
-    settle_run(storage, run_id("b"), timed_out=False, names=OLDER)
-    settle_run(storage, run_id("old"), timed_out=False, names=OLDER)
+    settle_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
+    settle_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
     publish(storage, catalog, replace(how(clock), shadow=True))
     step_out(storage, how(clock))
     publish(storage, catalog, how(clock))
@@ -132,11 +125,11 @@ def killed_anywhere(
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("work", [do_purge, do_upgrade, do_shadow])
+@pytest.mark.parametrize("work", [do_purge, do_shadow])
 def test_killed_anywhere_and_done_again_it_ends_the_same(
     work: Callable[[Any, MemoryCatalog, Clock], None], after: bool
 ) -> None:
-    outcomes = list(killed_anywhere(work, after=after, stride=5 if work is do_upgrade else 1))
+    outcomes = list(killed_anywhere(work, after=after))
     assert len(outcomes) > 20
     assert [each for each in outcomes if each != outcomes[-1]] == []
     assert outcomes[-1][-1] is True
