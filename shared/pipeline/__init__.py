@@ -5,7 +5,7 @@ from shared.pipeline.archiving import Archiving, archive
 from shared.pipeline.assets import AssetState, states
 from shared.pipeline.backfill import backfill
 from shared.pipeline.dead_letters import DISCARDED, DeadLetter, dead_letters, discard
-from shared.pipeline.dirty import try_refused_again
+from shared.pipeline.dirty import backlog, try_refused_again
 from shared.pipeline.fill import Filled, ToFill, fill, last_fill, missing, to_fill
 from shared.pipeline.finding import Finding, ask, finds
 from shared.pipeline.found import FoundAsset
@@ -40,7 +40,6 @@ from shared.pipeline.status import By, Group, Status, Waiting, status
 from shared.pipeline.stored_runs import StoredRun, Wanted, stored_runs
 from shared.pipeline.sweep import Sweeping, Swept, sweep
 from shared.pipeline.taking_turns import OneByOne, OneForAll
-from shared.pipeline.telling import backlog
 from shared.pipeline.writing import Published
 from shared.pipeline.written import Versions, check_versions, mismatch, note_versions, stored_versions
 

@@ -10,6 +10,7 @@ nobody has met it again meanwhile, so that a crash at any point loses none.
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ from shared.pipeline.archive_index import job_in_archive
 from shared.places import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
+from shared.telemetry import LETTER, Telemetry
 
 DISCARDED = "discarded"
 """Why an event is skipped whose dead letter was discarded."""
@@ -173,3 +175,11 @@ def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
     found = storage.read(RUNS, place.run_id, place.row_key) if place else None
     return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""
+
+
+def tell_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
+    """An event became a dead letter."""
+    runs = []
+    with suppress(Quarantined):  # a foreign name tells no run
+        runs.append(stored_from_blob(blob).run_id)
+    telemetry.tell(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")

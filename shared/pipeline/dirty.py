@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from shared.pipeline.states import Mark
 from shared.places import DIRTY, DIRTY_PARTITION
 from shared.storage import Row, Storage
+from shared.telemetry import Fact
 
 _PAUSE = "!pause"
 """Sorts before every process: one query tells what is due and whether the catalog is to be left alone."""
@@ -131,3 +132,11 @@ def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bo
         return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
     later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None, alone=False)
     return storage.replace(DIRTY, later.row()) is not None
+
+
+def backlog(storage: Storage) -> dict[str, Fact]:
+    """How many processes are to be published, and for how many seconds the oldest of them has been."""
+    now = datetime.now(UTC)
+    marks = [each for each in dirty_processes(storage)[0] if not each.revisit]
+    oldest = min((each.since for each in marks if each.since), default=now)
+    return {"dirty": len(marks), "dirty_oldest": round((now - oldest).total_seconds(), 3)}

@@ -9,11 +9,10 @@ import msgspec
 from shared.errors import Refused
 from shared.openlineage import Event, decode
 from shared.pipeline.archive_index import ARCHIVED, Archived, Kept, kept_events
-from shared.pipeline.dead_letters import note_letter
+from shared.pipeline.dead_letters import note_letter, tell_letter
 from shared.pipeline.folded import Folded, fold_most, folded_of
 from shared.pipeline.recent import Known
 from shared.pipeline.records import RunState
-from shared.pipeline.telling import tell_letter
 from shared.places import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
 from shared.storage import Row, Storage
 from shared.telemetry import SILENT, Telemetry

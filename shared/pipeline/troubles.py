@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
-from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter
+from shared.pipeline.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, tell_letter
 from shared.pipeline.records import RunState
-from shared.pipeline.telling import tell_letter
 from shared.places import CONTROL, StoredEvent
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage, Value

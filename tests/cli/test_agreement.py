@@ -28,7 +28,6 @@ PUBLISHING = {
     "verify": ("verify", "--fix"),
     "reconcile": ("reconcile",),
     "deadletter": ("deadletter", "replay", "--all"),
-    "upgrade": ("upgrade",),
 }
 REMOVING = {
     "retire": ("retire", "--unseen-days", "1", "--yes"),

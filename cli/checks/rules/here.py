@@ -97,7 +97,7 @@ SETTINGS = (
     Rule(
         code="settings-unreadable",
         symptom="the settings on record were written by another version",
-        means="This version cannot work by them: use the version that the functions run.",
-        command="throughline upgrade --plan",
+        means="This version cannot read them. Install the version that the functions run.",
+        command="throughline status",
     ),
 )

@@ -279,7 +279,7 @@ CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
         lambda: settings_of({"THROUGHLINE_QUIET_MINUTES": "7"}, {"THROUGHLINE_QUIET_MINUTES": "50"}),
         "unset THROUGHLINE_QUIET_MINUTES",
     ),
-    "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline upgrade --plan"),
+    "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline status"),
     "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),
     "receiver-key": (lambda: posted(Said(status=401)), "az functionapp keys set --resource-group rg --name func-r"),
     "receiver-closed": (lambda: posted(Said(status=403)), "access-restriction show --resource-group rg --name func-r"),
