@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused
-from shared.receiving import Answer, batch_kept, note_refusal, receive_batch, refused
+from shared.ingest import Answer, batch_kept, note_refusal, receive_batch, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

@@ -16,12 +16,13 @@ from bench.sizes import Sizes, Steps
 from bench.worker import BenchError
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
+from shared.ingest import receive
 from shared.openlineage import decode
-from shared.pipeline import publish, settle_event
-from shared.places import EVENTS, StoredEvent, digest_of
-from shared.receiving import receive
+from shared.processing import settle_event
+from shared.publishing import publish
 from shared.settings import load
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent, digest_of
 
 NAME = "calls"
 _LAKE = "abfss://raw@bench.dfs.core.windows.net"

@@ -25,20 +25,13 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import (
-    Archiving,
-    archive,
-    backlog,
-    publish,
-    record_settings,
-    settle_event,
-    step_out,
-    sweep,
-    tidy,
-)
-from shared.places import stored_from_blob
-from shared.receiving import receive
+from shared.events import Archiving, archive
+from shared.ingest import receive
+from shared.processing import settle_event, sweep
+from shared.publishing import publish, step_out, tidy
+from shared.records import backlog, record_settings
 from shared.settings import load
+from shared.storage_layout import stored_from_blob
 
 MOST_BYTES = 1 << 26
 JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")

@@ -11,7 +11,7 @@ from bench.figures import Figure, Rounds
 from bench.replay import Family, families
 from bench.sizes import Sizes, Steps
 from shared.atlas import process_entity
-from shared.collecting import calm_collector
+from shared.gc_tuning import calm_collector
 from shared.model import Lineage
 from shared.openlineage import Event, decode, merge
 from shared.translation import translate, translate_history

@@ -15,7 +15,7 @@ from bench.worker import BenchError, Child, chain, child, fill, host_calls, post
 from local.azurite import Azurite
 from local.world import World
 from shared.bootstrap import assemble
-from shared.pipeline import Status, status
+from shared.reporting import Status, status
 from shared.settings import load
 from shared.storage import Storage
 

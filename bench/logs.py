@@ -25,10 +25,13 @@ from bench.costs import CAPTURE, JOBS, MOST_BYTES
 from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
 from shared.catalog import MemoryCatalog
-from shared.pipeline import Archiving, Publishing, Sweeping, archive, backlog, publish, settle_event, sweep
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.events import Archiving, archive
+from shared.ingest import receive
+from shared.processing import Sweeping, settle_event, sweep
+from shared.publishing import Publishing, publish
+from shared.records import backlog
 from shared.storage import MemoryStorage, Storage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry import SWEEP, Acts, write_line
 
 _MILLION = 1_000_000

@@ -17,8 +17,8 @@ import orjson
 from bench.figures import Figure, Rounds
 from bench.replay import families
 from bench.sizes import Sizes, Steps
+from shared.ingest import receive
 from shared.openlineage import decode
-from shared.receiving import receive
 from shared.storage import MemoryStorage
 
 NAME = "plan"

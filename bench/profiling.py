@@ -23,10 +23,11 @@ from bench.replay import Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import publish, settle_event
-from shared.places import stored_from_blob
-from shared.receiving import receive
+from shared.ingest import receive
+from shared.processing import settle_event
+from shared.publishing import publish
 from shared.settings import load
+from shared.storage_layout import stored_from_blob
 
 _MOST_BYTES = 1 << 26
 _EVENTS = 200

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from bench.figures import ROOT
 from shared.openlineage import Event, Keep, decode, select
-from shared.places import StoredEvent, digest_of
+from shared.storage_layout import StoredEvent, digest_of
 
 GOLDEN = ROOT / "tests" / "golden"
 """What `make capture` keeps: {listener}/{scenario}/events.jsonl."""

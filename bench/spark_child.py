@@ -17,7 +17,7 @@ import pyspark
 from pyspark.sql import functions as f
 
 from local.versions import SPARK_3, SPARK_4
-from shared.collecting import calm_collector
+from shared.gc_tuning import calm_collector
 from shared.openlineage import decode, merge
 from shared.translation import Around, Datasets, fates_in, schemas_in, told_by, translate
 from spark_pipeline.bronze import ingest, kept

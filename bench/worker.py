@@ -25,8 +25,8 @@ from azure.storage.blob import BlobServiceClient
 from bench.replay import Item
 from local.host.storage import Storage
 from shared.bootstrap_receiver import receiver
-from shared.places import EVENTS
-from shared.receiving import receive
+from shared.ingest import receive
+from shared.storage_layout import EVENTS
 
 RUNS = "runs"
 OTHERS = ("contributions", "dirty")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from cli.console import fail, note
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured, StorageUnavailable
-from shared.pipeline import SettingsOnRecord, settings_on_record
+from shared.records import SettingsOnRecord, settings_on_record
 from shared.settings import ENDPOINT, RECORDED, SHADOW, Difference, Settings, differing, load
 from shared.storage import Storage
 

@@ -10,10 +10,10 @@ from cli.deadletter import quiet
 from cli.leaving import counted
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import maintenance
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, Contended, StorageUnavailable
-from shared.pipeline import Filled, ToFill
+from shared.maintenance import Filled, ToFill
 
 _AGAIN = "What was written is on record: `throughline backfill --resume` goes on"
 
@@ -43,7 +43,7 @@ def backfill(
         if plan:
             _plan(parts, as_json=as_json)
             return
-        after = pipeline.last_fill(parts.storage) if resume else ""
+        after = maintenance.last_fill(parts.storage) if resume else ""
         if after is None:
             fail("no backfill was stopped: there is nothing to resume", code=2)
         if parts.publishing.shadow:
@@ -58,11 +58,11 @@ def backfill(
 
 
 def _plan(parts: Worker, *, as_json: bool) -> None:
-    todo = pipeline.to_fill(parts.storage, parts.publishing)
+    todo = maintenance.to_fill(parts.storage, parts.publishing)
     missing = 0
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=todo.written)
-        for looked, gone in pipeline.missing(parts.storage, parts.catalog, parts.publishing):
+        for looked, gone in maintenance.missing(parts.storage, parts.catalog, parts.publishing):
             missing += len(gone)
             progress.advance(task, looked)
     if as_json:
@@ -73,7 +73,7 @@ def _plan(parts: Worker, *, as_json: bool) -> None:
 
 
 def _fill(parts: Worker, after: str) -> Filled:
-    todo = pipeline.to_fill(parts.storage, parts.publishing)
+    todo = maintenance.to_fill(parts.storage, parts.publishing)
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("publishing what waits", total=todo.waiting)
         how = replace(parts.publishing, stopped=stop.is_set)
@@ -82,7 +82,7 @@ def _fill(parts: Worker, after: str) -> Filled:
             what, completed, total = _stage(now, todo)
             progress.update(task, description=now.waited[:60] or what, completed=completed, total=total)
 
-        return pipeline.fill(parts.storage, parts.catalog, how, after=after, tell=tell)
+        return maintenance.fill(parts.storage, parts.catalog, how, after=after, tell=tell)
 
 
 def _stage(now: Filled, todo: ToFill) -> tuple[str, int, int]:
@@ -93,7 +93,7 @@ def _stage(now: Filled, todo: ToFill) -> tuple[str, int, int]:
 
 
 def _tell(parts: Worker, filled: Filled, *, as_json: bool) -> None:
-    stopped = pipeline.last_fill(parts.storage) is not None
+    stopped = maintenance.last_fill(parts.storage) is not None
     done = filled.done
     if as_json:
         print_json({**asdict(filled), "stopped": stopped})

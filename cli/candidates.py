@@ -6,13 +6,13 @@ from typing import Any
 
 from cli.console import fail, out, plain
 from cli.types_check import in_words, mend, type_problem
-from shared import pipeline
+from shared import publishing
 from shared.atlas import TypeChange
 from shared.bootstrap import Worker
 from shared.catalog import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming import AssetName, Candidate, candidates, rank_told
-from shared.pipeline import FoundAsset
+from shared.records import FoundAsset
 
 Steps = Sequence[Sequence[Candidate]]
 
@@ -48,8 +48,8 @@ def looked(parts: Worker, key: AssetName, also: Sequence[AssetName]) -> Answer:
     """Ask the catalog; ends the command with one sentence when it does not answer."""
     try:
         names = [each.key for step in candidates(*key, also) for each in step]
-        finds = pipeline.finds(parts.catalog, key) if parts.publishing.finding.search else ()
-        found = pipeline.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key]
+        finds = publishing.finds(parts.catalog, key) if parts.publishing.finding.search else ()
+        found = publishing.ask(parts.catalog, parts.publishing, {key: tuple(also)})[key]
         return Answer(
             held=parts.catalog.look_up(names),
             found=found,

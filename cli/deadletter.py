@@ -12,10 +12,11 @@ from rich.text import Text
 from cli.console import fail, note, out, print_json, progress_bar
 from cli.letters import SHORT, as_document, in_lines, pretty, times, unpacked, visible
 from cli.target import HOME, Home, away, parts_of
-from shared import pipeline
+from shared import events, maintenance
 from shared.bootstrap import Worker
 from shared.errors import Contended, StorageUnavailable
-from shared.pipeline import DeadLetter, Outcome
+from shared.events import DeadLetter
+from shared.maintenance import Outcome
 from shared.storage import Storage
 
 app = typer.Typer(
@@ -57,7 +58,7 @@ def list_letters(
         return chosen
 
     try:
-        chosen = (letter for letter in pipeline.dead_letters(storage) if counted(letter))
+        chosen = (letter for letter in events.dead_letters(storage) if counted(letter))
         shown = sorted(chosen, key=_when, reverse=True) if most == 0 else heapq.nlargest(most, chosen, key=_when)
     except StorageUnavailable as error:
         _storage_away(error)
@@ -88,7 +89,7 @@ def show(
     storage = parts_of(context, home).storage
     try:
         letter = _found(storage, letter_id)
-        packed = pipeline.stored_packed(storage, letter.blob)
+        packed = events.stored_packed(storage, letter.blob)
     except StorageUnavailable as error:
         _storage_away(error)
     for name, value in as_document(letter).items():
@@ -131,7 +132,7 @@ def replay(
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
         with progress_bar(transient=True) as progress:
             task = progress.add_task("replaying", total=None)
-            for replayed in pipeline.replay_letters(
+            for replayed in maintenance.replay_letters(
                 parts.storage,
                 lambda each: each.digest in chosen if ids else not each.discarded and _fits(each, reason),
                 names=parts.names,
@@ -168,7 +169,7 @@ def discard(
         letters = {letter.digest: letter for letter in (_found(storage, each) for each in ids)}
         for letter in letters.values():
             out.print(in_lines(letter))
-            if yes and pipeline.discard(storage, letter.digest) is None:
+            if yes and events.discard(storage, letter.digest) is None:
                 note("gone", f"{letter.digest[:SHORT]} was used meanwhile")
     except Contended as error:
         fail(f"{error}. Try again")
@@ -177,7 +178,7 @@ def discard(
     out.print(f"{len(letters):,} discarded" if yes else f"{len(letters):,} would be discarded: --yes does it")
 
 
-def tell_letter(replayed: pipeline.ReplayedLetter) -> None:
+def tell_letter(replayed: maintenance.ReplayedLetter) -> None:
     """Say what became of a dead letter that was replayed."""
     letter = replayed.letter
     words = [letter.digest[:SHORT], " ", str(replayed.outcome)]
@@ -190,7 +191,7 @@ def tell_letter(replayed: pipeline.ReplayedLetter) -> None:
 
 def tell_published(parts: Worker) -> bool:
     """Publish what is due and say what was done. False when the catalog did not take it."""
-    done, waiting = pipeline.publish_all(parts.storage, parts.catalog, parts.publishing)
+    done, waiting = maintenance.publish_all(parts.storage, parts.catalog, parts.publishing)
     left = waiting - done.refused
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} as they were")
     if done.held:
@@ -225,7 +226,7 @@ def _found(storage: Storage, start: str) -> DeadLetter:
     start = start.lower()
     if len(start) < _SHORTEST or not set(start) <= _HEXADECIMAL:
         fail(f"{start!r} is no id: give {_SHORTEST} or more of its hexadecimal digits", code=2)
-    found = heapq.nsmallest(_MOST_CANDIDATES, pipeline.dead_letters(storage, start), key=lambda each: each.digest)
+    found = heapq.nsmallest(_MOST_CANDIDATES, events.dead_letters(storage, start), key=lambda each: each.digest)
     if not found:
         fail(f"no dead letter has an id that starts with {start}", code=2)
     if len(found) > 1:

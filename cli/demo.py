@@ -23,7 +23,7 @@ from local.spark import SMALL_SESSION, SparkJob, listener_configuration
 from local.truth import Truth
 from local.versions import SPARK_3, SPARK_4, Platform, capture_name
 from local.world import World, running_world
-from shared import pipeline
+from shared import publishing, reporting
 from shared.atlas import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog import Node, apply_types
@@ -154,12 +154,12 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
     return {**SMALL_SESSION, **listener_configuration(url, platform=platform)}
 
 
-def _settled(parts: Worker, world: World) -> pipeline.Status:
+def _settled(parts: Worker, world: World) -> reporting.Status:
     """The counts, once nothing is under way any more or patience is at its end."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     with Live(console=err, transient=True) as live:
         while True:
-            found = pipeline.status(parts.storage)
+            found = reporting.status(parts.storage)
             live.update(f"events: {found.received} received, {found.in_progress} in progress")
             calls = world.functions.calls()
             idle = not (found.in_progress or found.dirty or calls["in_flight"] or calls["queued"])
@@ -168,7 +168,7 @@ def _settled(parts: Worker, world: World) -> pipeline.Status:
             time.sleep(_POLL_SECONDS)
 
 
-def _report(parts: Worker, found: pipeline.Status, data: str) -> None:
+def _report(parts: Worker, found: reporting.Status, data: str) -> None:
     out.print()
     for tree in _trees(parts, data):
         out.print(tree)
@@ -197,7 +197,7 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
     data = _data(world.home)
     recorded = [
         (process, entity)
-        for process, entity in pipeline.recorded(parts.storage, parts.publishing)
+        for process, entity in publishing.recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
     truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=capture_name(platform))

@@ -7,7 +7,7 @@ import typer
 from cli.console import fail, out, plain, print_json
 from cli.processes import detailed_document, process_tree
 from cli.target import HOME, Home, away, parts_of
-from shared import pipeline
+from shared import publishing, records
 from shared.errors import StorageUnavailable
 from shared.model import Process
 
@@ -30,8 +30,8 @@ def details(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     parts = parts_of(context, home)
     try:
-        recorded = [process for process, _ in pipeline.recorded(parts.storage, parts.publishing)]
-        states = [state for state in pipeline.states(parts.storage) if text.lower() in state.asset.name.lower()]
+        recorded = [process for process, _ in publishing.recorded(parts.storage, parts.publishing)]
+        states = [state for state in records.states(parts.storage) if text.lower() in state.asset.name.lower()]
     except StorageUnavailable as error:
         away(error)
     found = sorted((process for process in recorded if _fits(process, text)), key=lambda each: each.qualified_name)

@@ -14,7 +14,8 @@ from cli.lake_opening import ROOT, Cores, EngineOption, Memory, Root, opened_lak
 from cli.names import NamesFile
 from cli.target import HOME, Home, target
 from shared.errors import CatalogUnavailable, StorageUnavailable
-from shared.pipeline import Published, backfill
+from shared.maintenance import backfill
+from shared.publishing import Published
 from spark_pipeline.engine_choice import EngineName
 
 app = typer.Typer(name="lake", help="Lineage as tables, made by Spark of the archive.", no_args_is_help=True)

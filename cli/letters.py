@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from shared.pipeline import DeadLetter
-from shared.places import EVENTS
+from shared.events import DeadLetter
+from shared.storage_layout import EVENTS
 
 SHORT = 12
 """Digits of an id that people are shown: enough to be unique."""

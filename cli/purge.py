@@ -10,9 +10,9 @@ from cli.deadletter import quiet
 from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import maintenance
 from shared.bootstrap import Worker
-from shared.pipeline import Purged
+from shared.maintenance import Purged
 
 
 def purge(
@@ -65,9 +65,9 @@ def purge(
 def _look(parts: Worker) -> tuple[list[str], list[tuple[str, str]]]:
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
-        processes = sorted(each.qualified_name for each in pipeline.ours(parts.storage))
+        processes = sorted(each.qualified_name for each in maintenance.ours(parts.storage))
         placeholders = []
-        for key in pipeline.our_placeholders(parts.storage, parts.catalog, parts.publishing):
+        for key in maintenance.our_placeholders(parts.storage, parts.catalog, parts.publishing):
             placeholders.append(key)
             progress.advance(task)
     return processes, placeholders
@@ -77,7 +77,7 @@ def _purge(parts: Worker, total: int) -> None:
     done = Purged()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("purging", total=total)
-        for step in pipeline.purge(parts.storage, parts.catalog, parts.publishing):
+        for step in maintenance.purge(parts.storage, parts.catalog, parts.publishing):
             progress.advance(task, sum(astuple(step)))
             done += step
             if stop.is_set():

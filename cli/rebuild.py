@@ -9,10 +9,11 @@ from cli.console import fail, note, out, progress_bar
 from cli.deadletter import quiet, tell_published
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import events, maintenance, processing
 from shared.bootstrap import Worker
 from shared.errors import Contended, StorageUnavailable
-from shared.pipeline import Extent, Rebuild, Stage, Wanted
+from shared.events import Wanted
+from shared.maintenance import Extent, Rebuild, Stage
 
 _AT_ONCE = 8
 """Calls to storage: a connection pool of the SDK holds ten."""
@@ -41,15 +42,15 @@ def rebuild(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     try:
-        begin = pipeline.last_rebuild(parts.storage)
+        begin = maintenance.last_rebuild(parts.storage)
         if resume and begin is None:
             fail("no rebuild was stopped: there is nothing to resume", code=2)
-        todo = pipeline.extent(parts.storage)
+        todo = maintenance.extent(parts.storage)
         if plan:
             _tell(todo)
             return
         _rebuild(parts, begin if resume else None, todo)
-        pipeline.sweep(parts.storage, parts.sweeping)
+        processing.sweep(parts.storage, parts.sweeping)
         complete = tell_published(parts)
     except StorageUnavailable as error:
         fail(f"{error}. Once storage answers, {_AGAIN}")
@@ -73,16 +74,16 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("beginning", total=None)
         stage = None
-        for each in pipeline.rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
+        for each in maintenance.rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
             if each.stage is not stage:
                 stage = each.stage
                 if stage is Stage.SETTLE:
-                    listed = pipeline.stored_runs(parts.storage, Wanted())
+                    listed = events.stored_runs(parts.storage, Wanted())
                     totals[stage] = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))
                 progress.reset(task, description=str(stage), total=totals[stage])
             progress.advance(task)
             settled += each.stage is Stage.SETTLE
-    if pipeline.last_rebuild(parts.storage):
+    if maintenance.last_rebuild(parts.storage):
         note("stopped", _AGAIN)
         raise typer.Exit(INTERRUPTED)
     out.print(

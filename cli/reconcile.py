@@ -10,9 +10,10 @@ from cli.deadletter import quiet, tell_published
 from cli.leaving import AsJson, Most, counted, one_sentence
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import publishing
 from shared.bootstrap import Worker
-from shared.pipeline import FoundAsset, Reconciled
+from shared.publishing import Reconciled
+from shared.records import FoundAsset
 
 Plan = Annotated[bool, typer.Option("--plan", help="Only say what would be moved, and where")]
 
@@ -39,7 +40,7 @@ def reconcile(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with one_sentence():
-        placed = pipeline.placed_assets(parts.storage, parts.catalog)
+        placed = publishing.placed_assets(parts.storage, parts.catalog)
         if plan:
             _tell(_look(parts, placed), most, as_json=as_json)
             return
@@ -53,8 +54,8 @@ def _look(parts: Worker, placed: Sequence[FoundAsset]) -> list[FoundAsset]:
     found: list[FoundAsset] = []
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking for placeholders", total=len(placed))
-        for batch in pipeline.batches(placed, parts.publishing.batch):
-            found += pipeline.looked_again(parts.catalog, parts.publishing, batch)
+        for batch in publishing.batches(placed, parts.publishing.batch):
+            found += publishing.looked_again(parts.catalog, parts.publishing, batch)
             progress.advance(task, len(batch))
     return found
 
@@ -88,17 +89,17 @@ def _reconcile(parts: Worker, placed: Sequence[FoundAsset]) -> None:
     done = Reconciled()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking for placeholders", total=len(placed))
-        for batch in pipeline.batches(placed, parts.publishing.batch):
+        for batch in publishing.batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
-            done += pipeline.move(parts.storage, parts.catalog, parts.publishing, batch, again=True)
+            done += publishing.move(parts.storage, parts.catalog, parts.publishing, batch, again=True)
             progress.advance(task, len(batch))
     out.print(
         f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} not sure; "
         f"{counted(done.processes, 'process')} to be written on what was found"
     )
     published = tell_published(parts)
-    removed = pipeline.remove_left(parts.storage, parts.catalog, parts.publishing, wait=True)
+    removed = publishing.remove_left(parts.storage, parts.catalog, parts.publishing, wait=True)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         note("stopped", "what is left is reconciled by the next `throughline reconcile`, or by the sweeper")

@@ -12,10 +12,11 @@ from cli.console import fail, note, out, progress_bar
 from cli.deadletter import quiet, tell_letter, tell_published
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import events, maintenance
 from shared.bootstrap import Worker
 from shared.errors import StorageUnavailable
-from shared.pipeline import Fate, Outcome, ReplayedLetter, Stop, Wanted
+from shared.events import Wanted
+from shared.maintenance import Fate, Outcome, ReplayedLetter, Stop
 
 _RUN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -47,7 +48,7 @@ def replay(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     try:
-        begin = pipeline.last_stop(parts.storage) if resume else Stop(wanted=wanted)
+        begin = maintenance.last_stop(parts.storage) if resume else Stop(wanted=wanted)
         if begin is None:
             fail("no replay was stopped: there is nothing to resume", code=2)
         if plan:
@@ -81,7 +82,7 @@ def _tell_plan(parts: Worker, begin: Stop) -> None:
     events = 0
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
-        for each in pipeline.plan(parts.storage, begin):
+        for each in maintenance.plan(parts.storage, begin):
             progress.advance(task)
             fates[each.fate] += 1
             events += len(each.run.events) if each.fate in {Fate.SETTLED, Fate.EARLIER} else 0
@@ -101,12 +102,12 @@ def _replay(parts: Worker, begin: Stop) -> bool:
     letters: Counter[Outcome] = Counter()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
-        listed = pipeline.stored_runs(parts.storage, begin.wanted, after=begin.after)
+        listed = events.stored_runs(parts.storage, begin.wanted, after=begin.after)
         total = sum(
             1 for _ in takewhile(lambda _: not stop.is_set(), listed)
         )  # listed twice: far cheaper than settling
         progress.update(task, description="replaying", total=total)
-        for each in pipeline.replay(parts.storage, begin, names=parts.names, stopped=stop.is_set):
+        for each in maintenance.replay(parts.storage, begin, names=parts.names, stopped=stop.is_set):
             if isinstance(each, ReplayedLetter):
                 letters[each.outcome] += 1
                 tell_letter(each)
@@ -118,7 +119,7 @@ def _replay(parts: Worker, begin: Stop) -> bool:
     out.print(", ".join([settled, *others]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
-    here = pipeline.last_stop(parts.storage) if stop.is_set() else None
+    here = maintenance.last_stop(parts.storage) if stop.is_set() else None
     if here:
         note(
             "stopped", f"{_place(here)}. What was settled is published as usual; `throughline replay --resume` goes on"

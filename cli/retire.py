@@ -10,10 +10,10 @@ from cli.deadletter import quiet, tell_published
 from cli.leaving import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import maintenance, publishing
 from shared.bootstrap import Worker
 from shared.catalog import AssetKey
-from shared.pipeline import Unseen
+from shared.maintenance import Unseen
 
 
 def retire(
@@ -58,11 +58,11 @@ def _look(parts: Worker, span: timedelta) -> tuple[list[Unseen], list[AssetKey]]
     before = parts.publishing.now() - span
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking at processes", total=None)
-        found = pipeline.unseen(parts.storage, before, looked=lambda: progress.advance(task))
+        found = maintenance.unseen(parts.storage, before, looked=lambda: progress.advance(task))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
         task = progress.add_task("looking for placeholders", total=None)
         lonely = []
-        for key in pipeline.lonely(parts.storage, parts.catalog, parts.publishing, leaving):
+        for key in maintenance.lonely(parts.storage, parts.catalog, parts.publishing, leaving):
             lonely.append(key)
             progress.advance(task)
     return leaving, lonely
@@ -75,7 +75,7 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
         for each in leaving:
             if stop.is_set():
                 break
-            retired += pipeline.retire(parts.storage, each)
+            retired += maintenance.retire(parts.storage, each)
             progress.advance(task)
     out.print(f"{counted(retired, 'process')} retired")
     published = tell_published(parts)
@@ -84,11 +84,11 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
     else:
         with stopping() as also, progress_bar(transient=True) as progress:
             task = progress.add_task("removing placeholders", total=len(lonely))
-            for keys in pipeline.batches(lonely, parts.publishing.batch):
+            for keys in publishing.batches(lonely, parts.publishing.batch):
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
-                removed += pipeline.remove_placeholders(parts.storage, parts.catalog, keys)[0]
+                removed += publishing.remove_placeholders(parts.storage, parts.catalog, keys)[0]
                 progress.advance(task, len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():

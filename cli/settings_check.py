@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cli.checks.findings import Finding, bad, good
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
-from shared.pipeline import settings_on_record
+from shared.records import settings_on_record
 from shared.settings import differing
 
 _SUBJECT = "settings"

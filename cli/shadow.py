@@ -8,9 +8,9 @@ import typer
 from cli.console import out, plain, print_json
 from cli.letters import visible
 from cli.target import HOME, Home, away, parts_of
-from shared import pipeline
+from shared import publishing
 from shared.errors import StorageUnavailable
-from shared.pipeline import Action
+from shared.publishing import Action
 
 _COLOURS = {Action.WRITE: "green", Action.REMOVE: "red", Action.DESCRIBE: "cyan"}
 
@@ -33,7 +33,7 @@ def shadow(
     """  # noqa: D301 - \b keeps the lines of the examples apart
     parts = parts_of(context, home)
     try:
-        held = sorted((each for _, each in pipeline.held_back(parts.storage)), key=lambda each: each.qualified_name)
+        held = sorted((each for _, each in publishing.held_back(parts.storage)), key=lambda each: each.qualified_name)
     except StorageUnavailable as error:
         away(error)
     count = Counter(each.action for each in held)

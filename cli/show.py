@@ -13,7 +13,7 @@ from cli.target import HOME, Home, away, parts_of
 from shared.atlas import LAST_RUN
 from shared.catalog import Catalog, Graph, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.reading import AmbiguousError, Dataset, UnknownError, one_of
+from shared.query import AmbiguousError, Dataset, UnknownError, one_of
 
 Pair = tuple[str, str]
 """Two columns: source and sink."""

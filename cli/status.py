@@ -11,9 +11,9 @@ from rich.table import Table
 from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.leaving import counted as number
 from cli.target import HOME, Home, away, parts_of
-from shared import pipeline
+from shared import publishing, records, reporting
 from shared.errors import StorageUnavailable
-from shared.pipeline import By, Group
+from shared.reporting import By, Group
 from shared.storage import Storage
 
 _STATES = ("published", "skipped", "waiting", "dead")
@@ -68,7 +68,7 @@ def _wanted(text: str) -> tuple[By, ...]:
         return fail(f"--by takes {', '.join(By)} or several of them with commas between, not {text!r}", code=2)
 
 
-def counted(storage: Storage, by: Sequence[By] = ()) -> pipeline.Status:
+def counted(storage: Storage, by: Sequence[By] = ()) -> reporting.Status:
     """The counts; how far it has come shows on standard error. Raises StorageUnavailable."""
     with progress_bar(transient=True) as progress:
         tasks: dict[str, Any] = {}
@@ -78,10 +78,10 @@ def counted(storage: Storage, by: Sequence[By] = ()) -> pipeline.Status:
                 tasks[what] = progress.add_task(f"reading {what}", total=None)
             progress.advance(tasks[what], more)
 
-        return pipeline.status(storage, by=by, seen=seen)
+        return reporting.status(storage, by=by, seen=seen)
 
 
-def as_document(found: pipeline.Status, by: Sequence[By] = (), limit: int = 0) -> dict[str, Any]:
+def as_document(found: reporting.Status, by: Sequence[By] = (), limit: int = 0) -> dict[str, Any]:
     """The counts as plain values; times as ISO 8601 in UTC."""
     oldest = found.oldest_waiting.isoformat() if found.oldest_waiting else None
     whole = {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
@@ -104,7 +104,7 @@ def _most(groups: Sequence[Group], limit: int) -> Sequence[Group]:
     return [groups[place] for place in sorted(places)]
 
 
-def table_by(found: pipeline.Status, by: Sequence[By], limit: int = 0) -> Table:
+def table_by(found: reporting.Status, by: Sequence[By], limit: int = 0) -> Table:
     """The groups line by line; the rest, if only some are shown, and the sum of all below them."""
     table = Table(box=None, pad_edge=False, show_footer=False)
     for each in by:
@@ -131,24 +131,24 @@ def _sum(groups: Iterable[Group]) -> Group:
     return Group(**{name: sum(getattr(each, name) for each in found) for name in ("received", *_STATES)})
 
 
-def _numbers(counts: Group | pipeline.Status) -> list[str]:
+def _numbers(counts: Group | reporting.Status) -> list[str]:
     return [f"{getattr(counts, name):,}" for name in ("received", *_STATES)]
 
 
 def version_problem(storage: Storage) -> str:
     """Why this version cannot read the stored data, and what to do, in a sentence; empty where it can."""
-    stored = pipeline.stored_versions(storage)
-    return pipeline.mismatch(stored) if stored else ""
+    stored = records.stored_versions(storage)
+    return records.mismatch(stored) if stored else ""
 
 
-def in_words(shadow: pipeline.Shadow) -> str:
+def in_words(shadow: publishing.Shadow) -> str:
     """What shadow mode keeps from the catalog, in one line."""
     words = f"would write {number(shadow.writes, 'process')}, {number(shadow.creates, 'asset')}"
     words += f", remove {shadow.removes:,}"
     return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
 
 
-def show(found: pipeline.Status) -> None:
+def show(found: reporting.Status) -> None:
     """Print the counts as a table."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right")

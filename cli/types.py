@@ -12,7 +12,7 @@ from cli.target import HOME, Home, parts_of
 from shared.atlas import Action, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.catalog import Types, apply_types
-from shared.pipeline import try_refused_again
+from shared.records import try_refused_again
 
 PENDING = 3
 """The exit code of a plan that holds changes: 0 is for none, 1 for what is in the way, 2 for wrong use."""

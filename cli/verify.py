@@ -10,10 +10,11 @@ from cli.console import fail, note, out, plain, print_json, progress_bar
 from cli.deadletter import quiet
 from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
-from shared import pipeline
+from shared import maintenance
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.pipeline import Found, Published, World
+from shared.maintenance import Found, World
+from shared.publishing import Published
 
 _SHOWN = 10
 """Damages of a kind that are told one by one; `--json` tells all."""
@@ -79,7 +80,7 @@ def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: b
             end_timeout=parts.sweeping.end_timeout,
             seen=seen,
         )
-        for each in pipeline.verify(world, fix=fix, stopped=stop.is_set):
+        for each in maintenance.verify(world, fix=fix, stopped=stop.is_set):
             if isinstance(each, Found):
                 damages.append(each)
             else:
@@ -92,7 +93,7 @@ def _tell(damages: list[Found], published: Published, *, plan: bool, as_json: bo
         print_json(as_document(damages, published))
         return
     count = Counter(each.kind.name for each in damages)
-    for kind in pipeline.KINDS:
+    for kind in maintenance.KINDS:
         own = [each for each in damages if each.kind is kind]
         if not own:
             continue

@@ -23,7 +23,7 @@ from local.spark import listener_configuration
 from local.world import World, running_world
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
-from shared.pipeline import record_settings
+from shared.records import record_settings
 from shared.settings import load
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)

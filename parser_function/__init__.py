@@ -10,8 +10,10 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
-from shared.pipeline import bury, publish, settle_event
-from shared.places import EVENTS, digest_of, stored_from_blob
+from shared.events import bury
+from shared.processing import settle_event
+from shared.publishing import publish
+from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
 
 def main(event: func.InputStream) -> None:

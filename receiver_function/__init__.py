@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.receiving import Answer, come_again, kept, note_refusal, receive, refused
+from shared.ingest import Answer, come_again, kept, note_refusal, receive, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

@@ -1,5 +1,5 @@
 """The composition root of parser, sweeper and command line: which adapters they work with, made once a process. The
-receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `shared/parts.py`.
+receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `shared/adapters.py`.
 """
 
 from collections.abc import Mapping
@@ -8,24 +8,16 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+from shared.adapters import Effort, credential_of, paths_of, storage_at, telemetry_to
 from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
-from shared.collecting import calm_collector
+from shared.concurrency import OneByOne, OneForAll, SideBySide
 from shared.errors import Misconfigured
+from shared.events import Archiving, Recent
+from shared.gc_tuning import calm_collector
 from shared.naming import BUILT_IN, Names, parse_names
-from shared.parts import Effort, credential_of, paths_of, storage_at, telemetry_to
-from shared.pipeline import (
-    Archiving,
-    Finding,
-    Lately,
-    OneByOne,
-    OneForAll,
-    Publishing,
-    Recent,
-    SideBySide,
-    Sweeping,
-    check_versions,
-    record_settings,
-)
+from shared.processing import Lately, Sweeping
+from shared.publishing import Finding, Publishing
+from shared.records import check_versions, record_settings
 from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.telemetry import SILENT, Telemetry

@@ -5,10 +5,10 @@ needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has
 from dataclasses import dataclass
 from functools import cache
 
+from shared.adapters import Effort, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
+from shared.ingest import Redact
 from shared.openlineage import Choice, Selection
-from shared.parts import Effort, paths_of, storage_at, telemetry_to
-from shared.receiving import Redact
 from shared.settings import Patterns, Settings, load
 from shared.storage import Storage
 from shared.telemetry import SILENT, Acts, Telemetry, write_line
@@ -61,6 +61,6 @@ def _choice(patterns: Patterns) -> Choice:
 
 
 def _redact() -> Redact:
-    from shared.redacting import redacted  # noqa: PLC0415 - whoever stores events as they came must not pay for it
+    from shared.redaction import redacted  # noqa: PLC0415 - whoever stores events as they came must not pay for it
 
     return redacted

@@ -7,4 +7,4 @@ NAMING = "v1"
 """How processes are named. It stands in every process's qualified name, so that each tells who named it."""
 
 LAYOUT = 1
-"""What lies where in storage, and how it is written there: `shared/places.py` and the records."""
+"""What lies where in storage, and how it is written there: `shared/storage_layout.py` and the records."""

@@ -3,7 +3,9 @@
 import azure.functions as func
 
 from shared.bootstrap import worker
-from shared.pipeline import backlog, publish, record_settings, step_out, sweep, tidy
+from shared.processing import sweep
+from shared.publishing import publish, step_out, tidy
+from shared.records import backlog, record_settings
 from shared.telemetry import SWEEP
 
 

@@ -42,8 +42,9 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "model errors secrets openlineage naming translation redacting atlas catalog storage telemetry places receiving "
-    "pipeline settings versions collecting parts bootstrap_receiver bootstrap reading"
+    "model errors secrets openlineage naming translation redaction atlas catalog storage telemetry storage_layout "
+    "concurrency ingest records events processing publishing reporting maintenance query "
+    "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -51,36 +52,58 @@ ROOMS: dict[str, Room] = {
     "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
     "shared.versions": _room(),
-    "shared.collecting": _room(),
+    "shared.gc_tuning": _room(),
+    "shared.concurrency": _room(),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.naming": _room("errors secrets versions", "msgspec"),
     "shared.translation": _room("model naming openlineage secrets versions", "msgspec sqlglot"),
-    "shared.redacting": _room("naming openlineage secrets translation"),
+    "shared.redaction": _room("naming openlineage secrets translation"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas telemetry", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     "shared.telemetry": _room("errors secrets", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # what puts them together
-    "shared.places": _room("errors openlineage storage"),
-    "shared.receiving": _room("errors openlineage places secrets storage telemetry", "msgspec"),
-    "shared.pipeline": _room(
-        "model errors secrets openlineage naming translation atlas catalog storage telemetry places versions",
+    "shared.storage_layout": _room("errors openlineage storage"),
+    # the way of an event: a room imports those above it, never those below
+    "shared.ingest": _room("errors openlineage storage_layout secrets storage telemetry", "msgspec"),
+    "shared.records": _room(
+        "model errors openlineage naming translation atlas catalog storage telemetry storage_layout versions", "msgspec"
+    ),
+    "shared.events": _room(
+        "errors secrets openlineage translation storage telemetry storage_layout concurrency records", "msgspec"
+    ),
+    "shared.processing": _room(
+        "model errors secrets openlineage naming translation storage telemetry storage_layout concurrency records "
+        "events"
+    ),
+    "shared.publishing": _room(
+        "model errors secrets openlineage naming translation atlas catalog storage telemetry storage_layout "
+        "concurrency "
+        "records events",
         "msgspec",
     ),
-    "shared.reading": _room("model catalog pipeline storage"),
+    "shared.reporting": _room("model errors translation storage storage_layout records events publishing"),
+    "shared.maintenance": _room(
+        "model errors secrets openlineage naming translation atlas catalog storage storage_layout concurrency records "
+        "events processing publishing reporting",
+        "msgspec",
+    ),
+    "shared.query": _room("model catalog storage records events publishing"),
     "shared.settings": _room("errors"),
-    "shared.parts": _room("openlineage settings storage telemetry", "azure"),
-    "shared.bootstrap_receiver": _room("errors openlineage parts receiving redacting settings storage telemetry"),
+    "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
+    "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "catalog collecting errors naming parts pipeline settings storage telemetry translation", "pyapacheatlas"
+        "catalog gc_tuning concurrency errors naming adapters records events processing publishing settings storage "
+        "telemetry translation",
+        "pyapacheatlas",
     ),
     # the same meaning on Spark
     "spark_pipeline": _room(),
     "spark_pipeline.engine_choice": _room(),
     "spark_pipeline.engine": _room(
-        "collecting spark_pipeline.engine_choice", "msgspec numpy pandas pyarrow pyspark pysail"
+        "gc_tuning spark_pipeline.engine_choice", "msgspec numpy pandas pyarrow pyspark pysail"
     ),
     "spark_pipeline.tables": _room("model openlineage translation spark_pipeline.engine", "msgspec pyspark"),
     "spark_pipeline.bronze": _room("errors openlineage spark_pipeline.engine spark_pipeline.tables", "msgspec pyspark"),
@@ -102,15 +125,15 @@ ROOMS: dict[str, Room] = {
     "spark_pipeline.worker_daemon": _room("spark_pipeline.pipeline", "pandas pyspark"),
     "spark_pipeline.synth": _room("openlineage", "msgspec"),
     # the shells
-    "receiver_function": _room("bootstrap_receiver errors receiving", "azure.functions"),
-    "batch_function": _room("bootstrap_receiver errors receiving", "azure.functions"),
-    "parser_function": _room("bootstrap errors pipeline places", "azure.functions"),
-    "sweeper_function": _room("bootstrap errors pipeline telemetry", "azure.functions"),
+    "receiver_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
+    "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
+    "parser_function": _room("bootstrap errors events processing publishing storage_layout", "azure.functions"),
+    "sweeper_function": _room("bootstrap errors processing publishing records telemetry", "azure.functions"),
 }
 """Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
 
 SHELLS = frozenset(name for name in ROOMS if name.endswith("_function"))
-NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.parts"})
+NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.adapters"})
 READ_ENVIRONMENT = frozenset(
     {
         "shared.settings.reading",
@@ -131,7 +154,7 @@ def broken_arrows(path: str, source: str) -> list[str]:
             f"{path}:{line}: reads the environment: only shared/settings/reading.py may" for line in _environment(tree)
         ]
     if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
-        found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared/pipeline")
+        found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
     return found
 
 
@@ -156,7 +179,7 @@ def _judge(module: str, name: str, place: str) -> Iterator[str]:
     if there == here:
         return
     if name in ADAPTERS and here not in NAME_ADAPTERS:
-        yield f"{place}: {name} is an adapter: only shared/bootstrap.py and shared/parts.py name adapters"
+        yield f"{place}: {name} is an adapter: only shared/bootstrap.py and shared/adapters.py name adapters"
     elif name != there and name not in ADAPTERS and there.startswith(tuple(f"{group}." for group in GROUPS)):
         yield f"{place}: {name} is inside another room: import it from {there}"
     room = ROOMS.get(here)
@@ -227,15 +250,15 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "may not import shared.storage",
     ),
     "core imports settings": ("shared/naming/x.py", "from shared import settings", "may not import shared.settings"),
-    "pipeline imports requests": ("shared/pipeline/publish.py", "import requests", "may not import requests"),
+    "pipeline imports requests": ("shared/publishing/publisher.py", "import requests", "may not import requests"),
     "pipeline imports azure": (
-        "shared/pipeline/x.py",
+        "shared/publishing/x.py",
         "from azure.storage import blob",
         "may not import azure.storage",
     ),
     "storage imports pyapacheatlas": ("shared/storage/x.py", "import pyapacheatlas", "may not import pyapacheatlas"),
     "catalog imports pyspark": ("shared/catalog/x.py", "import pyspark", "may not import pyspark"),
-    "shared imports local": ("shared/pipeline/x.py", "from local.world import World", "may not import local.world"),
+    "shared imports local": ("shared/publishing/x.py", "from local.world import World", "may not import local.world"),
     "shared imports cli": ("shared/bootstrap.py", "import cli.main", "may not import cli.main"),
     "a room reaches into another": (
         "shared/translation/x.py",
@@ -249,7 +272,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "the CLI reaches into a room": ("cli/x.py", "from shared.naming.rules import Rule", "import it from shared.naming"),
     "the pipeline names an adapter": (
-        "shared/pipeline/x.py",
+        "shared/publishing/x.py",
         "from shared.storage.azure import AzureStorage",
         "adapter",
     ),
@@ -267,11 +290,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "the receiver knows what becomes of events": (
         "receiver_function/__init__.py",
-        "from shared.pipeline import settle_event",
-        "may not import shared.pipeline",
+        "from shared.processing import process_event",
+        "may not import shared.processing",
     ),
     "receiving translates": (
-        "shared/receiving/receive.py",
+        "shared/ingest/receiver.py",
         "from shared.translation import redact",
         "may not import shared.translation",
     ),
@@ -286,10 +309,20 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "from spark_pipeline.engine.sail import SailEngine",
         "import it from spark_pipeline.engine",
     ),
+    "records import processing": (
+        "shared/records/x.py",
+        "from shared.processing import settle_run",
+        "may not import shared.processing",
+    ),
+    "processing imports publishing": (
+        "shared/processing/x.py",
+        "from shared.publishing import publish",
+        "may not import shared.publishing",
+    ),
     "a relative import": ("shared/naming/x.py", "from .rules import rule", "relative import"),
     "a relative import of the parent": ("cli/x.py", "from .. import shared", "relative import"),
     "the environment in the pipeline": (
-        "shared/pipeline/x.py",
+        "shared/publishing/x.py",
         "import os\nos.environ['A']",
         "x.py:2: reads the environ",
     ),
@@ -312,11 +345,11 @@ FINE: dict[str, tuple[str, str]] = {
     "its own inner modules": ("shared/naming/stores/tables.py", "from shared.naming.rules import rule"),
     "another room's door": ("shared/translation/x.py", "from shared.openlineage import merge"),
     "bootstrap names adapters": ("shared/bootstrap.py", "from shared.catalog.atlas import AtlasCatalog"),
-    "parts name adapters": ("shared/parts.py", "from shared.storage.azure import AzureStorage"),
+    "parts name adapters": ("shared/adapters.py", "from shared.storage.azure import AzureStorage"),
     "an adapter's own neighbour": ("shared/catalog/atlas.py", "from shared.catalog.transport import SteadyAtlasClient"),
     "settings read the environment": ("shared/settings/reading.py", "import os\nos.environ['A']"),
     "the local world reads the environment": ("local/x.py", "import os\nos.environ['A']"),
-    "a shell": ("parser_function/__init__.py", "import azure.functions as func\nfrom shared.pipeline import publish"),
+    "a shell": ("parser_function/__init__.py", "import azure.functions as func\nfrom shared.processing import publish"),
 }
 
 
@@ -326,8 +359,16 @@ def test_the_checker_lets_pass_what_is_right(path: str, source: str) -> None:
 
 
 KEPT_FROM_THE_RECEIVER = (
-    *("shared.bootstrap", "shared.pipeline", "shared.catalog", "shared.atlas", "shared.translation", "shared.naming"),
-    *("shared.redacting", "shared.telemetry.exporters", "pyapacheatlas", "sqlglot", "tomllib", "opentelemetry"),
+    *(
+        "shared.bootstrap",
+        "shared.processing",
+        "shared.publishing",
+        "shared.catalog",
+        "shared.atlas",
+        "shared.translation",
+        "shared.naming",
+    ),
+    *("shared.redaction", "shared.telemetry.exporters", "pyapacheatlas", "sqlglot", "tomllib", "opentelemetry"),
 )
 """Each costs a cold start more than it gives: Spark waits for the first answer, five seconds at most."""
 
@@ -347,5 +388,5 @@ print(*sys.modules)
         command, cwd=ROOT, env={"AzureWebJobsStorage": nowhere}, capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert {"shared.receiving.receive", "azure.storage.blob"} <= loaded
+    assert {"shared.ingest.receiver", "azure.storage.blob"} <= loaded
     assert sorted(loaded & set(KEPT_FROM_THE_RECEIVER)) == []

@@ -1,6 +1,6 @@
 """What Throughline tells of its own work: acts with facts, told as log lines, spans and metrics.
 
-The core and the pipeline know the port alone. The adapter for OpenTelemetry is named by `shared.parts`, and only
+The core and the pipeline know the port alone. The adapter for OpenTelemetry is named by `shared.adapters`, and only
 where a setting asks for it.
 """
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from shared.collecting import calm
+from shared.gc_tuning import calm
 from spark_pipeline.engine.arrow_cells import Record, Row, batch_of
 from spark_pipeline.engine.arrow_cells import rows as rows_of
 from spark_pipeline.engine.port import SMALL_ROW_BYTES

@@ -14,7 +14,8 @@ from cli.main import app
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.pipeline import publish, record_settings, settings_on_record
+from shared.publishing.publisher import publish
+from shared.records.settings_record import record_settings, settings_on_record
 from shared.settings import SETTINGS, load
 from tests.shared.events import write
 from tests.shared.test_publish import settled

@@ -8,7 +8,7 @@ import pytest
 
 from shared.catalog import HeldProcess, MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.pipeline import fill, last_fill
+from shared.maintenance.backfill import fill, last_fill
 from tests.cli.test_control import Parts
 from tests.shared.events import write
 from tests.shared.test_fill import another

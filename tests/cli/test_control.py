@@ -14,7 +14,10 @@ from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, Versions, note_versions, publish
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.format_version import Versions, note_versions
 from shared.storage import MemoryStorage
 from tests.shared.events import write
 from tests.shared.test_publish import settled

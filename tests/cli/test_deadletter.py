@@ -19,8 +19,12 @@ from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
+from shared.events.dead_letters import DeadLetter, dead_letters
+from shared.maintenance.replay import last_stop
 from shared.naming import BUILT_IN
-from shared.pipeline import DeadLetter, Publishing, Sweeping, dead_letters, last_stop, settle_run, sweep
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
 from shared.settings import load
 from shared.storage import MemoryStorage, Row
 from tests.shared.events import run_id, write

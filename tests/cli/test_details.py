@@ -13,7 +13,9 @@ from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.naming import BUILT_IN
 from shared.openlineage import decode
-from shared.pipeline import Publishing, Sweeping, publish
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
 from tests.shared.events import event, write

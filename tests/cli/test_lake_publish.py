@@ -12,7 +12,7 @@ import pytest
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
-from shared.pipeline import record_settings
+from shared.records.settings_record import record_settings
 from shared.settings import SETTINGS, load
 from tests.shared.events import write
 

@@ -25,7 +25,9 @@ from shared.catalog.transport import CredentialToken, Effort, StaticToken, Stead
 from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, publish
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from tests.shared.test_schemas import TABLE, X, copy, how, settle
 

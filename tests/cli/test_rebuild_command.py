@@ -11,8 +11,12 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
+from shared.events.archiver import archive
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, archive, publish, status
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import write
 from tests.shared.test_archive import AT_ONCE

@@ -7,7 +7,7 @@ import pytest
 
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, MemoryCatalog
-from shared.pipeline import publish
+from shared.publishing.publisher import publish
 from tests.cli.test_control import Parts
 from tests.shared.test_finding import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
 from tests.shared.test_finding import write as settle_write

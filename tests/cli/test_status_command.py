@@ -12,8 +12,10 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
+from shared.maintenance.replay import publish_all
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, publish_all
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
 from shared.storage import MemoryStorage
 from tests.shared.events import event
 from tests.shared.test_dead_letters import Stepped

@@ -19,9 +19,13 @@ from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.naming import BUILT_IN, parse_names
 from shared.naming.stores import STORES
-from shared.pipeline import Publishing, Sweeping, publish, settle_event, status
-from shared.places import EVENTS
+from shared.processing.processor import settle_event
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.shared.events import write
 from tests.shared.scanned import scanned
 from tests.shared.test_scanned import jobs, settle_all

@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
+from shared.maintenance.verify.kinds import KINDS
 from shared.naming import BUILT_IN
-from shared.pipeline import KINDS, Sweeping
+from shared.processing.sweeper import Sweeping
 from shared.storage import MemoryStorage
 from tests.shared.damages import PLANTED, PUBLISHING, whole
 from tests.shared.test_dead_letters import Stepped

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from local.world import RunningWorld, running_world
-from shared import pipeline
+from shared import reporting
 from shared.bootstrap import assemble
 from shared.settings import load
 
@@ -91,7 +91,7 @@ def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, com
     world = demo.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     for received in (6, 22):  # in the middle of either job
-        while pipeline.status(storage).received < received:
+        while reporting.status(storage).received < received:
             assert demo.process.poll() is None, demo.said()
             time.sleep(0.1)
         kill_the_host(world)

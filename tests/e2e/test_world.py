@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from local.truth import Truth
 from local.world import World
-from shared import pipeline
+from shared import publishing, records, reporting
 from shared.bootstrap import Worker, assemble
 from shared.settings import load
 from tests.shared.events import event, run_id, write
@@ -28,12 +28,12 @@ def parts_of(world: World) -> Worker:
     return assemble(load(catalog=True, environment=world.environment))
 
 
-def calm(world: World, seconds: float = 60) -> pipeline.Status:
+def calm(world: World, seconds: float = 60) -> reporting.Status:
     """The status once nothing is under way."""
     storage = parts_of(world).storage
     deadline = time.monotonic() + seconds
     while True:
-        found = pipeline.status(storage)
+        found = reporting.status(storage)
         if not (found.in_progress or found.dirty):
             return found
         assert time.monotonic() < deadline, found
@@ -66,7 +66,7 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
     outputs = {process.output for process in truth.processes}
     recorded = [
         (process, entity)
-        for process, entity in pipeline.recorded(parts.storage, parts.publishing)
+        for process, entity in publishing.recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.endswith(tuple(outputs))
     ]
     assert truth.differences(process for process, _ in recorded) == []
@@ -79,7 +79,7 @@ def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(wo
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
     calm(world)
     parts = parts_of(world)
-    found = pipeline.settings_on_record(parts.storage)
+    found = records.settings_on_record(parts.storage)
     assert found
     assert found.texts == parts.to_record
     other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_QUIET_MINUTES": "5"})
@@ -131,12 +131,12 @@ def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
-    before = pipeline.status(parts_of(world).storage).refused
+    before = reporting.status(parts_of(world).storage).refused
     answer = post(world, event("bad", "START", "10:00:00").replace(run_id("bad").encode(), b"no-uuid"))
     assert answer.status_code == 400
     assert answer.headers["Content-Type"].startswith("application/problem+json")
     assert answer.json()["field"] == "run.runId"
-    assert pipeline.status(parts_of(world).storage).refused == before + 1
+    assert reporting.status(parts_of(world).storage).refused == before + 1
 
 
 def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: World) -> None:
@@ -186,7 +186,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
             assert post(world, body).status_code == 201
         storage = parts_of(world).storage
         deadline = time.monotonic() + 60
-        while not any("catalog left alone" in error for error in pipeline.status(storage).last_errors):
+        while not any("catalog left alone" in error for error in reporting.status(storage).last_errors):
             assert time.monotonic() < deadline
             time.sleep(0.3)
     finally:

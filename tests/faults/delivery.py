@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
-from shared.places import EVENTS
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.faults.faulty import Faults
 from tests.faults.turns import Turns
 

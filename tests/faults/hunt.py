@@ -8,10 +8,9 @@ from datetime import timedelta
 from shared.atlas import AssetEntity, process_entity
 from shared.catalog import AssetKey
 from shared.openlineage import decode
-from shared.pipeline import Publishing
-from shared.pipeline.planning import Reading, current
-from shared.pipeline.schemas import columns_told
-from shared.places import EVENTS, IGNORED, LEDGER, digest_of
+from shared.publishing.placeholders.columns import columns_told
+from shared.publishing.planner import Publishing, Reading, current
+from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation import Patience, translate_history
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.faulty import Rates

@@ -17,11 +17,17 @@ from typing import Any
 
 from shared.catalog import MemoryCatalog
 from shared.errors import Retry
-from shared.pipeline import Archiving, Lately, Publishing, Status, Sweeping, publish, settle_event, status, sweep
-from shared.pipeline.dirty import dirty_processes
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.events.archiver import Archiving
+from shared.ingest.receiver import receive
+from shared.processing.application_cache import Lately
+from shared.processing.processor import settle_event
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import Status, status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation import Patience
 from tests.faults.delivery import Flaws, Name, World, delivery
 from tests.faults.faulty import Faults, Faulty, Rates

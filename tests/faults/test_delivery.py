@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from shared.places import EVENTS
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.faults.delivery import NAMES, Flaws, Name, World, delivery
 from tests.faults.faulty import Faults
 from tests.faults.hunt import live, way_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from shared.places import EVENTS
+from shared.storage_layout import EVENTS
 from tests.faults.__main__ import main
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.faulty import Rates

@@ -8,7 +8,7 @@ from pathlib import Path
 import requests
 
 from local.world import ROOT, World
-from shared import pipeline
+from shared import reporting
 from shared.bootstrap import assemble
 from shared.settings import load
 from tests.shared.events import write
@@ -70,7 +70,7 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
             answer.raise_for_status()
     last = time.monotonic()
     while True:
-        found = pipeline.status(storage)
+        found = reporting.status(storage)
         seconds = time.monotonic() - last
         if (found.published == len(bodies) and not found.dirty) or seconds > SOON:
             break

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shared.atlas import asset_entity, process_entity
 from shared.errors import Refused
 from shared.openlineage import Event, decode, select
-from shared.redacting import redacted
+from shared.redaction import redacted
 from shared.translation import History, translate_history
 
 

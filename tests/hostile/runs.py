@@ -12,8 +12,11 @@ from shared.atlas import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.pace import Pace
 from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
-from shared.pipeline import Finding, Published, Publishing, publish, recorded
-from shared.pipeline.dirty import dirty_processes
+from shared.publishing.asset_resolution import Finding
+from shared.publishing.catalog_write import Published
+from shared.publishing.planner import Publishing, recorded
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 from tests.shared.events import write

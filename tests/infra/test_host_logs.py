@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import Publishing, SideBySide, Sweeping, publish, sweep
-from shared.receiving import receive
+from shared.concurrency.parallel_map import SideBySide
+from shared.ingest.receiver import receive
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.telemetry import Acts, write_line
 from tests.shared.events import event

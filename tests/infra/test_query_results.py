@@ -10,10 +10,14 @@ import pytest
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry import SWEEP, Act, Acts, line_of
 from tests.infra.kusto.evaluator import Row, run
 from tests.shared.events import event, run_id, write

@@ -11,7 +11,7 @@ from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
 
 from shared.errors import Refused
-from shared.receiving import note_refusal, receive
+from shared.ingest.receiver import note_refusal, receive
 from shared.settings import SETTINGS, load
 from shared.storage import MemoryStorage, Row
 from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY

@@ -134,7 +134,7 @@ def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Pa
 
 
 TELL = """
-from shared.parts import telemetry_to
+from shared.adapters import telemetry_to
 from shared.settings import load
 from shared.telemetry import EVENT
 telemetry = telemetry_to(load(catalog=False).telemetry)

@@ -12,7 +12,7 @@ from cli.main import app
 from local.functions import FunctionsHost
 from local.world import World
 from shared.bootstrap import assemble
-from shared.pipeline import status
+from shared.reporting.status import status
 from shared.settings import load
 from shared.storage import Storage
 from tests.shared.planted import BEARER, REFUSED, SECRET, events, shown, told

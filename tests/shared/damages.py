@@ -11,13 +11,15 @@ from msgspec import structs
 
 from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog import Catalog
-from shared.pipeline import Publishing, World, publish_all
-from shared.pipeline.ledger import Entry
-from shared.pipeline.records import ContributionRecord, RunState, Supporter, content_digest
-from shared.pipeline.states import Held
-from shared.places import EVENTS, StoredEvent, process_key, stored_from_blob
+from shared.maintenance.replay import publish_all
+from shared.maintenance.verify.inconsistencies import World
+from shared.publishing.planner import Publishing
+from shared.records.ledger import Entry
+from shared.records.run_state import ContributionRecord, RunState, Supporter, content_digest
+from shared.records.states import Held
 from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage
+from shared.storage_layout import EVENTS, StoredEvent, process_key, stored_from_blob
 from shared.translation import Patience
 from tests.shared.building import asset, process
 from tests.shared.events import event, run_id, write

@@ -13,31 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import (
-    Archiving,
-    Fate,
-    Publishing,
-    ReplayedRun,
-    Stop,
-    Sweeping,
-    Swept,
-    Wanted,
-    archive,
-    dead_letters,
-    discard,
-    publish,
-    replay,
-    replay_letters,
-    settle_run,
-    status,
-    stored_packed,
-    sweep,
-)
-from shared.pipeline.archive_format import Line, lines_of, member_of, members_of, with_content
-from shared.pipeline.archive_index import archived_of
-from shared.places import ARCHIVE, EVENTS, IGNORED, StoredEvent, digest_of
-from shared.receiving import receive
+from shared.events.archive_format import Line, lines_of, member_of, members_of, with_content
+from shared.events.archive_index import archived_of, stored_packed
+from shared.events.archiver import Archiving, archive
+from shared.events.dead_letters import dead_letters, discard
+from shared.events.stored_runs import Wanted
+from shared.ingest.receiver import receive
+from shared.maintenance.replay import Fate, ReplayedRun, Stop, replay, replay_letters
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, StoredEvent, digest_of
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write
 from tests.shared.test_dead_letters import put

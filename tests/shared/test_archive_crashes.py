@@ -11,23 +11,17 @@ from typing import Any
 import pytest
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import (
-    Fate,
-    ReplayedRun,
-    Stop,
-    Sweeping,
-    Wanted,
-    archive,
-    publish,
-    replay,
-    settle_run,
-    status,
-    sweep,
-)
-from shared.pipeline.archive_index import archived_of
-from shared.places import ARCHIVE, EVENTS, IGNORED
-from shared.receiving import receive
+from shared.events.archive_index import archived_of
+from shared.events.archiver import archive
+from shared.events.stored_runs import Wanted
+from shared.ingest.receiver import receive
+from shared.maintenance.replay import Fate, ReplayedRun, Stop, replay
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history
 from tests.shared.test_archive import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled

@@ -7,7 +7,9 @@ import pytest
 
 from shared.atlas import PLACED
 from shared.catalog import MemoryCatalog
-from shared.pipeline import Publishing, publish, states
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.asset_lifecycle import states
 from shared.storage import MemoryStorage
 from shared.translation import Patience
 from tests.shared.events import DAY, event, write

@@ -1,16 +1,22 @@
 """Filling a catalog from processes that were made elsewhere: sent once, taken up again, nobody else's work undone."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shared.atlas import AssetEntity
 from shared.catalog import MemoryCatalog
+from shared.maintenance.import_processes import backfill
 from shared.openlineage import decode
-from shared.pipeline import Published, Publishing, backfill, publish
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
 from tests.shared.events import write
 from tests.shared.test_halving import Picky, refusal
 from tests.shared.test_publish import settled
+
+if TYPE_CHECKING:
+    from shared.publishing.catalog_write import Published
 
 EVENTS = Path(__file__).parent.parent / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, TooLarge, Unreadable
+from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
+from shared.ingest.receiver import receive, receive_batch
 from shared.openlineage import BOUNDS, DATASETS, Bound, decode
-from shared.pipeline import settle_event, status
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive, receive_batch
-from shared.receiving.turns import AT_ONCE, LARGE, turn_for
+from shared.processing.processor import settle_event
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation import translate_history
 from tests.shared.building import Json, body, dataset, lineage, packed, source
 

@@ -8,13 +8,16 @@ import pytest
 from shared.bootstrap import assemble
 from shared.catalog import MemoryCatalog
 from shared.errors import Misconfigured
+from shared.ingest.receiver import receive
 from shared.model import Asset
 from shared.openlineage import ANYTHING, Choice, Ignore, Keep, Selection, decode, select
-from shared.pipeline import Publishing, publish, settle_event, status
-from shared.places import stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.settings import load
 from shared.storage import MemoryStorage
+from shared.storage_layout import stored_from_blob
 from shared.translation import asset_names
 from tests.shared.events import event, write
 from tests.shared.test_settle import post, settle

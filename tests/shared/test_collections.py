@@ -16,8 +16,8 @@ from shared.catalog import AssetKey, dialect_of
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
-from shared.pipeline import publish
-from shared.pipeline.dirty import dirty_processes
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
 from shared.settings import load
 from shared.storage import MemoryStorage
 from tests.shared.test_schemas import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle

@@ -9,19 +9,14 @@ from typing import Any
 import pytest
 
 from shared.catalog import MemoryCatalog
+from shared.maintenance.purge import purge
+from shared.maintenance.retirement import lonely, retire, unseen
 from shared.naming import BUILT_IN
-from shared.pipeline import (
-    batches,
-    lonely,
-    publish,
-    purge,
-    remove_placeholders,
-    retire,
-    settle_run,
-    status,
-    step_out,
-    unseen,
-)
+from shared.processing.processor import settle_run
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches, remove_placeholders
+from shared.publishing.shadow import step_out
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_publish import Clock, how

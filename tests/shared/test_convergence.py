@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from shared.atlas import ProcessEntity, process_entity
+from shared.ingest.receiver import receive
 from shared.openlineage import decode
-from shared.pipeline import Publishing, publish, status
-from shared.receiving import receive
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from shared.translation import Patience, translate_history
 from tests.shared.chaos import Outcome, live_through

@@ -12,27 +12,18 @@ from azure.storage.blob import BlobServiceClient
 from local.azurite import Azurite
 from shared.catalog import MemoryCatalog
 from shared.errors import Contended
+from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
+from shared.events.run_loader import bury
+from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
 from shared.naming import Names, rule
-from shared.pipeline import (
-    DeadLetter,
-    Outcome,
-    Publishing,
-    ReplayedLetter,
-    Sweeping,
-    bury,
-    dead_letters,
-    discard,
-    publish,
-    publish_all,
-    replay_letters,
-    settle_run,
-    status,
-    sweep,
-)
-from shared.pipeline.dead_letters import note_letter
-from shared.places import EVENTS, StoredEvent
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
+from shared.storage_layout import EVENTS, StoredEvent
 from tests.shared.events import run_id, write
 from tests.shared.test_settle import Watched, post, settle, standing, state_of
 

@@ -9,12 +9,15 @@ from shared.atlas import LAST_RUN
 from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.ingest.receiver import receive
+from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.verification import verify
 from shared.openlineage import decode, merge
-from shared.pipeline import Publishing, World, publish, settle_event, verify
-from shared.pipeline.planning import recorded
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing, recorded
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation import facts_of, facts_told
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
 

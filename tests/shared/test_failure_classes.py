@@ -29,9 +29,13 @@ from shared.errors import (
     Unreadable,
     retry_after,
 )
-from shared.pipeline import Publishing, dead_letters, publish, status
-from shared.pipeline.dirty import dirty_processes
-from shared.receiving import Receipt, come_again, kept, receive, refused
+from shared.events.dead_letters import dead_letters
+from shared.ingest.receiver import Receipt, receive
+from shared.ingest.responses import come_again, kept, refused
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import status
 from shared.settings import Settings, load
 from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage

@@ -9,8 +9,11 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, Catalog, HeldAsset, HeldProcess, MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.pipeline import Filled, Publishing, fill, last_fill, missing, publish, status, to_fill
-from shared.pipeline.dirty import dirty_processes
+from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import write
 from tests.shared.test_publish import Clock, how, settled

@@ -11,10 +11,14 @@ import pytest
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Finding, Publishing, ask, move, placed_assets, publish, remove_left, settle_event, tidy
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.asset_resolution import Finding, ask
+from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left, tidy
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from tests.shared.building import IDENTITY, body, dataset, lineage, packed, source
 
 LAKE = "abfss://raw@acct.dfs.core.windows.net"

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shared.catalog import MemoryCatalog
+from shared.events.archiver import Archiving, archive
+from shared.events.blob_cache import Recent
+from shared.ingest.receiver import receive
 from shared.openlineage import Event, fold, merge
-from shared.pipeline import Archiving, Publishing, Recent, archive, publish, settle_event, status
-from shared.places import EVENTS, FOLDED, RUNS, stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, FOLDED, RUNS, stored_from_blob
 from tests.shared.events import event, run_id
 from tests.test_golden import FOLDERS, _events
 

@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from shared.errors import Contended
-from shared.pipeline.found import FoundAsset, found_key, mark_of, remember, remembered
-from shared.pipeline.records import packed_cell
-from shared.places import DIRTY, DIRTY_PARTITION, FOUND
+from shared.records.asset_matches import FoundAsset, found_key, mark_of, remember, remembered
+from shared.records.run_state import packed_cell
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import DIRTY, DIRTY_PARTITION, FOUND
 
 KEY = ("fs_path", "/a")
 

@@ -8,8 +8,10 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Publishing, publish, status
-from shared.pipeline.dirty import dirty_processes
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import event, write
 from tests.shared.test_publish import Clock, how, settled

@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import Publishing, Sweeping, Swept, publish, sweep
-from shared.places import RUNS, STATE
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import RUNS, STATE
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from shared.pipeline import Lately, settle_event
-from shared.pipeline.records import ContributionRecord
-from shared.pipeline.siblings import Application
-from shared.places import EVENTS, StoredEvent
+from shared.processing.application_cache import Lately
+from shared.processing.processor import settle_event
+from shared.records.application_rows import Application
+from shared.records.run_state import ContributionRecord
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post
 

@@ -11,12 +11,13 @@ from shared.atlas import asset_entity, column_entities, process_entity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
+from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming import bounded
-from shared.pipeline import publish, settle_event
-from shared.places import stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
+from shared.storage_layout import stored_from_blob
 from tests.shared.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.shared.test_schemas import how
 

@@ -17,7 +17,7 @@ from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.model import Origin, Process
 from shared.openlineage import decode
-from shared.redacting import redacted
+from shared.redaction import redacted
 from shared.translation import translate_history
 
 HOST = "adb-123.4.azuredatabricks.net"

@@ -10,13 +10,19 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
-from shared.pipeline import Publishing, bury, dead_letters, publish, settle_event, status
-from shared.places import stored_from_blob
-from shared.receiving import Redact, note_refusal, receive, receive_batch, refused
-from shared.redacting import redacted
+from shared.events.dead_letters import dead_letters
+from shared.events.run_loader import bury
+from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.ingest.responses import refused
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.redaction import redacted
+from shared.reporting.status import status
 from shared.secrets import text_without_secrets
 from shared.settings import load
 from shared.storage import MemoryStorage
+from shared.storage_layout import stored_from_blob
 from tests.shared.planted import BEARER, REFUSED, SECRET, events, shown, told
 
 MOST = 10**6

@@ -10,12 +10,17 @@ import pytest
 
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
+from shared.concurrency.parallel_map import SideBySide
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Published, Publishing, SideBySide, publish, settle_event, status
-from shared.pipeline.dirty import dirty_processes, mark_dirty
-from shared.pipeline.links import APPLICATION
-from shared.places import stored_from_blob
+from shared.processing.processor import settle_event
+from shared.publishing.catalog_write import Published
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.process_index import APPLICATION
+from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.reporting.status import status
 from shared.storage import Lease, MemoryStorage, Row
+from shared.storage_layout import stored_from_blob
 from shared.translation import Patience
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle

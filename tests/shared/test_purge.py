@@ -10,19 +10,12 @@ from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.pipeline import (
-    Publishing,
-    Purged,
-    Stop,
-    Wanted,
-    our_placeholders,
-    ours,
-    publish,
-    publish_all,
-    purge,
-    replay,
-    status,
-)
+from shared.events.stored_runs import Wanted
+from shared.maintenance.purge import Purged, our_placeholders, ours, purge
+from shared.maintenance.replay import Stop, publish_all, replay
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import event, write
 from tests.shared.test_publish import Clock, how, settled

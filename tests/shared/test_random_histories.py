@@ -16,11 +16,14 @@ import pytest
 
 from shared.atlas import process_entity
 from shared.catalog import MemoryCatalog
+from shared.ingest.receiver import receive
 from shared.openlineage import decode
-from shared.pipeline import Publishing, publish, settle_event, status
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation import Patience, translate_history
 from tests.faults.verdicts import verdicts
 from tests.shared.chaos import live_through

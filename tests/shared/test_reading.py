@@ -10,11 +10,14 @@ import pytest
 from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
-from shared.pipeline import Publishing, publish, settle_event
-from shared.places import EVENTS, stored_from_blob
-from shared.reading import AmbiguousError, InCatalog, Lineage, OnRecord, Source, UnknownError, lineage
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
+from shared.query.traversal import Lineage, lineage
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from tests.shared.building import IDENTITY, body, dataset, packed, source, step
 from tests.shared.building import lineage as columns_of
 

@@ -12,20 +12,13 @@ import pytest
 from local.azurite import Azurite
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
-from shared.pipeline import (
-    Rebuild,
-    Stage,
-    Sweeping,
-    archive,
-    extent,
-    last_rebuild,
-    publish,
-    rebuild,
-    states,
-    status,
-    sweep,
-)
-from shared.receiving import receive
+from shared.events.archiver import archive
+from shared.ingest.receiver import receive
+from shared.maintenance.rebuild import Rebuild, Stage, extent, last_rebuild, rebuild
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.publisher import publish
+from shared.records.asset_lifecycle import states
+from shared.reporting.status import status
 from shared.storage import MemoryStorage, Storage
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, StorageUnavailable
-from shared.pipeline import status
-from shared.places import EVENTS
-from shared.receiving import note_refusal, receive, receive_batch
+from shared.ingest.receiver import note_refusal, receive, receive_batch
+from shared.reporting.status import status
 from shared.storage import MemoryStorage, Row, Storage
+from shared.storage_layout import EVENTS
 from tests.shared.events import event, run_id, write
 
 START = event("a", "START", "10:00:00.5", inputs=["/a"], application="app")

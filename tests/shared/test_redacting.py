@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from shared.ingest.receiver import receive
 from shared.naming import without_query
 from shared.openlineage import Event, decode
-from shared.places import EVENTS
-from shared.receiving import receive
-from shared.redacting import redacted
+from shared.redaction import redacted
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from shared.translation import redact, translate_history
 from tests.shared.building import body, dataset, lineage, packed, source
 from tests.shared.planted import SECRET, events, shown
@@ -144,8 +144,8 @@ def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
 def test_sqlglot_is_imported_only_for_a_statement_that_is_redacted() -> None:
     code = """
 import sys
-from shared.receiving import receive
-from shared.redacting import redacted
+from shared.ingest import receive
+from shared.redaction import redacted
 from shared.storage import MemoryStorage
 from tests.shared.events import event
 plain, sql = event("a", "START", "10:00:00", inputs=["/a"]), event("a", "START", "10:00:00", sql="SELECT 1 FROM t")

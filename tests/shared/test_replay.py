@@ -12,27 +12,25 @@ from hypothesis import strategies as st
 
 from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
-from shared.naming import BUILT_IN, Names, rule
-from shared.pipeline import (
+from shared.events.dead_letters import dead_letters
+from shared.events.stored_runs import Wanted, prefixes, stored_runs
+from shared.maintenance.replay import (
     Fate,
     Outcome,
-    Publishing,
     ReplayedLetter,
     ReplayedRun,
     Stop,
-    Wanted,
-    dead_letters,
     last_stop,
     plan,
     publish_all,
     replay,
-    settle_run,
-    status,
-    stored_runs,
 )
-from shared.pipeline.stored_runs import prefixes
-from shared.places import EVENTS, StoredEvent
+from shared.naming import BUILT_IN, Names, rule
+from shared.processing.processor import settle_run
+from shared.publishing.planner import Publishing
+from shared.reporting.status import status
 from shared.storage import BlobFact, MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent
 from tests.shared.events import event, run_id, write
 from tests.shared.test_dead_letters import Stepped, put
 from tests.shared.test_publish import Moody

@@ -10,22 +10,15 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.errors import Contended
-from shared.pipeline import (
-    batches,
-    held_back,
-    lonely,
-    publish,
-    recorded,
-    remove_placeholders,
-    retire,
-    settle_run,
-    status,
-    unseen,
-)
-from shared.pipeline.ledger import Entry
-from shared.pipeline.ours import turn
-from shared.pipeline.retire import is_unseen
-from shared.pipeline.states import Held
+from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
+from shared.processing.processor import settle_run
+from shared.publishing.planner import recorded
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches, remove_placeholders, turn
+from shared.publishing.shadow import held_back
+from shared.records.ledger import Entry
+from shared.records.states import Held
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import event, run_id, write
 from tests.shared.test_publish import Clock, Moody, how, settled

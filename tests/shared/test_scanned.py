@@ -10,10 +10,14 @@ from shared.atlas import ProcessEntity
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
-from shared.pipeline import Publishing, batches, move, placed_assets, publish, remove_left, settle_event
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
 from tests.shared.scanned import FORMS, NAMES, WORKSPACE, Scanned, scanned
 

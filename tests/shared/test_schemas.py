@@ -14,10 +14,13 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
-from shared.pipeline import Publishing, publish, purge, settle_event
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.maintenance.purge import purge
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 from tests.shared.building import IDENTITY, Json, body, dataset, lineage, packed, source
 
 Columns = tuple[tuple[str, str], ...]

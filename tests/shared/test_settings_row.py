@@ -11,9 +11,9 @@ import sweeper_function
 from local.azurite import Azurite
 from shared.bootstrap import worker
 from shared.errors import Misconfigured
-from shared.pipeline import record_settings, settings_on_record
-from shared.places import CONTROL
+from shared.records.settings_record import record_settings, settings_on_record
 from shared.storage import MemoryStorage, Row, Storage
+from shared.storage_layout import CONTROL
 from tests.shared.test_control_crashes import Dying, Killed
 from tests.shared.test_storage_contract import on_azurite
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from shared.ingest.receiver import receive
 from shared.openlineage import decode
-from shared.pipeline import settle_event, settle_run, status
-from shared.pipeline.records import ContributionRecord, RunState
-from shared.places import EVENTS, StoredEvent, stored_from_blob
-from shared.receiving import receive
+from shared.processing.processor import settle_event, settle_run
+from shared.records.run_state import ContributionRecord, RunState
+from shared.reporting.status import status
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.shared.events import event, run_id, write
 
 

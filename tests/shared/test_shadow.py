@@ -10,7 +10,10 @@ from shared.atlas import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.pipeline import Action, Held, Shadow, held_back, publish, recorded, status, step_out
+from shared.publishing.planner import recorded
+from shared.publishing.publisher import publish
+from shared.publishing.shadow import Action, Held, Shadow, held_back, step_out
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from tests.shared.events import event, write
 from tests.shared.test_publish import Clock, Moody, how, settled

@@ -3,18 +3,24 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog
 from shared.errors import CatalogUnavailable
+from shared.maintenance.import_processes import backfill
 from shared.openlineage import decode
-from shared.pipeline import Published, Publishing, backfill, publish
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
 from tests.shared.events import write
 from tests.shared.test_publish import Clock, how, settled
+
+if TYPE_CHECKING:
+    from shared.publishing.catalog_write import Published
 
 BOUND = timedelta(seconds=100)
 CALLS = 4

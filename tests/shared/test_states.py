@@ -10,15 +10,19 @@ import pytest
 
 from shared.catalog import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.pipeline import Publishing, dead_letters, discard, publish, replay_letters, settle_event
-from shared.pipeline.dirty import Dirty
-from shared.pipeline.ledger import Entry
-from shared.pipeline.records import RunState
-from shared.pipeline.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
-from shared.pipeline.states import LEDGER as HELD
-from shared.places import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
-from shared.receiving import receive
+from shared.events.dead_letters import dead_letters, discard
+from shared.ingest.receiver import receive
+from shared.maintenance.replay import replay_letters
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.ledger import Entry
+from shared.records.publish_queue import Dirty
+from shared.records.run_state import RunState
+from shared.records.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
+from shared.records.states import LEDGER as HELD
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
 from tests.shared.chaos import EPOCH, live_through
 from tests.shared.events import event, run_id, write
 from tests.shared.histories import history

@@ -7,21 +7,14 @@ from typing import Any
 import pytest
 
 from shared.catalog import MemoryCatalog
-from shared.pipeline import (
-    By,
-    Group,
-    Publishing,
-    Shadow,
-    Status,
-    Sweeping,
-    dead_letters,
-    discard,
-    publish_all,
-    status,
-    sweep,
-)
-from shared.places import EVENTS
+from shared.events.dead_letters import dead_letters, discard
+from shared.maintenance.replay import publish_all
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.shadow import Shadow
+from shared.reporting.status import By, Group, Status, status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.shared.damages import PLANTED, remove_blob, whole
 from tests.shared.events import event, write
 from tests.shared.test_settle import Watched, post, settle

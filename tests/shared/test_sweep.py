@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from shared.errors import Contended, StorageUnavailable
-from shared.pipeline import Outcome, Sweeping, Swept, dead_letters, replay_letters, status, sweep
-from shared.places import EVENTS
+from shared.events.dead_letters import dead_letters
+from shared.maintenance.replay import Outcome, replay_letters
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.shared.events import event, run_id, write
 from tests.shared.test_settle import Watched, post, settle, standing, state_of
 

@@ -6,9 +6,10 @@ from functools import partial
 
 import pytest
 
-from shared.pipeline import OneByOne, OneForAll, settle_event
-from shared.places import EVENTS
+from shared.concurrency.single_flight import OneByOne, OneForAll
+from shared.processing.processor import settle_event
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
 from tests.shared.events import write
 from tests.shared.test_settle import Watched, post
 

@@ -20,10 +20,15 @@ from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.pipeline import Publishing, Sweeping, backlog, publish, settle_event, sweep, tidy
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive, receive_batch
+from shared.ingest.receiver import receive, receive_batch
+from shared.processing.processor import settle_event
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.placeholders.reconciliation import tidy
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage, Row
+from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry import EVENT, KINDS, PROCESS, SILENT, SWEEP, Act, Acts, Kind, Telemetry, line_of, write_line
 from shared.telemetry import text_without_secrets as cleaned
 from shared.telemetry.otel import Exports, Listener, trace_of

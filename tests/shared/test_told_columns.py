@@ -11,15 +11,15 @@ from local.catalog import CatalogServer
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.pipeline import Publishing, publish
-from shared.pipeline.describing import publish_state
-from shared.pipeline.dirty import dirty_processes, mark_dirty
-from shared.pipeline.found import found_key, mark_of, remembered
-from shared.pipeline.ledger import Entry, ledger_entry
-from shared.pipeline.planning import Reading, plan_for
-from shared.pipeline.schemas import tell_schemas
-from shared.places import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
+from shared.publishing.placeholders.columns import tell_schemas
+from shared.publishing.placeholders.update import publish_state
+from shared.publishing.planner import Publishing, Reading, plan_for
+from shared.publishing.publisher import publish
+from shared.records.asset_matches import found_key, mark_of, remembered
+from shared.records.ledger import Entry, ledger_entry
+from shared.records.publish_queue import dirty_processes, mark_dirty
 from shared.storage import MemoryStorage
+from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.shared.building import body, dataset, packed
 from tests.shared.test_schemas import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
 

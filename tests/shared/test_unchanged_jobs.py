@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from bench.replay import Replay, families
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
-from shared.pipeline import Publishing, publish, settle_event, status
-from shared.places import EVENTS, stored_from_blob
-from shared.receiving import receive
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
 from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}
 

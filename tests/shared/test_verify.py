@@ -13,9 +13,14 @@ from local.catalog import CatalogServer
 from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.pipeline import KINDS, By, Found, World, archive, publish, status, verify
-from shared.pipeline.dirty import mark_dirty
-from shared.pipeline.ledger import ledger_entry
+from shared.events.archiver import archive
+from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.kinds import KINDS
+from shared.maintenance.verify.verification import Found, verify
+from shared.publishing.publisher import publish
+from shared.records.ledger import ledger_entry
+from shared.records.publish_queue import mark_dirty
+from shared.reporting.status import By, status
 from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
 from tests.shared.damages import PLANTED, Planted, whole

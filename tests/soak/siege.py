@@ -20,7 +20,7 @@ from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from bench.replay import Replay
 from local.world import World
-from shared import pipeline
+from shared import processing, publishing, reporting
 from shared.atlas import PROCESS_TYPE, ProcessEntity, process_entity
 from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
@@ -180,7 +180,7 @@ def settle_down(
     quiet_since = time.monotonic()
     while True:
         try:
-            found = pipeline.status(parts.storage)
+            found = reporting.status(parts.storage)
             left = found.in_progress + found.dirty
             if not left:
                 return swept
@@ -190,8 +190,8 @@ def settle_down(
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # nobody works on what is left
                 if hurry:
                     break_leases(world)
-                swept += pipeline.sweep(parts.storage, eager).undelivered
-                pipeline.publish(parts.storage, parts.catalog, later)
+                swept += processing.sweep(parts.storage, eager).undelivered
+                publishing.publish(parts.storage, parts.catalog, later)
         except Retry:
             time.sleep(1)
             continue
@@ -216,7 +216,7 @@ def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
     held = list(_processes(world))
     twice = [name for name, count in Counter(held).items() if count > 1]
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
-    found = pipeline.status(parts.storage)
+    found = reporting.status(parts.storage)
     states, reasons = verdicts(history, sent)
     told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {

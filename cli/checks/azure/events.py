@@ -8,7 +8,7 @@ from cli.checks.azure.apps import PARSER, App
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import EVENT_GRID, get
 from cli.checks.findings import Finding, bad, good
-from shared.places import EVENTS
+from shared.storage_layout import EVENTS
 
 _SUBSCRIPTION = "events"
 """Its name in infra/subscription.bicep."""

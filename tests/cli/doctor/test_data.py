@@ -20,10 +20,14 @@ from shared.atlas import wanted_types
 from shared.bootstrap import Worker
 from shared.catalog import Account, Collection, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
+from shared.maintenance.replay import publish_all
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping, publish_all, record_settings, status
-from shared.places import CONTROL, EVENTS
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.records.settings_record import record_settings
+from shared.reporting.status import status
 from shared.storage import BlobFact, MemoryStorage, Row
+from shared.storage_layout import CONTROL, EVENTS
 from tests.shared.events import event
 from tests.shared.scripted import Said, scripted
 from tests.shared.test_settle import post, settle

@@ -14,7 +14,8 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.naming import BUILT_IN
-from shared.pipeline import Publishing, Sweeping
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
 from shared.storage import MemoryStorage
 from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.cli.doctor.test_deployment import Root

@@ -1,0 +1,240 @@
+"""Where the events of closed runs lie in the archive, and reading what is stored of a run, wherever it lies.
+
+A row of `runs` for each file that holds events of a run. It is written after the file and before the blobs in `events`
+are deleted: whoever finds neither blob nor row looks for the row once more.
+"""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from shared.errors import Quarantined, ThroughlineError
+from shared.events.archive_format import Line, Member, lines_of
+from shared.events.blob_cache import Known
+from shared.records import RunState, packed_cell, unpacked_cell
+from shared.storage import BlobFact, Row, Storage, Value
+from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
+
+ARCHIVED = "archived|"
+"""How the keys of those rows in `runs` begin that tell what of a run lies in the archive."""
+
+CLOSED = "closed"
+"""Why an event is skipped that arrived after its run was closed."""
+
+_IGNORED = "ignored|"
+_ENDING = ".json.gz"
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
+    """A file of the archive that a row tells of is not there: its events can't be read any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """What of a run, or of the events that were ignored for one reason, lies in one file: `names` are those of the
+    blobs, in the `folder` in which they lay in `events` or `ignored`.
+    """
+
+    folder: str
+    batch: str
+    offset: int
+    length: int
+    names: tuple[str, ...]
+    ignored: bool = False
+    job: str = ""
+
+    @classmethod
+    def of_member(cls, batch: str, member: Member) -> "Archived":
+        """Of a member of the file of this batch."""
+        first = member.lines[0]
+        return cls(
+            folder=first.blob.rpartition("/")[0],
+            batch=batch,
+            offset=member.offset,
+            length=member.length,
+            names=tuple(line.blob.rpartition("/")[2].removesuffix(_ENDING) for line in member.lines),
+            ignored=first.ignored is not None,
+            job=next((line.job for line in member.lines if line.job), ""),
+        )
+
+    @property
+    def file(self) -> str:
+        """The name of the file in `archive`."""
+        return file_of(self.folder, self.batch, ignored=self.ignored)
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """The names that the blobs had."""
+        return tuple(f"{self.folder}/{name}{_ENDING}" for name in self.names)
+
+    @property
+    def events(self) -> tuple[StoredEvent, ...]:
+        """What these names tell, of events that were not ignored."""
+        return () if self.ignored else tuple(stored_from_blob(blob) for blob in self.blobs)
+
+    @property
+    def reason(self) -> str:
+        """Why they were ignored."""
+        return reason_of_ignored(self.blobs[0])
+
+    @property
+    def partition(self) -> str:
+        """The partition of `runs` in which its row lies."""
+        return partition_of(self.folder, ignored=self.ignored)
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `runs`."""
+        hour = self.folder.rpartition("/")[0].replace("/", "")
+        where: dict[str, Value] = {
+            "folder": self.folder,
+            "offset": self.offset,
+            "length": self.length,
+        }
+        return Row(
+            partition=self.partition,
+            key=f"{ARCHIVED}{hour}|{self.batch}",
+            values={**where, "job": self.job, "ignored": self.ignored, **packed_cell(storage, "names", self.names)},
+        )
+
+    @classmethod
+    def of(cls, row: Row, storage: Storage) -> "Archived":
+        """From a row of `runs`."""
+        return cls(
+            folder=str(row.values["folder"]),
+            batch=row.key.rpartition("|")[2],
+            offset=int(str(row.values["offset"])),
+            length=int(str(row.values["length"])),
+            names=_decode_names(unpacked_cell(storage, "names", row)),
+            ignored=bool(row.values["ignored"]),
+            job=str(row.values["job"]),
+        )
+
+
+def file_of(folder: str, batch: str, *, ignored: bool) -> str:
+    """The file of a batch: by hour, what was ignored apart and by its reason."""
+    hour = folder.rpartition("/")[0]
+    return f"ignored/{folder}/{batch}.jsonl.gz" if ignored else f"{hour}/{batch}.jsonl.gz"
+
+
+def partition_of(folder: str, *, ignored: bool) -> str:
+    """The partition of `runs` for what lay in a folder: the run, or the hour and the reason why it was ignored."""
+    return f"{_IGNORED}{folder.replace('/', '|')}" if ignored else folder.rpartition("/")[2]
+
+
+def archived_of(storage: Storage, partition: str) -> Iterator[Archived]:
+    """What of a run lies in the archive: one query."""
+    rows = storage.partition(RUNS, partition, since=ARCHIVED, before=f"{ARCHIVED}~")
+    return (Archived.of(row, storage) for row in rows)
+
+
+def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
+    """The lines of what lies in one file, by one read of a part of it. Raises ArchiveMissing."""
+    part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
+    if part is None:
+        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is not there")
+    return lines_of(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A stored event: as the `packed` bytes of its blob, or as a `line` of the archive."""
+
+    place: StoredEvent
+    packed: bytes = b""
+    line: Line | None = None
+
+    def raw(self) -> bytes:
+        """The bytes as they were received. Raises OSError, EOFError or zlib.error where they are damaged."""
+        return self.line.raw() if self.line else gzip.decompress(self.packed)
+
+
+def kept_events(
+    storage: Storage,
+    state: RunState,
+    noted: Iterable[StoredEvent],
+    archived: Iterable[Archived],
+    known: Known,
+) -> Iterator[Kept]:
+    """The stored events of a run that count, each once: those that are `noted`, from `known` bytes by digest or from
+    their blobs, and those in the archive. Of a closed run only those with which it was closed.
+
+    Raises ArchiveMissing where a file of the archive is not there.
+    """
+    seen: set[str] = set()
+
+    def counts(digest: str) -> bool:
+        return digest not in seen and (state.closed is None or digest in state.merged)
+
+    def from_archive(members: Iterable[Archived]) -> Iterator[Kept]:
+        for member in members:
+            for line in lines_in(storage, member):
+                if counts(line.digest):
+                    seen.add(line.digest)
+                    yield Kept(place=line.place, line=line)
+
+    yield from from_archive(archived)
+    missing = False
+    for place in noted:
+        if not counts(place.digest):
+            continue
+        packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
+        if packed is None:
+            missing = True  # a row without a blob is no event: its sender was never told 2xx; or it has just moved
+            continue
+        seen.add(place.digest)
+        yield Kept(place=place, packed=packed)
+    if missing and state.closed:
+        yield from from_archive(archived_of(storage, state.run_id))
+
+
+def once(
+    blobs: Iterable[BlobFact], archived: Iterable[Archived], *, ignored: bool
+) -> Iterator[tuple[str, datetime | None]]:
+    """The name of every stored event, each once, and when it came as long as it is not archived. `blobs` were listed
+    before the rows were read: what moved meanwhile is in both, and what was cut off while it moved too.
+    """
+    listed = {fact.name: fact.arrived for fact in blobs}
+    yield from listed.items()
+    yield from (
+        (name, None) for each in archived if each.ignored == ignored for name in each.blobs if name not in listed
+    )
+
+
+def stored_packed(storage: Storage, blob: str) -> bytes | None:
+    """The gzip of an event, by the name that its blob has or had in `events`; None when it is stored nowhere."""
+    packed = storage.get(EVENTS, blob)
+    if packed is not None:
+        return packed
+    found = _in_archive(storage, blob)
+    try:
+        lines = lines_in(storage, found) if found else iter(())
+        line = next((line for line in lines if line.blob == blob), None)
+    except ArchiveMissing:
+        return None
+    if line is None:
+        return None
+    return line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
+
+
+def is_stored(storage: Storage, blob: str) -> bool:
+    """Whether there is an event of this name, in `events` or in the archive."""
+    first = next(storage.blobs(EVENTS, blob), None)  # by name: the one that is called just so comes first
+    return (first is not None and first.name == blob) or _in_archive(storage, blob) is not None
+
+
+def _in_archive(storage: Storage, blob: str) -> Archived | None:
+    try:
+        place = stored_from_blob(blob)
+    except Quarantined:
+        return None
+    return next((each for each in archived_of(storage, place.run_id) if blob in each.blobs), None)
+
+
+def job_in_archive(storage: Storage, place: StoredEvent) -> str:
+    """The job's name as it was noted before the event was archived."""
+    found = _in_archive(storage, place.blob)
+    return found.job if found else ""

@@ -1,0 +1,56 @@
+"""Retention: files of the archive that are old enough are deleted. What their events said stays on record."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from shared.errors import Contended
+from shared.events.archive_format import members_of
+from shared.events.archive_index import Archived
+from shared.records import RunState
+from shared.storage import Storage
+from shared.storage_layout import ARCHIVE, CONTENTS, RUNS, STATE
+
+_LOG = logging.getLogger("throughline.archive")
+_TRIES = 8
+
+
+def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
+    """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
+
+    A run of which a part is gone stays as it was settled, for ever: its state says so before its rows go, and these
+    before the file goes, so that a crash in between is mended by doing it again.
+    """
+    for fact in storage.blobs(ARCHIVE):
+        if fact.arrived >= before:
+            continue
+        file = storage.get(ARCHIVE, fact.name)
+        if file is None:
+            continue
+        batch = fact.name.rpartition("/")[2].partition(".")[0]
+        events = 0
+        for member in members_of(file):
+            archived = Archived.of_member(batch, member)
+            if not archived.ignored:
+                _mark_gone(storage, archived.partition, frozenset(line.digest for line in member.lines))
+            row = archived.row(storage)
+            storage.delete(RUNS, row.partition, row.key)
+            if overflow := row.values.get("names_blob"):
+                storage.delete_blob(CONTENTS, str(overflow))
+            events += len(member.lines)
+        storage.delete_blob(ARCHIVE, fact.name)
+        _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)
+        yield events
+
+
+def _mark_gone(storage: Storage, run: str, digests: frozenset[str]) -> None:
+    for _ in range(_TRIES):
+        found = storage.read(RUNS, run, STATE)
+        if found is None:
+            return
+        state = RunState.of(found, storage)
+        wanted = replace(state, gone=True, merged=state.merged - digests)
+        if wanted == state or storage.replace(RUNS, wanted.row(storage)):
+            return
+    raise Contended(f"Run {run} kept changing while its events were deleted", after=2)

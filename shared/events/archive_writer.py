@@ -1,0 +1,160 @@
+"""Moving one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+import msgspec
+
+from shared.concurrency import SideBySide
+from shared.events.archive_format import Line, member_of, members_of, with_content
+from shared.events.archive_index import Archived, archived_of, file_of, partition_of
+from shared.records import packed_cell, unpacked_cell
+from shared.storage import Row, Storage
+from shared.storage_layout import (
+    ARCHIVE,
+    CONTENTS,
+    CONTROL,
+    EVENTS,
+    IGNORED,
+    RUNS,
+    digest_of,
+    reason_of_ignored,
+    stored_from_blob,
+)
+
+_LOG = logging.getLogger("throughline.archive")
+_PENDING = ("archive", "pending")
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    """A blob to be archived: where it lies, when it came, how large it is; and when its run was `closed`."""
+
+    container: str
+    blob: str
+    arrived: datetime
+    size: int
+    closed: datetime | None = None
+
+    @property
+    def folder(self) -> str:
+        """The folder in which it lies."""
+        return self.blob.rpartition("/")[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of its event, as its name tells."""
+        return self.blob.rpartition("/")[2].partition(".")[0].rpartition("_")[2]
+
+    @property
+    def ignored(self) -> bool:
+        """Whether it is an ignored event's."""
+        return self.container == IGNORED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Events that go into one file. Its `name` is made of which events these are."""
+
+    items: tuple[Item, ...]
+    etag: str = ""
+    overflow: str = ""
+
+    @property
+    def name(self) -> str:
+        """32 hexadecimal digits."""
+        return digest_of("\n".join(f"{item.container}/{item.blob}" for item in self.items).encode())
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return file_of(self.items[0].folder, self.name, ignored=self.items[0].ignored)
+
+
+_decode = msgspec.json.Decoder(tuple[Item, ...]).decode
+
+
+def begin(storage: Storage, items: tuple[Item, ...]) -> Batch | None:
+    """Put a batch on record; None when another one is there still."""
+    partition, key = _PENDING
+    cell = packed_cell(storage, "items", items)
+    etag = storage.insert(CONTROL, Row(partition=partition, key=key, values=cell))
+    return Batch(items=items, etag=etag, overflow=str(cell.get("items_blob", ""))) if etag else None
+
+
+def pending_batch(storage: Storage) -> Batch | None:
+    """The batch that was begun and not ended."""
+    found = storage.read(CONTROL, *_PENDING)
+    if found is None:
+        return None
+    return Batch(
+        items=_decode(unpacked_cell(storage, "items", found)),
+        etag=found.etag,
+        overflow=str(found.values.get("items_blob", "")),
+    )
+
+
+def write_batch(storage: Storage, batch: Batch, calls: SideBySide) -> int:
+    """Write the file of a batch that is on record, and let go of its blobs. How many events were written.
+
+    Whatever part of that was done before is found done: a file that is there, of the same events, is not written again.
+    """
+    file = storage.get(ARCHIVE, batch.file)
+    there_already: frozenset[str] = frozenset()
+    is_new = False
+    if file is None:
+        file, there_already = _file_of(storage, batch, calls)
+        is_new = bool(file) and storage.put_new(ARCHIVE, batch.file, file)
+        if file and not is_new:
+            file = storage.get(ARCHIVE, batch.file) or b""  # somebody else has written it just now
+    members = tuple(members_of(file))
+    calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
+    packed = {line.blob for member in members for line in member.lines}
+    done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
+    calls.all(lambda item: _let_go(storage, item), done)
+    if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
+        storage.delete_blob(CONTENTS, batch.overflow)
+    _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
+    return len(packed) if is_new else 0
+
+
+def _file_of(storage: Storage, batch: Batch, calls: SideBySide) -> tuple[bytes, frozenset[str]]:
+    """The file of what is still to be archived, and the blobs of which the archive tells already: the same event was
+    sent again after it had been archived.
+    """
+
+    def told(item: Item) -> Iterator[str]:
+        partition = partition_of(item.folder, ignored=item.ignored)
+        return (blob for archived in archived_of(storage, partition) for blob in archived.blobs)
+
+    first_of_each = {item.folder: item for item in batch.items}.values()
+    there = {blob for blobs in calls.each(lambda item: tuple(told(item)), first_of_each) for blob in blobs}
+    found = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in there))
+    lines = (line for line in found if line)  # what has gone meanwhile was archived by somebody else
+    file = b"".join(member_of(group) for _, group in groupby(lines, key=lambda line: line.blob.rpartition("/")[0]))
+    return file, frozenset(there & {item.blob for item in batch.items})
+
+
+def _line(storage: Storage, item: Item) -> Line | None:
+    packed = storage.get(item.container, item.blob)
+    if packed is None:
+        return None
+    line = Line(
+        digest=item.digest,
+        run=None if item.ignored else stored_from_blob(item.blob).run_id,
+        blob=item.blob,
+        arrived=item.arrived,
+        closed=item.closed,
+        ignored=reason_of_ignored(item.blob) if item.ignored else None,
+    )
+    return with_content(line, packed)
+
+
+def _let_go(storage: Storage, item: Item) -> None:
+    """The blob first: a row without a blob is no event."""
+    storage.delete_blob(item.container, item.blob)
+    if item.container == EVENTS:
+        place = stored_from_blob(item.blob)
+        storage.delete(RUNS, place.run_id, place.row_key)

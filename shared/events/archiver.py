@@ -1,0 +1,191 @@
+"""Archiving: the events of closed runs move from `events` to files of many events in `archive`; ignored ones likewise.
+
+Under the sweeper's lease, a batch at a time, each from one hour:
+
+1. The run is closed, on the row that says what became of it, if nothing has changed it: from then on nothing that
+   comes is merged into it.
+2. The batch is on record (in `control`, one at a time) before its file is written. The file's name is made of what is
+   in it, and whoever finds the batch there, after whatever crash, goes on with the very same file.
+3. The file, if it is not there; then rows that say what lies where in it; then the blobs in `events` and their rows
+   go; then the batch leaves. Until a row tells of an event, its blob counts; from then on the row does.
+
+All of it is safe to do again, and at the same time by a sweeper that lost its lease: only one file of a batch is ever
+written, and no batch is begun before the one on record is done.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+
+from shared.concurrency import SideBySide
+from shared.errors import Quarantined
+from shared.events.archive_retention import delete_old
+from shared.events.archive_writer import Item, begin, pending_batch, write_batch
+from shared.events.compaction import is_long, let_go
+from shared.events.dead_letters import dead_letters
+from shared.records import RunState
+from shared.storage import BlobFact, Row, Storage
+from shared.storage_layout import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
+
+_LOG = logging.getLogger("throughline.archive")
+_FINAL = frozenset({"published", "skipped", "dead"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archiving:
+    """How to archive.
+
+    `after`: how long a settled run must have been quiet (None: nothing is archived); `keep`: how long files of the
+    archive stay (None: for ever); `every`: how long to wait after all was done; `most` events and `largest` packed
+    bytes make a file; `at_once`: calls to storage side by side; `now`: the clock.
+    """
+
+    after: timedelta | None = timedelta(hours=48)
+    keep: timedelta | None = None
+    every: timedelta = timedelta(minutes=10)
+    most: int = 4000
+    largest: int = 16 * 1024 * 1024
+    at_once: int = 1
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+def archive(
+    storage: Storage,
+    how: Archiving,
+    *,
+    goes_on: Callable[[], bool] = lambda: True,
+    beat: Callable[[], object] = lambda: None,
+) -> Counter[str]:
+    """Archive what is closed and delete what is old, as long as it `goes_on`: how many events were `archived`, and
+    how many `deleted` from the archive.
+
+    Only for whoever holds the sweeper's lease; `beat` is called now and then within a batch, to hold on to it. Raises
+    StorageUnavailable when storage is away; the next one goes on.
+    """
+    done: Counter[str] = Counter()
+    now = how.now()
+    if (how.after is None and how.keep is None) or now < _next(storage):
+        return done
+    calls = SideBySide(at_once=how.at_once, beat=beat)
+    if pending := pending_batch(storage):
+        done["archived"] += write_batch(storage, pending, calls)
+    if how.after is not None:
+        quiet_since = now - how.after
+        batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
+        while goes_on():
+            items = next(batches, None)
+            if items is None:
+                break
+            if batch := begin(storage, items):
+                done["archived"] += write_batch(storage, batch, calls)
+        else:
+            return done
+    if how.keep is not None:
+        for events in delete_old(storage, now - how.keep):
+            done["deleted"] += events
+            if not goes_on():
+                return done
+    storage.upsert(CONTROL, Row(partition="archive", key="next", values={"time": (now + how.every).isoformat()}))
+    return done
+
+
+def _next(storage: Storage) -> datetime:
+    found = storage.read(CONTROL, "archive", "next")
+    return datetime.fromisoformat(str(found.values["time"])) if found else datetime.min.replace(tzinfo=UTC)
+
+
+def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
+    """The events of runs that are closed, or can be closed now, in batches."""
+    arrivals: dict[str, list[BlobFact]] = {}
+    facts: list[tuple[str, BlobFact]] = []
+    for fact in storage.blobs(EVENTS):
+        try:
+            run = stored_from_blob(fact.name).run_id
+        except Quarantined:
+            continue  # the sweeper puts it among the dead letters
+        arrivals.setdefault(run, []).append(fact)
+        facts.append((run, fact))
+    open_letters = {letter.place.run_id for letter in dead_letters(storage) if letter.place and not letter.discarded}
+    closed: dict[str, datetime | None] = {}
+    chosen = _Filling(how)
+    for run, fact in facts:
+        if chosen.is_full(fact, _hour):
+            yield chosen.taken()  # before another run is closed: what is closed is archived at once
+        if run not in closed:
+            quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
+            final = quiet and run not in open_letters
+            closed[run] = _close(storage, run, arrivals[run]) if final else None
+        if until := closed[run]:
+            chosen.add(Item(EVENTS, fact.name, fact.arrived, fact.size, until))
+    if items := chosen.taken():
+        yield items
+
+
+def _ignored(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
+    """Ignored events, in batches of one hour and reason."""
+    chosen = _Filling(how)
+    for fact in storage.blobs(IGNORED):
+        if fact.arrived > quiet_since or not is_ignored_blob(fact.name):
+            continue
+        if chosen.is_full(fact, _folder):
+            yield chosen.taken()
+        chosen.add(Item(IGNORED, fact.name, fact.arrived, fact.size))
+    if items := chosen.taken():
+        yield items
+
+
+class _Filling:
+    """The events chosen so far for one file."""
+
+    def __init__(self, how: Archiving) -> None:
+        self._how = how
+        self._items: list[Item] = []
+        self._size = 0
+
+    def add(self, item: Item) -> None:
+        self._items.append(item)
+        self._size += item.size
+
+    def is_full(self, following: BlobFact, same: Callable[[str], str]) -> bool:
+        """Whether one more would be too many, too large, or lie elsewhere (by the `same` part of its name)."""
+        return bool(self._items) and (
+            len(self._items) >= self._how.most
+            or self._size + following.size > self._how.largest
+            or same(self._items[0].blob) != same(following.name)
+        )
+
+    def taken(self) -> tuple[Item, ...]:
+        """What was chosen; from here on there is none."""
+        items, self._items, self._size = tuple(self._items), [], 0
+        return items
+
+
+def _folder(blob: str) -> str:
+    return blob.rpartition("/")[0]
+
+
+def _hour(blob: str) -> str:
+    return blob[: len("2026/11/21/13")]
+
+
+def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
+    """Close a run whose fate is final, if it is not closed yet. Up to which arrival it counts; None when it is open."""
+    found = storage.read(RUNS, run, STATE)
+    if found is None:
+        return None
+    state = RunState.of(found, storage)
+    if state.closed:
+        return state.closed
+    digests = {stored_from_blob(fact.name).digest for fact in stored}
+    if not (state.settled and state.heard and state.verdict in _FINAL and digests <= state.merged):
+        return None
+    closed = replace(state, closed=max(fact.arrived for fact in stored))
+    if not storage.replace(RUNS, closed.row(storage)):
+        return None  # somebody is settling it
+    if is_long(len(state.merged)):
+        let_go(storage, run)
+    _LOG.info("run closed run=%s verdict=%s events=%d", run, state.verdict, len(state.merged))
+    return closed.closed

@@ -1,0 +1,185 @@
+"""Dead letters: events that were kept but can't be used, each with what stands in the way, how often and since when.
+
+    met ──> dead ──replayed, and used──> gone
+             │ └─replayed, not used──> dead, with a higher count
+             └─discarded──> discarded ──replayed, and used──> gone
+
+A letter is one row; the event's blob stays where it is. A letter leaves only after its event was used, and only if
+nobody has met it again meanwhile, so that a crash at any point loses none.
+"""
+
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from shared.errors import Contended, GivenUp, Quarantined, Refused
+from shared.events.archive_index import job_in_archive
+from shared.secrets import text_without_secrets
+from shared.storage import Row, Storage
+from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
+from shared.telemetry import LETTER, Telemetry
+
+DISCARDED = "discarded"
+"""Why an event is skipped whose dead letter was discarded."""
+
+FOREIGN = "foreign name"
+GIVEN_UP = "given up"
+
+_PARTITION = "event"
+LONGEST_ERROR = 1000
+_AFTER_HEXADECIMAL = "g"
+_TRIES = 8
+
+_REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((Quarantined,), FOREIGN),
+    ((GivenUp,), GIVEN_UP),
+    ((Refused,), "unreadable event"),
+    ((OSError, EOFError, zlib.error), "damaged bytes"),
+    ((Exception,), "unusable run"),
+)
+"""By the class of what was raised; the first row that fits decides. The last: merging or translating met what nobody
+thought of.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An event that can't be used: `reason` is the kind of trouble, `error` tells the details.
+
+    `digest` is the event's, or that of the blob's name where this is none of ours; it is the letter's id. `job` is
+    empty where nothing tells it. `count`: how often it was met, between `first` and `last`.
+    """
+
+    digest: str
+    blob: str
+    reason: str
+    error: str
+    first: datetime
+    last: datetime
+    count: int = 1
+    job: str = ""
+    discarded: datetime | None = None
+    etag: str = ""
+
+    @property
+    def place(self) -> StoredEvent | None:
+        """What the blob's name tells of the event; None for a foreign name."""
+        try:
+            return stored_from_blob(self.blob)
+        except Quarantined:
+            return None
+
+    def row(self) -> Row:
+        """As a row of `deadletters`."""
+        return Row(
+            partition=_PARTITION,
+            key=self.digest,
+            etag=self.etag,
+            values={
+                "blob": self.blob,
+                "reason": self.reason,
+                "error": self.error,
+                "first": self.first.isoformat(),
+                "last": self.last.isoformat(),
+                "count": self.count,
+                "job": self.job,
+                "discarded": self.discarded.isoformat() if self.discarded else "",
+            },
+        )
+
+    @classmethod
+    def of(cls, row: Row) -> "DeadLetter":
+        """From a row of `deadletters`."""
+        discarded = str(row.values["discarded"])
+        return cls(
+            digest=row.key,
+            blob=str(row.values["blob"]),
+            reason=str(row.values["reason"]),
+            error=str(row.values["error"]),
+            first=datetime.fromisoformat(str(row.values["first"])),
+            last=datetime.fromisoformat(str(row.values["last"])),
+            count=int(str(row.values["count"])),
+            job=str(row.values["job"]),
+            discarded=datetime.fromisoformat(discarded) if discarded else None,
+            etag=row.etag,
+        )
+
+
+def dead_letters(storage: Storage, prefix: str = "") -> Iterator[DeadLetter]:
+    """All dead letters whose ids start with `prefix`, by id: also those that were discarded."""
+    before = f"{prefix}{_AFTER_HEXADECIMAL}" if prefix else ""
+    return (DeadLetter.of(row) for row in storage.partition(DEAD_LETTERS, _PARTITION, since=prefix, before=before))
+
+
+def dead_letter(storage: Storage, digest: str) -> DeadLetter | None:
+    """The dead letter with this id, if there is one."""
+    found = storage.read(DEAD_LETTERS, _PARTITION, digest)
+    return DeadLetter.of(found) if found else None
+
+
+def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> bool:
+    """Put an event on record that can't be used; one that is on record is counted once more and stays as it is, dead or
+    discarded. Whether it is new. Raises Contended when others keep changing it.
+
+    A foreign name is noted once: each sweep meets it, and nothing can come of that.
+    """
+    now = datetime.now(UTC)
+    fresh = DeadLetter(
+        digest=digest,
+        blob=blob,
+        reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
+        error=text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR],
+        first=now,
+        last=now,
+    )
+    for _ in range(_TRIES):
+        known = dead_letter(storage, digest)
+        if known is None:
+            if storage.insert(DEAD_LETTERS, replace(fresh, job=_job(storage, fresh.place)).row()):
+                return True
+        elif fresh.reason == FOREIGN or count_again(storage, known, fresh):
+            return False
+    raise Contended(f"Dead letter {digest} kept changing", after=2)
+
+
+def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
+    """A letter was met once more, as `now` tells. False when somebody else has changed it since it was read."""
+    counted = replace(known, reason=now.reason, error=now.error, last=now.last, count=known.count + 1)
+    return storage.replace(DEAD_LETTERS, counted.row()) is not None
+
+
+def discard(storage: Storage, digest: str) -> DeadLetter | None:
+    """Have an event that can't be used count as skipped from now on; its blob stays. Doing so again changes nothing.
+
+    The letter as it is then; None when it has left meanwhile. Raises Contended when others keep changing it.
+    """
+    for _ in range(_TRIES):
+        known = dead_letter(storage, digest)
+        if known is None or known.discarded:
+            return known
+        wanted = replace(known, discarded=datetime.now(UTC))
+        etag = storage.replace(DEAD_LETTERS, wanted.row())
+        if etag:
+            return replace(wanted, etag=etag)
+    raise Contended(f"Dead letter {digest} kept changing", after=2)
+
+
+def let_go(storage: Storage, letter: DeadLetter) -> bool:
+    """The letter's event was used: it leaves. False, and it stays, when it was met again since it was read."""
+    return storage.delete(DEAD_LETTERS, _PARTITION, letter.digest, letter.etag)
+
+
+def _job(storage: Storage, place: StoredEvent | None) -> str:
+    """The job's name as the receiver noted it: the event itself may not be readable."""
+    found = storage.read(RUNS, place.run_id, place.row_key) if place else None
+    return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""
+
+
+def tell_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
+    """An event became a dead letter."""
+    runs = []
+    with suppress(Quarantined):  # a foreign name tells no run
+        runs.append(stored_from_blob(blob).run_id)
+    telemetry.tell(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")

@@ -1,0 +1,123 @@
+"""Gathering all that is stored of a run, as settling needs it: each event once, wherever it lies."""
+
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from shared.errors import Refused
+from shared.events.archive_index import ARCHIVED, Archived, Kept, kept_events
+from shared.events.blob_cache import Known
+from shared.events.compaction import Folded, fold_most, folded_of
+from shared.events.dead_letters import note_letter, tell_letter
+from shared.openlineage import Event, decode
+from shared.records import RunState
+from shared.storage import Row, Storage
+from shared.storage_layout import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
+from shared.telemetry import SILENT, Telemetry
+from shared.translation import Around
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """All that is stored of a run: its state, the events that count and where they lie, the processes that it wrote,
+    and when the last of its events arrived.
+    """
+
+    state: RunState
+    events: tuple[Event, ...]
+    places: tuple[StoredEvent, ...]
+    written: tuple[str, ...]
+    arrived: datetime | None
+
+    @property
+    def merged(self) -> frozenset[str]:
+        """The digests of the events."""
+        return frozenset(place.digest for place in self.places)
+
+    def is_settled_with(self, heard: Around) -> bool:
+        """Whether there is nothing new: somebody else who was told the same has settled it so."""
+        return self.state.settled and self.state.merged == self.merged and self.state.heard == heard_digest(heard)
+
+
+def heard_digest(heard: Around) -> str:
+    """Stands for what a run has heard of its application."""
+    return digest_of(msgspec.json.encode((heard.told, heard.batches)))
+
+
+def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) -> Gathered:
+    """All that is stored of a run; what can't be used becomes a dead letter. `known` holds blobs by digest.
+
+    Raises ArchiveMissing where a file of the archive is not there.
+    """
+    rows = _Rows()
+    for row in storage.partition(RUNS, run_id):
+        rows.take(storage, run_id, row)
+
+    def read(place: StoredEvent) -> Event | None:
+        packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
+        return readable(storage, Kept(place=place, packed=packed), telemetry) if packed else None
+
+    state = rows.state or RunState(run_id=run_id)
+    folded = Folded()
+    if state.closed is None:  # else the archive has its events
+        fresh = [place for place in rows.noted if place.digest not in rows.folded.digests]
+        folded = fold_most(storage, run_id, rows.folded, fresh, read)
+    places = [place for place in rows.noted if place.digest in folded.digests]
+    others = [place for place in rows.noted if place.digest not in folded.digests]
+    events = list(folded.events)
+    for kept in kept_events(storage, state, others, rows.archived, known):
+        places.append(kept.place)
+        event = readable(storage, kept, telemetry)
+        if event:
+            events.append(event)
+    return Gathered(
+        state=state,
+        events=tuple(events),
+        places=tuple(places),
+        written=tuple(rows.written),
+        arrived=datetime.fromisoformat(rows.arrived) if rows.arrived else None,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rows:
+    """The rows of a run, by kind."""
+
+    state: RunState | None = None
+    folded: Folded = field(default_factory=Folded)
+    written: list[str] = field(default_factory=list)
+    archived: list[Archived] = field(default_factory=list)
+    noted: list[StoredEvent] = field(default_factory=list)
+    arrived: str = ""
+
+    def take(self, storage: Storage, run_id: str, row: Row) -> None:
+        """One more."""
+        if row.key == STATE:
+            self.state = RunState.of(row, storage)
+        elif row.key == FOLDED:
+            self.folded = folded_of(row, storage)
+        elif row.key.startswith(LINK):
+            self.written.append(row.key.removeprefix(LINK))
+        elif row.key.startswith(ARCHIVED):
+            self.archived.append(Archived.of(row, storage))
+        elif place := stored_from_row(run_id, row.key):
+            self.noted.append(place)
+            self.arrived = max(self.arrived, str(row.values.get("received", "")))
+
+
+def readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None:
+    """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
+    try:
+        event = decode(kept.raw())
+    except (Refused, OSError, EOFError, zlib.error) as error:
+        bury(storage, kept.place.blob, kept.place.digest, error, telemetry)
+        return None
+    return event
+
+
+def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
+    """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
+    if note_letter(storage, blob, digest, error):
+        tell_letter(telemetry, blob, error)

@@ -1,0 +1,286 @@
+"""Receiving: validate, select, store. An event is answered with a 2xx only after it is safely stored."""
+
+import codecs
+import gzip
+import logging
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
+from shared.ingest.body_limits import turn_for
+from shared.ingest.refusal_telemetry import told
+from shared.openlineage import DEFAULT_SELECTION, Event, Ignore, Selection, decode, select
+from shared.secrets import text_without_secrets
+from shared.storage import Row, Storage, Value
+from shared.storage_layout import (
+    EVENTS,
+    IGNORED,
+    LONGEST_JOB_NAME,
+    REFUSED,
+    RUNS,
+    digest_of,
+    ignored_blob,
+    stamp,
+    stored,
+)
+from shared.telemetry import BATCH, EVENT, SILENT, Act, Telemetry
+
+_LOG = logging.getLogger("throughline.receive")
+_LONGEST_LIST = 4000
+
+Redact = Callable[[Event], bytes]
+"""Gives the bytes to store instead of the received ones: `shared/redaction.py` has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of an event that was accepted: `ignored` says why it is not needed, if it is not; `omitted` which
+    parts of it can't be used.
+    """
+
+    run_id: str
+    event_type: str
+    digest: str
+    ignored: str | None = None
+    omitted: tuple[str, ...] = ()
+
+
+def receive(
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    redact: Redact | None = None,
+    telemetry: Telemetry = SILENT,
+) -> Receipt:
+    """Store one event as it was sent. Doing so again with the same bytes changes nothing.
+
+    `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
+    is what the settings say of operations; `redact`: what is stored is not what was sent, but what this leaves of it.
+    Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
+    """
+    with told(telemetry, EVENT, len(body)) as act:
+        with turn_for(body, encoding):
+            prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, act, redact=redact)
+        return _keep(storage, prepared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An event of a batch that was not kept: its place in the array, why, and whether sending it again may help."""
+
+    index: int
+    reason: str
+    retriable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchReceipt:
+    """What became of a batch."""
+
+    received: int
+    failed: tuple[Failed, ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """As the OpenLineage specification answers `POST /lineage/batch`."""
+        retriable = sum(each.retriable for each in self.failed)
+        kept = self.received - len(self.failed)
+        return {
+            "status": "success" if not self.failed else "partial_success" if kept else "failure",
+            "summary": {
+                "received": self.received,
+                "successful": kept,
+                "failed": len(self.failed),
+                "retriable": retriable,
+                "non_retriable": len(self.failed) - retriable,
+            },
+            "failed_events": [
+                {"index": each.index, "reason": each.reason, "retriable": each.retriable} for each in self.failed
+            ],
+        }
+
+
+_MOST_EVENTS = 1000
+
+
+@cache
+def _batch_decoder() -> msgspec.json.Decoder[Any]:
+    """Reads the first events of an array, and one more: who sends millions of nothings builds no millions here."""
+    places = [(f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(_MOST_EVENTS + 1)]
+    return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
+
+
+def receive_batch(
+    storage: Storage,
+    body: bytes,
+    *,
+    encoding: str = "",
+    most_bytes: int,
+    selection: Selection = DEFAULT_SELECTION,
+    redact: Redact | None = None,
+    telemetry: Telemetry = SILENT,
+) -> BatchReceipt:
+    """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
+
+    One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
+    array, or too long a one.
+    """
+    with told(telemetry, BATCH, len(body)) as act:
+        with turn_for(body, encoding):
+            events = _events_of(_unpacked(body, encoding, most_bytes))
+        failed = _keep_all(storage, events, selection, telemetry, redact=redact)
+        act.note(failed=len(failed))
+        return BatchReceipt(received=len(events), failed=tuple(failed))
+
+
+def _keep_all(
+    storage: Storage, events: list[bytes], selection: Selection, telemetry: Telemetry, *, redact: Redact | None
+) -> list[Failed]:
+    failed: list[Failed] = []
+    for index, event in enumerate(events):
+        try:
+            with told(telemetry, EVENT, len(event)) as act:
+                with turn_for(event):
+                    prepared = _prepared(event, selection, act, redact=redact)
+                _keep(storage, prepared)
+        except Refused as refusal:
+            failed.append(Failed(index=index, reason=str(refusal), retriable=False))
+        except StorageUnavailable as error:
+            failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
+            break
+    return failed
+
+
+def _events_of(raw: bytes) -> list[bytes]:
+    try:
+        found = msgspec.structs.astuple(_batch_decoder().decode(raw))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
+    if found[-1] is not msgspec.UNSET:
+        raise TooLarge(f"A batch may have {_MOST_EVENTS:,} events; this one has more")
+    return [bytes(each) for each in found if each is not msgspec.UNSET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """An event as it will be stored, and what is answered then. The received bytes can go by now."""
+
+    receipt: Receipt
+    event: Event
+    packed: bytes
+    size: int
+
+
+def _prepared(raw: bytes, selection: Selection, act: Act, *, redact: Redact | None) -> _Prepared:
+    event = decode(raw)
+    decision = select(event, selection)
+    act.concern(event.run_id)
+    act.note(type=event.type, job=event.body.job.name[:LONGEST_JOB_NAME] if event.body else "")
+    if isinstance(decision, Ignore):
+        act.note(state="ignored", reason=decision.reason)
+    stored_bytes = redact(event) if redact else raw
+    receipt = Receipt(
+        run_id=event.run_id,
+        event_type=event.type,
+        digest=digest_of(stored_bytes),
+        ignored=decision.reason if isinstance(decision, Ignore) else None,
+        omitted=event.omitted,
+    )
+    packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
+    return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
+
+
+def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
+    receipt, event = prepared.receipt, prepared.event
+    if receipt.ignored:
+        storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), prepared.packed)
+        return receipt
+    place = stored(event, receipt.digest)
+    values: dict[str, Value] = {
+        "job": text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
+        "bytes": prepared.size,
+        "received": datetime.now(UTC).isoformat(),
+    }
+    if receipt.omitted:
+        values["omitted"] = "\n".join(receipt.omitted)[:_LONGEST_LIST]
+    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))
+    storage.put_new(EVENTS, place.blob, prepared.packed)
+    return receipt
+
+
+def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
+    """Count a refused body: its size, digest and what was wrong, never the body itself. Returns what was wrong as it
+    may be logged: the sender is told more.
+    """
+    now = datetime.now(UTC)
+    why = text_without_secrets(str(refusal)[:LONGEST_JOB_NAME])
+    row = Row(
+        partition=f"{now:%Y-%m-%d}",
+        key=f"{stamp(now)}|{digest_of(body)}",
+        values={
+            "status": refusal.status,
+            "error": why,
+            "bytes": len(body),
+        },
+    )
+    try:
+        storage.upsert(REFUSED, row)
+    except StorageUnavailable as error:
+        _LOG.warning("a refusal was answered but could not be counted: %s", error)
+    return why
+
+
+def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
+    if len(body) > most_bytes:
+        raise TooLarge(f"An event may have {most_bytes:,} bytes; this one has {len(body):,}")
+    if not body:
+        raise Unreadable(
+            "The body is empty. Azure Functions drops chunked bodies: leave the listener's transport.compression unset"
+        )
+    kind = encoding.strip().lower()
+    if kind in {"", "identity"}:
+        raw = body
+    elif kind == "gzip":
+        raw = _gunzipped(body, most_bytes)
+    else:
+        raise Refused(f"Content-Encoding {encoding[:40]!r} is not known: send plain or gzip", status=415)
+    _check_utf8(raw)
+    return raw
+
+
+_SLICE = 1 << 20
+
+
+def _check_utf8(raw: bytes) -> None:
+    """Bit by bit: as one text, a large body with a single emoji in it would take four bytes a character."""
+    check = codecs.getincrementaldecoder("utf-8")().decode
+    try:
+        for start in range(0, len(raw), _SLICE):
+            check(raw[start : start + _SLICE])
+        check(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise Unreadable("The body is not UTF-8") from error
+
+
+def _gunzipped(body: bytes, most_bytes: int) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        raw = unpacker.decompress(body, most_bytes + 1)
+    except zlib.error as error:
+        raise Unreadable("The body says it is gzip but is not") from error
+    if len(raw) > most_bytes:
+        raise TooLarge(f"An event may have {most_bytes:,} bytes; this one unpacks to more")
+    if not unpacker.eof:
+        raise Unreadable("The gzip body is cut off")
+    if unpacker.unused_data:
+        raise Unreadable("Something follows the gzip body's end")
+    return raw

@@ -1,0 +1,72 @@
+"""What a sender is answered: one place for both end points.
+
+    kept, ignored            201
+    the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known
+    storage pushes back      429 and Retry-After
+    storage is away          503 and Retry-After
+
+A Java listener tries once more after a 429 or 503, if the wait is shorter than its own five seconds, and keeps nothing:
+so nothing else is answered by these, and no long wait is asked for.
+"""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.errors import Refused, StorageBusy, StorageUnavailable
+from shared.ingest.receiver import BatchReceipt, Receipt
+
+_LONGEST_WAIT = 2
+"""Seconds; whole ones, drawn by lot, so that all who were turned away do not come back at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Status, body, its media type, and further headers."""
+
+    status: int
+    body: str
+    kind: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def kept(receipt: Receipt) -> Answer:
+    """The event is stored, or set aside with a reason."""
+    outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
+    said: dict[str, Any] = {**outcome, "run": receipt.run_id, "event": receipt.digest}
+    if receipt.omitted:
+        said["omitted"] = receipt.omitted
+    return Answer(status=201, body=json.dumps(said))
+
+
+def batch_kept(receipt: BatchReceipt) -> Answer:
+    """200 whatever became of the single events, as the specification has it: the body says which failed, and why."""
+    return Answer(status=200, body=json.dumps(receipt.document))
+
+
+def refused(refusal: Refused) -> Answer:
+    """The sender must mend something."""
+    more = {"field": refusal.field} if refusal.field else {}
+    return _problem(refusal.status, refusal.title, refusal.detail, more=more)
+
+
+def come_again(error: StorageUnavailable) -> Answer:
+    """Nothing is wrong with the event."""
+    wait = {"Retry-After": str(random.randint(1, _LONGEST_WAIT))}
+    if isinstance(error, StorageBusy):
+        return _problem(429, "Storage is busy, send it again more slowly", str(error), headers=wait)
+    return _problem(503, "Storage is away, send it again", str(error), headers=wait)
+
+
+def _problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Answer:
+    said = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
+    return Answer(status=status, body=json.dumps(said), kind="application/problem+json", headers=headers or {})

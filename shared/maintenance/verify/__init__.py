@@ -1,0 +1,1 @@
+"""Verify the record: scanners find inconsistencies, and each kind names its repair."""

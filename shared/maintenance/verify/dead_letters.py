@@ -1,0 +1,74 @@
+"""Damage to dead letters: their events are gone, or can be used."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+
+from shared.errors import Refused
+from shared.events import DeadLetter, arrivals, dead_letter, let_go, noted, packed_event
+from shared.maintenance.replay import Outcome, replay_letters
+from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.openlineage import decode, merge
+from shared.records import application, around
+from shared.storage import Storage
+from shared.translation import translate
+
+_UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
+
+
+def letters_without_blob(world: World, letter: DeadLetter) -> Iterator[Damage]:
+    """Letters whose blobs have gone: nothing is left to be used."""
+    if not _is_stored(world.storage, letter):
+        yield Damage(subject=f"dead letter {letter.digest}", words=f"its blob {letter.blob!r} is gone", about=letter)
+
+
+def _is_stored(storage: Storage, letter: DeadLetter) -> bool:
+    place = letter.place
+    if place:
+        return packed_event(storage, place) is not None
+    return any(each.name == letter.blob for each in arrivals(storage, letter.blob))
+
+
+def drop_letter(world: World, damage: Damage) -> bool:
+    """The letter leaves, unless its blob is back or it was met again."""
+    letter: DeadLetter = damage.about
+    return _is_stored(world.storage, letter) or let_go(world.storage, letter)
+
+
+def usable_letters(world: World, letter: DeadLetter) -> Iterator[Damage]:
+    """Letters whose events can be used by now: after an upgrade, or since somebody mended them. Discarded ones stay."""
+    if letter.place and not letter.discarded and _is_stored(world.storage, letter) and _usable(world, letter):
+        yield Damage(
+            subject=f"dead letter {letter.digest}", words=f"({letter.reason}) can be used now", about=letter.digest
+        )
+
+
+def _usable(world: World, letter: DeadLetter) -> bool:
+    """Whether the event can be read, and its run merged and translated."""
+    place = letter.place
+    if place is None:
+        return False
+    events = []
+    for each in {place, *noted(world.storage, place.run_id).events}:
+        packed = packed_event(world.storage, each)
+        try:
+            events += [decode(gzip.decompress(packed))] if packed else []
+        except (Refused, OSError, EOFError, zlib.error):
+            if each == place:
+                return False
+    try:
+        run = merge(events)
+        translate(run, around(world.storage, run, application(world.storage, run.application_run), world.names))
+    except _UNUSABLE:
+        return False
+    return True
+
+
+def replay_letter(world: World, damage: Damage) -> bool:
+    """Replay it."""
+    outcomes = [
+        each.outcome
+        for each in replay_letters(world.storage, lambda letter: letter.digest == damage.about, names=world.names)
+        if each.letter.digest == damage.about
+    ]
+    return all(outcome is Outcome.USED for outcome in outcomes) and dead_letter(world.storage, damage.about) is None

@@ -1,0 +1,195 @@
+"""Damage to processes: what is on record, dirty marks, the ledger and the catalog against one another."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shared.atlas import ProcessEntity
+from shared.catalog import HeldProcess, Node
+from shared.errors import ContentLost
+from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.publishing import Plan, Reading, current, removed_of
+from shared.records import Dirty, Entry, Held, ledger_entry, mark, mark_dirty, note, short
+from shared.storage_layout import DIRTY, DIRTY_PARTITION, process_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A process as it should be, with what the ledger says (`plan.entry`), and what the catalog holds of it; `dirty`:
+    it is to be published anyway, or only time may change it (`revisit`); `at_work`: it is to be published now.
+    """
+
+    plan: Plan
+    dirty: Dirty | None = None
+    at_work: bool = False
+    held: HeldProcess | None = None
+
+    @property
+    def entry(self) -> Entry:
+        """What the ledger says."""
+        return self.plan.entry
+
+    @property
+    def name(self) -> str:
+        """What it is called, as far as that is known."""
+        return self.entry.qualified_name or (self.plan.entity.qualified_name if self.plan.entity else "")
+
+    @property
+    def subject(self) -> str:
+        """What people see."""
+        return f"process {self.name or self.entry.process}"
+
+    def damage(self, words: str) -> Iterator[Damage]:
+        """This is wrong with it."""
+        yield Damage(subject=self.subject, words=words, about=self.entry)
+
+
+def is_at_work(world: World, dirty: Dirty | None) -> bool:
+    """Whether somebody is to publish what is marked so: now, not only once time may have changed it."""
+    return dirty is not None and (not dirty.revisit or dirty.due <= world.publishing.now())
+
+
+def lost_marks(world: World, found: Planned) -> Iterator[Damage]:
+    """What contributions say is not what was last written, and nobody is told to write it; or time may change it, and
+    nobody is told to look.
+    """
+    plan, storage, process = found.plan, world.storage, found.entry.process
+    if found.at_work or found.entry.state is Held.WRITING or (found.held and not found.entry.etag):
+        return
+    if not plan.unchanged:
+        before = found.entry.state is Held.WRITTEN
+        words = "differs from what was last written" if before else "was never written"
+        words = words if plan.entity else "has nothing to say any more, but is in the catalog"
+    elif plan.revisit and not found.dirty:
+        words = f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}"
+    else:
+        return
+    row = storage.read(DIRTY, DIRTY_PARTITION, process)
+    if not is_at_work(world, Dirty.of(row) if row else None) and ledger_entry(storage, process) == found.entry:
+        yield from found.damage(f"{words}, and no mark says so")
+
+
+def publish_again(world: World, damage: Damage) -> bool:
+    """Mark it, so that it is published as it should be."""
+    mark_dirty(world.storage, [damage.about.process])
+    return True
+
+
+def lost_entries(_world: World, found: Planned) -> Iterator[Damage]:
+    """Processes that the catalog holds, that runs speak for, and that the ledger does not know."""
+    if found.plan.entity and found.held and not found.entry.etag and not found.at_work:
+        yield from found.damage("is in the catalog, but not in the ledger")
+
+
+def unfinished_writes(world: World, found: Planned) -> Iterator[Damage]:
+    """Writes that somebody began and did not end, long after they can still land."""
+    entry = found.entry
+    if entry.state is Held.WRITING and world.publishing.now() - entry.until >= world.grace:
+        yield from found.damage(
+            f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and nobody says how that ended"
+        )
+
+
+def gone_processes(_world: World, found: Planned) -> Iterator[Damage]:
+    """Processes that we have written and somebody has deleted."""
+    if found.entry.state is Held.WRITTEN and found.held is None:
+        yield from found.damage("was written, but the catalog has no such process")
+
+
+def forget_written(world: World, damage: Damage) -> bool:
+    """Have the ledger say that nothing is there; then it is published anew."""
+    return _change(world, replace(damage.about, state=Held.NOTHING, fingerprint="", guid=""))
+
+
+def _change(world: World, entry: Entry) -> bool:
+    """Change the ledger, unless it has changed meanwhile, and have the process published by what it says then."""
+    if note(world.storage, entry) is None:
+        return False
+    mark_dirty(world.storage, [entry.process])
+    return True
+
+
+_LINEAGE = ("columnMapping",)
+"""Of a process's attributes those that are lineage: its name and description people may word as they like."""
+
+
+def changed_processes(_world: World, found: Planned) -> Iterator[Damage]:
+    """Processes whose lineage in the catalog is not what we wrote."""
+    if found.entry.state is Held.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
+        differs = _differences(found.held.entity, found.plan.entity)
+        if differs:
+            yield from found.damage(f"was changed in the catalog by another hand: {', '.join(differs)}")
+
+
+def _differences(held: ProcessEntity, wanted: ProcessEntity) -> list[str]:
+    own, other = dict(held.attributes), dict(wanted.attributes)
+    sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(wanted, name)]
+    return sides + [name for name in _LINEAGE if own.get(name, "") != other.get(name, "")]
+
+
+def write_again(world: World, damage: Damage) -> bool:
+    """Forget what was written, so that it counts as changed and is published."""
+    return _change(world, replace(damage.about, fingerprint=""))
+
+
+def other_guids(_world: World, found: Planned) -> Iterator[Damage]:
+    """Processes that somebody deleted and made anew under the same name: ours is no longer the one that it was."""
+    if found.entry.state is Held.WRITTEN and found.held and found.held.guid != found.entry.guid:
+        yield Damage(
+            subject=found.subject,
+            words=f"has the guid {found.held.guid} in the catalog, and {found.entry.guid or 'none'} in the ledger",
+            about=(found.entry, found.held.guid),
+        )
+
+
+def note_guid(world: World, damage: Damage) -> bool:
+    """Have the ledger say what the catalog says."""
+    entry, guid = damage.about
+    return note(world.storage, replace(entry, guid=guid)) is not None
+
+
+def orphan_processes(world: World, node: Node) -> Iterator[Damage]:
+    """Processes of ours in the catalog that nothing on record speaks for."""
+    name = node.qualified_name
+    if world.survey.written.meet(short(process_key(name))) or _is_spoken_for(world, name):
+        return
+    if name in world.catalog.read_processes([name]):
+        yield Damage(subject=f"process {name}", words="is in the catalog, and nothing speaks for it", about=node)
+
+
+def _is_spoken_for(world: World, qualified_name: str) -> bool:
+    """Whether anything on record stands for a process."""
+    entry = ledger_entry(world.storage, process_key(qualified_name))
+    if entry.state is not Held.NOTHING:
+        return True
+    try:
+        return current(world.storage, entry.process, world.publishing, Reading()).process is not None
+    except ContentLost:
+        return True
+
+
+def adopt(world: World, damage: Damage) -> bool:
+    """Have the ledger know of it: then the publisher removes it, as all that has nothing to say any more."""
+    node: Node = damage.about
+    if _is_spoken_for(world, node.qualified_name):
+        return True
+    entry = ledger_entry(world.storage, process_key(node.qualified_name))
+    return _change(world, replace(entry, state=Held.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
+
+
+def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:
+    """Data sets that we placed and that no process reads or writes any more."""
+    if world.survey.used.meet(mark(node.type, node.qualified_name)):
+        return
+    key = (node.type, node.qualified_name)
+    found = world.catalog.placeholders([key]).get(key)
+    if found and not found.links:
+        yield Damage(
+            subject=f"{node.type} {node.qualified_name}", words="was placed by us, and no process uses it", about=node
+        )
+
+
+def remove_placeholder(world: World, damage: Damage) -> bool:
+    """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
+    node: Node = damage.about
+    removed = removed_of(world.storage, world.catalog, [(node.type, node.qualified_name)], wait=False)
+    return removed is not None and not removed.kept

@@ -1,0 +1,365 @@
+"""Settling a run: all its events merged, translated, and put on record as contributions to processes.
+
+Safe to do again, at the same time, in any order, and to be cut off between any two calls:
+
+1. The end is on record before the events are read, so an event that arrives later finds it and settles anew.
+2. What will be written is on record (`attempted` and `left`, with a new generation) before it is written, so that
+   whoever settles next can take back what no longer holds: contributions, and words to siblings. A settling that was
+   overtaken writes with its old generation, which a row that has heard a newer one refuses.
+3. Contributions, then what other runs of the application are to know, then dirty marks, then *settled*. Whatever was
+   cut off before that is done again by the redelivered message or by the sweeper.
+4. What the run's siblings tell is read before it is translated and again after its contributions are written: what
+   was told in between settles it anew.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from traceback import format_tb
+
+from shared.concurrency import OneByOne
+from shared.errors import Contended, Overtaken
+from shared.events import ArchiveMissing, AtHand, Gathered, Kept, Known, Recent, bury, gather, heard_digest, readable
+from shared.model import Process, Span
+from shared.naming import BUILT_IN, Names
+from shared.openlineage import MergedRun, merge, stronger_end
+from shared.processing.application_cache import Lately
+from shared.processing.decision import Decided, dead, decide
+from shared.processing.propagation import tell_siblings
+from shared.records import (
+    ContentKey,
+    ContributionRecord,
+    RunState,
+    State,
+    Supporter,
+    WordKey,
+    application,
+    around,
+    contribution_key,
+    listen,
+    mark_dirty,
+    note_link,
+)
+from shared.secrets import text_without_secrets
+from shared.storage import Storage
+from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
+from shared.telemetry import RUN, SILENT, Telemetry
+from shared.translation import Around, facts_of
+
+_LOG = logging.getLogger("throughline.settle")
+_TRIES = 8
+_LONGEST_REST = 1.0
+"""Seconds between the last tries."""
+
+Rest = Callable[[float], None]
+"""Waits for so many seconds."""
+
+_FRAMES = 6
+_UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
+"""What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
+
+
+def settle_event(
+    storage: Storage,
+    event: StoredEvent,
+    packed: bytes,
+    *,
+    names: Names = BUILT_IN,
+    recent: Recent | None = None,
+    lately: Lately | None = None,
+    turns: OneByOne | None = None,
+    rest: Rest = lambda _: None,
+    telemetry: Telemetry = SILENT,
+) -> bool:
+    """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
+    events that were at hand lately: this one is added; `lately` is what was known of applications; `turns`: threads of
+    this process settle one run one by one; `rest` is how to wait while others settle the same runs.
+
+    An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
+    may have something to do. Raises Retry when storage is away or others keep changing the same rows.
+    """
+    recent = recent or Recent()
+    recent.put(event.digest, packed)
+    if event.end is None:
+        found = storage.read(RUNS, event.run_id, STATE)
+        if found is None:
+            return event.type == "START" and _mark_what_it_wrote(storage, event, packed, telemetry)
+        state = RunState.of(found, storage)
+        if state.closed or state.done_with(event.digest, None):
+            return False
+    known = AtHand(digest=event.digest, packed=packed, recent=recent)
+    with turns.at(event.run_id) if turns else nullcontext():
+        return settle_run(
+            storage,
+            event.run_id,
+            trigger=event,
+            known=known,
+            lately=lately,
+            names=names,
+            rest=rest,
+            telemetry=telemetry,
+        )
+
+
+def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, telemetry: Telemetry) -> bool:
+    """The START of an application that comes after its runs may change which application is newer: what it wrote is
+    published anew. Whether there is anything. Only an application's START costs more than the point read.
+    """
+    opened = readable(storage, Kept(place=event, packed=packed), telemetry)
+    if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
+        return False
+    written = written_by(storage, event.run_id)
+    mark_dirty(storage, written)
+    return bool(written)
+
+
+def settle_run(
+    storage: Storage,
+    run_id: str,
+    *,
+    trigger: StoredEvent | None = None,
+    timed_out: bool = False,
+    known: Known | None = None,
+    lately: Lately | None = None,
+    names: Names = BUILT_IN,
+    nested: bool = False,
+    leaves: bool = False,
+    rest: Rest = lambda _: None,
+    telemetry: Telemetry = SILENT,
+) -> bool:
+    """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
+    is not waited for any more.
+
+    `known` holds blobs that need not be read again, by digest; `lately` is what was known of applications; `names` are
+    the rules by which data sets are named; `nested`: it is settled because of a sibling; `leaves`: the run is left to
+    whoever overtakes us, and Overtaken raised; `rest` waits before another try; `telemetry`: who is told. Nothing that
+    triggers it changes a run that is closed; one whose events are gone stays as it is.
+    """
+    began = time.time_ns()
+    for tried in range(_TRIES):
+        if tried and not nested:  # whoever got in between is still at it
+            rest(random.uniform(0, _LONGEST_REST * tried / _TRIES))
+        end = trigger.end if trigger else None
+        known_of = nested or tried > 0 or (trigger is not None and end is None)
+        state = _with_end(storage, run_id, end, timed_out=timed_out, known_of=known_of)
+        if state is None:
+            continue
+        if state.gone or (trigger and state.closed):
+            return False
+        if trigger and not tried and state.done_with(trigger.digest, trigger.end):
+            # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
+            return True  # whoever settled it may have died before it was published
+        try:
+            marked = _settle_once(
+                storage,
+                run_id,
+                known or {},
+                names,
+                telemetry,
+                lately=lately,
+                nested=nested,
+                again=tried > 0,
+                yields=nested or trigger is not None or (timed_out and tried > 0),
+                began=began,
+            )
+        except Overtaken:
+            if leaves:
+                raise
+            continue
+        if marked is not None:
+            return marked or tried > 0
+    raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
+
+
+def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState | None:
+    """The run's state with this end on record; None when somebody else changed it meanwhile. `known_of`: there is one
+    already, most likely.
+    """
+    found = storage.read(RUNS, run_id, STATE) if known_of else None
+    if found is None:
+        fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
+        etag = storage.insert(RUNS, fresh.row(storage))
+        if etag:
+            return replace(fresh, etag=etag)
+        found = storage.read(RUNS, run_id, STATE)
+    if found is None:
+        return None
+    state = RunState.of(found, storage)
+    if state.closed:
+        return state
+    wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
+    if wanted == state:
+        return state
+    etag = storage.replace(RUNS, replace(wanted, settled=False).row(storage))
+    return replace(wanted, settled=False, etag=etag) if etag else None
+
+
+def _settle_once(
+    storage: Storage,
+    run_id: str,
+    known: Known,
+    names: Names,
+    telemetry: Telemetry,
+    *,
+    lately: Lately | None,
+    nested: bool,
+    again: bool,
+    yields: bool,
+    began: int,
+) -> bool | None:
+    """Gather, decide, apply: whether anything was marked dirty. None when more was told meanwhile. `again`: it was
+    tried before; `yields`: whoever has settled it meanwhile with all that we know is right. Raises Overtaken.
+    """
+    try:
+        gathered = gather(storage, run_id, known, telemetry)
+    except ArchiveMissing as error:
+        _LOG.error("run left as it is run=%s error=%s", run_id, error)
+        return False
+    heard = Around(names=names)
+    try:
+        run = merge(gathered.events) if gathered.events else None
+        settled = yields and gathered.state.settled
+        # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
+        fresh = nested or (again and settled)
+        ask = lately.ask if lately and not fresh else application
+        heard = listen(storage, run, names, ask) if run else heard
+        if settled and gathered.is_settled_with(heard):
+            return not nested  # whoever settled it may have died before it was published
+        decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
+    except _UNUSABLE as error:
+        why = text_without_secrets(f"{type(error).__name__}: {error}")[:500]
+        where = "".join(format_tb(error.__traceback__)[-_FRAMES:])  # without the error's own text, which quotes events
+        _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
+        for place in gathered.places:
+            bury(storage, place.blob, place.digest, error, telemetry)
+        decided = dead(heard, why)
+    marked = _apply(storage, gathered, decided, lately, telemetry, nested=nested)
+    if marked is not None:
+        telemetry.tell(
+            RUN,
+            run_id,
+            began=began,
+            job=decided.run.job.name if decided.run else "",
+            state=decided.outcome.verdict.value,
+            **({"reason": decided.outcome.reason} if decided.outcome.reason else {}),
+            events=len(gathered.events),
+            processes=len(decided.contents),
+        )
+    return marked
+
+
+def _apply(
+    storage: Storage,
+    gathered: Gathered,
+    decided: Decided,
+    lately: Lately | None,
+    telemetry: Telemetry,
+    *,
+    nested: bool,
+) -> bool | None:
+    """As `_settle_once`: each change of the state is made against whoever else changes it."""
+    state, run, outcome = gathered.state, decided.run, decided.outcome
+    current = frozenset(decided.contents)
+    words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
+    if current or words or decided.changes or state.attempted or state.left or state.changed:
+        # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
+        state = replace(
+            state,
+            generation=state.generation + 1,
+            attempted=state.attempted | current,
+            left=state.left | words,
+            changed=state.changed | decided.changes.keys(),
+            heard="",
+            settled=state.settled and nested,
+        )
+        state = _put(storage, state)
+    begun = _with_times(storage, run, state) if run else state
+    written = written_by(storage, state.run_id) if begun != state else gathered.written
+    state = begun
+    marks, marked = frozenset(written).union(process for process, _, _ in state.attempted), False
+    if run:
+        for key, content in decided.contents.items():
+            _support(storage, run, key, content, state.generation)
+        for key in sorted(state.attempted - current):
+            _withdraw(storage, run, key, state.generation)
+        if outcome.verdict is not State.WAITING or state.left or state.changed:
+            settle = partial(settle_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
+            spread = tell_siblings(storage, run, decided, state, settle, nested=nested)
+            if lately:
+                lately.note(spread.known)
+            if around(storage, run, spread.known, decided.heard.names) != decided.heard:
+                return None
+            marks, marked = marks | spread.marks, spread.marked
+    mark_dirty(storage, marks, since=gathered.arrived)
+    final = replace(
+        state,
+        # Whoever left it unsettled has told something of which not all have heard: that is still to be done.
+        settled=gathered.state.settled or not nested,
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        heard=heard_digest(decided.heard),
+        current=current,
+        merged=gathered.merged,
+        seen=_span(run) if run else None,
+        facts=facts_of(run, gathered.events) if run and current else None,
+    )
+    _put(storage, final)
+    return bool(marks) or marked
+
+
+def _put(storage: Storage, state: RunState) -> RunState:
+    """Put this state on record. Raises Overtaken when somebody else has changed it."""
+    etag = storage.replace(RUNS, state.row(storage))
+    if not etag:
+        raise Overtaken(f"Run {state.run_id} is being settled by somebody else", after=2)
+    return replace(state, etag=etag)
+
+
+def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState:
+    """The state of an application that was settled before with its new times on record: they tell which application is
+    newer, and so are there before what it wrote is marked.
+    """
+    if run.application_run != run.run_id or not state.settled or state.seen == _span(run):
+        return state
+    return _put(storage, replace(state, seen=_span(run)))
+
+
+def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
+    """Put this run's word for a content on record."""
+    _speak(storage, run, key, content, Supporter(seen=_span(run), generation=generation))
+
+
+def _withdraw(storage: Storage, run: MergedRun, key: ContentKey, generation: int) -> None:
+    """Take this run's word back. It is noted even where nothing was written yet: a settling that was overtaken may
+    still come to write it, with its older generation.
+    """
+    _speak(storage, run, key, None, Supporter(seen=_span(run), generation=generation, withdrawn=True))
+
+
+def _span(run: MergedRun) -> Span:
+    return Span(first=run.first, last=run.last)
+
+
+def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
+    """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
+    the process comes first, so that the end of the application always finds what it wrote.
+    """
+    process, application_run, digest = key
+    row_key = contribution_key(application_run, digest)
+    fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
+    first_word = fresh.with_word(run.run_id, supporter, content)
+    if first_word:
+        if first_word.content:
+            note_link(storage, application_run, first_word.content)
+        if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
+            return
+    for _ in range(_TRIES):
+        found = storage.read(CONTRIBUTIONS, process, row_key)
+        changed = ContributionRecord.of(found, storage).with_word(run.run_id, supporter, content) if found else None
+        if changed is None or storage.replace(CONTRIBUTIONS, changed.row(storage)):
+            return
+    raise Contended(f"Contribution {process} {row_key} kept changing", after=2)

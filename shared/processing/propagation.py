@@ -1,0 +1,78 @@
+"""Telling the other runs of an application what a run has to say, and having those settled anew whom it concerns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shared.errors import Contended
+from shared.openlineage import MergedRun
+from shared.processing.decision import Decided
+from shared.records import (
+    Application,
+    RunState,
+    application,
+    leave_words,
+    note_fated,
+    note_heard,
+    note_states,
+    speakers,
+)
+from shared.storage import Storage
+
+_TRIES = 8
+
+Settle = Callable[[str], bool]
+"""Settles a run (by its id) anew because of a sibling: whether the publisher may have something to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What came of telling: what is `known` of the application then, what of it is to be marked dirty (by key), and
+    whether settling others has marked something already.
+    """
+
+    known: Application
+    marks: frozenset[str]
+    marked: bool
+
+
+def tell_siblings(
+    storage: Storage, run: MergedRun, decided: Decided, state: RunState, settle: Settle, *, nested: bool
+) -> Spread:
+    """Leave what this run tells the others of its application, and settle those anew whom it concerns.
+
+    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
+    """
+    marks = note_states(storage, run.run_id, decided.changes, state.changed, state.generation)
+    marked = False
+    contents = decided.contents
+    wants = any(content.wanted for content in contents.values())
+    word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
+    for sibling in word.inside:
+        marked = settle(sibling) or marked
+    known = word.known
+    if not nested and (word.inside or known.told != known.heard):
+        known, others = _have_all_heard(storage, run, settle)
+        marked = marked or others
+    touched = bool(state.left or state.attempted - contents.keys())
+    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
+    for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
+        if each.fates:
+            spoken = {process for process, by, _ in state.attempted if by == each.run}
+            marks |= note_fated(storage, each.run, spoken, contents.values(), touched=touched)
+    return Spread(known=known, marks=frozenset(marks), marked=marked)
+
+
+def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> tuple[Application, bool]:
+    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
+    are settled meanwhile. Returns what is known of the application, and whether something was marked dirty.
+    """
+    marked = False
+    for _ in range(_TRIES):
+        known = application(storage, run.application_run)
+        if known.told == known.heard:
+            return known, marked
+        for sibling in sorted(speakers(storage, known) - {run.run_id}):
+            marked = settle(sibling) or marked
+        if note_heard(storage, known):
+            return known, marked
+    raise Contended(f"More and more was told of the application {run.application_run}", after=2)

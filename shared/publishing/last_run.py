@@ -1,0 +1,35 @@
+"""What people want to see of the last run of a process that is written: read only where something is written."""
+
+import logging
+
+from shared.events import ArchiveMissing, gather
+from shared.openlineage import merge
+from shared.publishing.planner import Plan, Publishing
+from shared.records import RunState
+from shared.storage import Storage
+from shared.storage_layout import RUNS, STATE
+from shared.telemetry import SILENT
+from shared.translation import facts_told
+
+_LOG = logging.getLogger("throughline.last_run")
+
+
+def last_run(storage: Storage, how: Publishing, plan: Plan) -> str:
+    """The facts of the run that spoke last of a process, in a few lines; empty where none are known. A point read, and
+    where its SQL is to be shown its events.
+    """
+    found = storage.read(RUNS, plan.speaker, STATE) if plan.speaker and plan.process else None
+    facts = RunState.of(found, storage).facts if found else None
+    if facts is None or plan.process is None:
+        return ""
+    return facts_told(facts, plan.process, _statement(storage, plan.speaker) if how.with_statement else "")
+
+
+def _statement(storage: Storage, run_id: str) -> str:
+    """The SQL of a run, from its events; empty where they are gone."""
+    try:
+        events = gather(storage, run_id, {}, SILENT).events
+    except ArchiveMissing as error:
+        _LOG.warning("statement not shown run=%s error=%s", run_id, error)
+        return ""
+    return merge(events).statement if events else ""

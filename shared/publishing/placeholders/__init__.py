@@ -1,0 +1,1 @@
+"""Placeholders: create, update and remove assets that no scan has found, and their columns."""

@@ -1,0 +1,21 @@
+"""Telemetry of processes that are published."""
+
+from shared.publishing.planner import Plan, Publishing
+from shared.telemetry import PROCESS, Fact
+
+
+def tell_process(how: Publishing, plan: Plan, state: str, reason: str = "") -> None:
+    """What became of a process that was to be published."""
+    entity, dirty = plan.entity, plan.dirty
+    facts: dict[str, Fact] = {
+        "process": entity.qualified_name if entity else plan.entry.qualified_name or dirty.process,
+        "state": state,
+        "attempts": dirty.attempts + 1,
+    }
+    if reason:
+        facts["reason"] = reason
+    if entity:
+        facts |= {"inputs": len(entity.inputs), "outputs": len(entity.outputs)}
+    if state in {"written", "removed"} and dirty.since and not dirty.revisit:
+        facts["lag"] = round((how.now() - dirty.since).total_seconds(), 3)
+    how.telemetry.tell(PROCESS, *plan.runs, began=plan.began, **facts)

@@ -1,0 +1,81 @@
+"""A process under the final names: those of the assets that the catalog has. Pure, over what was found."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import structs
+
+from shared.atlas import ProcessEntity, process_entity
+from shared.catalog import AssetKey
+from shared.model import Asset, Column, Process
+from shared.records import FoundAsset
+
+_TOLD = 3
+"""Data sets, and rivals of each, that a process's description tells of."""
+_LONGEST = 300
+
+
+def final_entity(
+    process: Process, found: Mapping[AssetKey, FoundAsset], *, with_indirect: bool
+) -> ProcessEntity | None:
+    """The entity of a process on the assets that were found. None when there is nothing left to say: what it reads and
+    what it writes are the same asset.
+    """
+    named = with_names(process, found)
+    if named is None:
+        return None
+    return process_entity(named, with_indirect=with_indirect, notes=_unsure(process, found))
+
+
+def with_names(process: Process, found: Mapping[AssetKey, FoundAsset]) -> Process | None:
+    """The process with the assets, and columns of assets, that were found. Its own name never changes by it."""
+    finals = {key: each.scanned for key, each in found.items() if each.scanned and each.scanned != key}
+    if not any(_key(asset) in finals for asset in (*process.inputs, *process.outputs)):
+        return process
+    names = {own[1]: final[1] for own, final in finals.items()}
+    outputs = _named(process.outputs, finals)
+    sinks = {_key(asset) for asset in outputs}
+    inputs = tuple(asset for asset in _named(process.inputs, finals) if _key(asset) not in sinks)
+    if not inputs:
+        return None
+    read = {asset.qualified_name for asset in inputs}
+    edges = (
+        structs.replace(edge, input=_column(edge.input, names), output=_column(edge.output, names))
+        for edge in process.columns
+    )
+    columns = tuple(sorted({edge for edge in edges if edge.input.qualified_name in read}))
+    return structs.replace(process, inputs=inputs, outputs=outputs, columns=columns)
+
+
+def _named(assets: Iterable[Asset], finals: Mapping[AssetKey, AssetKey]) -> tuple[Asset, ...]:
+    """Each asset once: several of ours may be one that a scan found."""
+    known: dict[AssetKey, Asset] = {}
+    for asset in assets:
+        final = finals.get(_key(asset), _key(asset))
+        known.setdefault(final, structs.replace(asset, type=final[0], qualified_name=final[1]))
+    return tuple(sorted(known.values()))
+
+
+def _column(column: Column, names: Mapping[str, str]) -> Column:
+    name = names.get(column.qualified_name)
+    return Column(qualified_name=name, column=column.column) if name else column
+
+
+def _key(asset: Asset) -> AssetKey:
+    return asset.type, asset.qualified_name
+
+
+def _unsure(process: Process, found: Mapping[AssetKey, FoundAsset]) -> tuple[str, ...]:
+    """What people should know: that several assets may be meant, and none was chosen."""
+    unsure = [
+        each
+        for each in dict.fromkeys(map(_key, (*process.inputs, *process.outputs)))
+        if each in found and found[each].rivals
+    ]
+    return tuple(
+        f"Several assets may be {_short(own[1])}: {', '.join(_short(name) for _, name in found[own].rivals[:_TOLD])}."
+        for own in unsure[:_TOLD]
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"

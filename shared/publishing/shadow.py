@@ -1,0 +1,138 @@
+"""Shadow mode: everything is done but the writing to the catalog, and what would be written is on record.
+
+A row of `shadow` stands for a process (or the state of a data set) that the catalog is to be told of: it takes the
+place of the dirty mark, which would otherwise be looked at again and again. The ledger tells what the catalog holds,
+and so is left as it is. When shadow mode ends, the rows become dirty marks again, and all is published from what is on
+record then.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import msgspec
+
+from shared.catalog import AssetKey, Catalog
+from shared.publishing.placeholders.creation import found_for
+from shared.publishing.placeholders.update import described
+from shared.publishing.planner import Plan, Publishing, Reading, plan_for
+from shared.records import Dirty, clean, is_asset, mark_dirty, packed_cell, unpacked_cell
+from shared.records import Held as Written
+from shared.storage import Row, Storage
+from shared.storage_layout import DIRTY, DIRTY_PARTITION, SHADOW
+
+
+class Action(StrEnum):
+    """What would be done."""
+
+    WRITE = "write"
+    REMOVE = "remove"
+    DESCRIBE = "describe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What is kept from the catalog: to write, remove or describe what has this qualified name, with `creates`: the
+    assets (type and qualified name) that the catalog did not have when that was found.
+    """
+
+    action: Action
+    qualified_name: str
+    creates: tuple[AssetKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """Counts of what would be done: processes written, assets created, processes removed, assets described."""
+
+    writes: int = 0
+    creates: int = 0
+    removes: int = 0
+    describes: int = 0
+
+
+_decode = msgspec.json.Decoder(Held).decode
+
+
+def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty]) -> int:
+    """Do with these dirty processes all that publishing would do, up to the catalog's first write. How many are held
+    now.
+
+    Raises CatalogUnavailable or CatalogRefused where the catalog cannot be read, as publishing does.
+    """
+    reading = Reading()
+    plans: list[Plan] = []
+    held = 0
+    for dirty in batch:
+        if is_asset(dirty):
+            held += _rehearse_state(storage, catalog, how, dirty, reading)
+            continue
+        before = storage.read(SHADOW, DIRTY_PARTITION, dirty.process)
+        plan = plan_for(storage, how, dirty, reading)
+        if plan.entry.may_still_land(how.now()):
+            storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
+        elif plan.unchanged:
+            if before:  # only this row: a publisher that was overtaken must not take away what is newer
+                storage.delete(SHADOW, DIRTY_PARTITION, dirty.process, before.etag)
+            clean(storage, dirty, plan.revisit)
+        else:
+            plans.append(plan)
+    found, plans = found_for(storage, catalog, how, plans)
+    for plan in plans:
+        keys = {(asset.type, asset.qualified_name) for asset in plan.assets}
+        creates = {key for key in keys if not found[key].guid}
+        if plan.entity:
+            what = Held(action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates)))
+        elif plan.entry.state is Written.NOTHING:
+            clean(storage, plan.dirty, plan.revisit)
+            held -= 1
+            continue
+        else:
+            what = Held(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
+        _hold(storage, plan.dirty.process, what)
+        clean(storage, plan.dirty, plan.revisit)
+    return held + len(plans)
+
+
+def _rehearse_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
+    entity = described(storage, dirty, how, reading)
+    ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
+    if entity and ours:
+        _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
+    clean(storage, dirty)
+    return bool(ours)
+
+
+def _hold(storage: Storage, key: str, what: Held) -> None:
+    row = Row(partition=DIRTY_PARTITION, key=key, values=packed_cell(storage, "held", what))
+    storage.upsert(SHADOW, row)
+
+
+def held_back(storage: Storage) -> Iterator[tuple[str, Held]]:
+    """All that shadow mode keeps from the catalog, by the key of its process or data set."""
+    for row in storage.partition(SHADOW, DIRTY_PARTITION):
+        yield row.key, _decode(unpacked_cell(storage, "held", row))
+
+
+def counted(held: Sequence[Held]) -> Shadow:
+    """How much it is; an asset that several processes need is created once."""
+    return Shadow(
+        writes=sum(each.action is Action.WRITE for each in held),
+        creates=len({key for each in held for key in each.creates}),
+        removes=sum(each.action is Action.REMOVE for each in held),
+        describes=sum(each.action is Action.DESCRIBE for each in held),
+    )
+
+
+def step_out(storage: Storage, how: Publishing) -> int:
+    """Where shadow mode is over, have all be published that it kept back: how much that was. Cut off, it goes on the
+    next time.
+    """
+    if how.shadow:
+        return 0
+    number = 0
+    for row in storage.partition(SHADOW, DIRTY_PARTITION):
+        mark_dirty(storage, [row.key])
+        storage.delete(SHADOW, DIRTY_PARTITION, row.key, row.etag)
+        number += 1
+    return number

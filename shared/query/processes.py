@@ -1,0 +1,176 @@
+"""Where lineage is read: in the catalog, as people see it there, or on our own record, which needs no catalog."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from shared.catalog import Catalog, Node
+from shared.model import Asset, EdgeKind, Process
+from shared.publishing import Publishing, on_found_assets, recorded
+from shared.storage import Storage
+
+_SEARCHED = 50
+
+
+class UnknownError(LookupError):
+    """No data set is called so."""
+
+
+class AmbiguousError(LookupError):
+    """Several data sets may be meant; the message lists them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Dataset:
+    """A data set, by type and qualified name, and what people call it."""
+
+    qualified_name: str
+    type: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A process, and what it stands between. `columns` are pairs of an input and an output column, each with its data
+    set's qualified name.
+    """
+
+    name: str
+    qualified_name: str
+    description: str
+    inputs: tuple[Dataset, ...]
+    outputs: tuple[Dataset, ...]
+    columns: tuple[tuple[tuple[str, str], tuple[str, str]], ...]
+
+
+class Source(Protocol):
+    """Where lineage is read."""
+
+    def find(self, text: str) -> Dataset:
+        """The data set that is meant by a name, the end of a path, or a whole qualified name. Raises UnknownError and
+        AmbiguousError, and as the place does that is asked.
+        """
+
+    def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:
+        """The processes that lie so many data sets `upstream` or `downstream` of it, at least."""
+
+
+def one_of(found: Iterable[Dataset], text: str) -> Dataset:
+    """The one that is meant: of that qualified name, else with it at its end, else of that name, else the only one."""
+    known = sorted(set(found))
+    for fits in (
+        [each for each in known if each.qualified_name == text],
+        [each for each in known if each.qualified_name.rstrip("/").endswith(f"/{text.strip('/')}")],
+        [each for each in known if each.name == text],
+        known,
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            names = "\n".join(f"  {each.qualified_name}" for each in fits)
+            raise AmbiguousError(f"{len(fits)} assets fit {text!r}; say which:\n{names}")
+    raise UnknownError(f"there is no asset like {text!r}")
+
+
+class InCatalog:
+    """Lineage as the catalog has it. Raises as the catalog does."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def find(self, text: str) -> Dataset:
+        """As the protocol says; by the catalog's search, which is behind the writes by a moment."""
+        return one_of((_dataset(node) for node in self._catalog.search(text, limit=_SEARCHED)), text)
+
+    def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:
+        """As the protocol says."""
+        key = (dataset.type, dataset.qualified_name)
+        guid = self._catalog.find([key]).get(key)
+        if guid is None:
+            raise UnknownError(f"there is no {dataset.type} {dataset.qualified_name}")
+        graph = self._catalog.lineage(guid, direction="INPUT" if direction == "upstream" else "OUTPUT", depth=depth)
+
+        def ends(process: str, *, inputs: bool) -> tuple[Dataset, ...]:
+            guids = (edge[0] if inputs else edge[1] for edge in graph.edges if edge[int(inputs)] == process)
+            return tuple(sorted(_dataset(graph.nodes[each]) for each in guids if each in graph.nodes))
+
+        return [
+            Link(
+                name=node.name,
+                qualified_name=node.qualified_name,
+                description=str(node.attributes.get("description") or ""),
+                inputs=ends(guid, inputs=True),
+                outputs=ends(guid, inputs=False),
+                columns=_mapped(node),
+            )
+            for guid, node in sorted(graph.nodes.items(), key=lambda item: item[1].qualified_name)
+            if node.is_process
+        ]
+
+
+def _dataset(node: Node) -> Dataset:
+    return Dataset(qualified_name=node.qualified_name, type=node.type, name=node.name)
+
+
+def _mapped(process: Node) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
+    """The column pairs of a `columnMapping`; one that is none of ours and no JSON has none."""
+    try:
+        mapping = json.loads(process.attributes.get("columnMapping") or "[]")
+    except ValueError:
+        return ()
+    return tuple(
+        ((each["DatasetMapping"]["Source"], pair["Source"]), (each["DatasetMapping"]["Sink"], pair["Sink"]))
+        for each in mapping
+        for pair in each["ColumnMapping"]
+    )
+
+
+class OnRecord:
+    """Lineage as it is on our own record, under the names of what the catalog was found to have: also what the catalog
+    has not been told yet, and columns beyond what it holds. `with_indirect` adds those that only decide what is
+    written. Read once, when it is first asked. Raises as the storage does.
+    """
+
+    def __init__(self, storage: Storage, how: Publishing, *, with_indirect: bool = False) -> None:
+        self._storage = storage
+        self._how = how
+        self._with_indirect = with_indirect
+
+    @cached_property
+    def _links(self) -> tuple[Link, ...]:
+        named = (on_found_assets(self._storage, process) for process, _ in recorded(self._storage, self._how))
+        return tuple(self._link(process) for process in named if process)
+
+    def _link(self, process: Process) -> Link:
+        return Link(
+            name=process.name,
+            qualified_name=process.qualified_name,
+            description=f"Operations: {', '.join(process.operations)}.",
+            inputs=tuple(map(_of_asset, process.inputs)),
+            outputs=tuple(map(_of_asset, process.outputs)),
+            columns=tuple(sorted(self._columns(process))),
+        )
+
+    def _columns(self, process: Process) -> set[tuple[tuple[str, str], tuple[str, str]]]:
+        return {
+            ((edge.input.qualified_name, edge.input.column), (edge.output.qualified_name, edge.output.column))
+            for edge in process.columns
+            if self._with_indirect or edge.kind is EdgeKind.DIRECT
+        }
+
+    def find(self, text: str) -> Dataset:
+        """As the protocol says."""
+        words = text.lower().split()
+        known = {each for link in self._links for each in (*link.inputs, *link.outputs)}
+        return one_of((each for each in known if all(word in each.qualified_name.lower() for word in words)), text)
+
+    def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:  # noqa: ARG002 - all are at hand
+        """As the protocol says: all there are."""
+        return self._links
+
+
+def _of_asset(asset: Asset) -> Dataset:
+    name = asset.qualified_name.rstrip("/").rpartition("/")[2] or asset.qualified_name
+    return Dataset(qualified_name=asset.qualified_name, type=asset.type, name=name)

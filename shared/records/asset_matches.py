@@ -1,0 +1,178 @@
+"""What is remembered of looking for assets: a row of `found` for each that was looked for and is in the catalog now."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import structs
+
+from shared.catalog import AssetKey
+from shared.errors import Contended
+from shared.records.publish_queue import mark_dirty
+from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage import Row, Storage
+from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog has of one of our assets (`own`, which may be found under the names in `also`): the asset that a
+    scan found (`scanned`), else our placeholder; its guid is empty where there is neither. `rivals`: assets of which
+    one is meant, and nothing tells which. `because`: why the scanned one won.
+
+    `columns`: those that our placeholder has, pairs of name and type; None where that is not known, and then it is to
+    be described. `tellers`: the processes (by key) that may tell them: all who do, and some who did. `until`: a
+    description that somebody began may land until then. `left`: our placeholder is there although a scan has found the
+    asset; `moved`: when what used it was told to leave it. `at`: when the catalog was asked. `searched`: what a search
+    gave of one that is not placed yet, and when: a search is a call for each asset, which need not be made again where
+    something came in between. `etag`: of the row as it was read or written last.
+    """
+
+    own: AssetKey
+    also: tuple[AssetKey, ...] = ()
+    scanned: AssetKey | None = None
+    because: str = ""
+    guid: str = ""
+    rivals: tuple[AssetKey, ...] = ()
+    columns: tuple[tuple[str, str], ...] | None = None
+    tellers: tuple[str, ...] = ()
+    until: datetime = _NEVER
+    left: bool = False
+    moved: datetime | None = None
+    at: datetime = _NEVER
+    searched: tuple[datetime, tuple[AssetKey, ...]] | None = None
+    etag: str = ""
+
+    @property
+    def key(self) -> AssetKey:
+        """What the lineage is to name."""
+        return self.scanned or self.own
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether our placeholder is what the catalog has of it."""
+        return bool(self.guid) and self.scanned is None
+
+    def is_due(self, now: datetime, believed: timedelta) -> bool:
+        """Whether it is to be looked up again: what was found is believed for so long."""
+        return not self.guid or now - self.at >= believed
+
+    def row(self, storage: Storage) -> Row:
+        """As a row of `found`."""
+        values = packed_cell(storage, "found", structs.replace(self, etag=""))
+        return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=values, etag=self.etag)
+
+    @classmethod
+    def of(cls, row: Row, storage: Storage) -> "FoundAsset":
+        """From a row of `found`."""
+        return structs.replace(_decode(unpacked_cell(storage, "found", row)), etag=row.etag)
+
+
+_decode = msgspec.json.Decoder(FoundAsset).decode
+_TRIES = 8
+
+
+def found_key(own: AssetKey) -> str:
+    """The key of an asset's row: the same as in `assets`."""
+    return digest_of("|".join(own).encode())
+
+
+def mark_of(key: str) -> str:
+    """The dirty mark of a data set, by the key of its row."""
+    return f"{ASSET}{key}"
+
+
+def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
+    """What is on record of these assets, whatever its age: a point read each."""
+    found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
+    return {key: FoundAsset.of(row, storage) for key, row in found.items() if row}
+
+
+def remembered_by(storage: Storage, key: str) -> FoundAsset | None:
+    """What is on record under this key."""
+    row = storage.read(FOUND, FOUND_PARTITION, key)
+    return FoundAsset.of(row, storage) if row else None
+
+
+def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
+    """All that is on record."""
+    for row in storage.partition(FOUND, FOUND_PARTITION):
+        yield FoundAsset.of(row, storage)
+
+
+def remember(storage: Storage, found: Iterable[FoundAsset]) -> tuple[FoundAsset, ...]:
+    """Put these on record: as they are there then. Where another publisher was there since it was read, what both know
+    is kept: else who tells the columns of a placeholder could be forgotten. Which it has is not known then, and so it
+    is described anew. Raises Contended.
+    """
+    return tuple(_remembered(storage, each) for each in sorted(found, key=lambda each: each.own))
+
+
+def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
+    wanted = found
+    for _ in range(_TRIES):
+        row = wanted.row(storage)
+        unknown = wanted is not found and wanted.is_placeholder and wanted.columns is None
+        marks = [mark_of(row.key)] if unknown else []
+        mark_dirty(storage, marks)  # before, should we die in between, and after, should it be cleaned in between
+        etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
+        if etag:
+            mark_dirty(storage, marks)
+            return structs.replace(wanted, etag=etag)
+        there = remembered_by(storage, row.key)
+        wanted = _of_both(found, there) if there else structs.replace(found, etag="")
+    raise Contended(f"What is remembered of {found.own[1]} kept changing", after=2)
+
+
+def _of_both(mine: FoundAsset, there: FoundAsset) -> FoundAsset:
+    """The later find of the two, with all who may tell the columns. Which it has is not known where those who know of a
+    placeholder differ.
+    """
+    later = max((mine, there), key=lambda each: (bool(each.guid), each.at))
+    if later.scanned:
+        return structs.replace(later, etag=there.etag)
+    known = {each.columns for each in (mine, there) if each.is_placeholder}
+    return structs.replace(
+        later,
+        tellers=tuple(sorted({*mine.tellers, *there.tellers})),
+        columns=known.pop() if len(known) == 1 else None,
+        until=max(mine.until, there.until),
+        etag=there.etag,
+    )
+
+
+def overtake(storage: Storage, found: FoundAsset) -> FoundAsset | None:
+    """Put one on record only where nobody was there since it was read; None where somebody was."""
+    etag = storage.replace(FOUND, found.row(storage))
+    return structs.replace(found, etag=etag) if etag else None
+
+
+def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Have these be looked up the next time: the catalog refused what was remembered of them."""
+    remember(storage, [structs.replace(each, at=_NEVER) for each in found])
+
+
+def drop(storage: Storage, found: Iterable[FoundAsset]) -> None:
+    """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
+    for each in found:
+        storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))
+
+
+_LOOK = ("reconcile", "due")
+
+
+def next_look(storage: Storage) -> datetime | None:
+    """When placeholders are to be looked for the next time; None for at once."""
+    row = storage.read(CONTROL, *_LOOK)
+    return datetime.fromisoformat(str(row.values["time"])) if row else None
+
+
+def note_next_look(storage: Storage, at: datetime) -> None:
+    """Let it rest until then."""
+    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
+
+
+def look_soon(storage: Storage) -> None:
+    """There is something to reconcile."""
+    storage.delete(CONTROL, *_LOOK)

@@ -1,0 +1,56 @@
+"""The versions of naming and storage layout that wrote the stored data: one row of `control`, checked at the start."""
+
+from dataclasses import dataclass
+
+from shared.errors import Misconfigured
+from shared.storage import Row, Storage
+from shared.storage_layout import CONTROL
+from shared.versions import LAYOUT, NAMING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """A version of the naming of processes, and one of the storage layout."""
+
+    naming: str = NAMING
+    layout: int = LAYOUT
+
+    def __str__(self) -> str:
+        return f"naming {self.naming}, layout {self.layout}"
+
+
+NOW = Versions()
+
+
+def stored_versions(storage: Storage) -> Versions | None:
+    """The versions on record; None before a worker has started for the first time."""
+    found = storage.read(CONTROL, "versions", "written")
+    return Versions(naming=str(found.values["naming"]), layout=int(str(found.values["layout"]))) if found else None
+
+
+def note_versions(storage: Storage, now: Versions = NOW) -> None:
+    """Record these versions as those of all that is stored."""
+    row = Row(partition="versions", key="written", values={"naming": now.naming, "layout": now.layout})
+    storage.upsert(CONTROL, row)
+
+
+def mismatch(stored: Versions, now: Versions = NOW) -> str:
+    """Why data of these versions cannot be read by this one, and what to do, in a sentence; empty where it can."""
+    if stored == now:
+        return ""
+    return (
+        f"The stored data was written by another version of Throughline ({stored}; this one writes {now}). Install "
+        "that version, or use an empty storage account"
+    )
+
+
+def check_versions(storage: Storage, now: Versions = NOW) -> None:
+    """Compare the versions on record with these; record these where there are none yet.
+
+    Raises Misconfigured where they differ: this version cannot read the stored data. Raises StorageUnavailable.
+    """
+    stored = stored_versions(storage)
+    if stored is None:
+        note_versions(storage, now)
+    elif problem := mismatch(stored, now):
+        raise Misconfigured(problem)
