@@ -58,6 +58,7 @@ PROOFS: dict[str, str] = {
     "python -m bench.profiling": "bench/profiling.py",
     "python -m local.azurite": "tests/local/test_azurite.py",
     "python -m local.catalog": "tests/local/test_catalog_server.py",
+    "python -m local.event_grid": "tests/local/test_event_grid_command.py",
     "python -m tests.faults": "tests/faults/test_hunt.py",
     "python -m tests.hostile": "tests/hostile/test_hostile_catalog.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
