@@ -18,26 +18,13 @@ from local.capture.scenario import scenarios
 from local.truth import Listener, Truth
 from shared.atlas import asset_entity, process_entity
 from shared.model import EdgeKind, Process
-from shared.openlineage import Event, Ignore, decode, merge, select
+from shared.openlineage import Ignore, merge, select
 from shared.translation import History, translate_history
+from tests.support.golden import FOLDERS, GOLDEN, _events
 
-GOLDEN = Path(__file__).parent / "golden"
 LISTENERS = GOLDEN / "listeners.json"
-FOLDERS = {
-    f"{path.parent.parent.name}/{path.parent.name}": path.parent for path in sorted(GOLDEN.glob("*/*/events.jsonl"))
-}
 
 every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
-
-
-@cache
-def _lines(folder: Path) -> tuple[bytes, ...]:
-    return tuple((folder / "events.jsonl").read_bytes().splitlines())
-
-
-@cache
-def _events(folder: Path) -> tuple[Event, ...]:
-    return tuple(decode(line) for line in _lines(folder))
 
 
 @cache

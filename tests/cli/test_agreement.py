@@ -17,8 +17,8 @@ from shared.bootstrap import Worker, assemble
 from shared.publishing.publisher import publish
 from shared.records.settings_record import record_settings, settings_on_record
 from shared.settings import SETTINGS, load
-from tests.shared.events import write
-from tests.shared.test_publish import settled
+from tests.support.events import write
+from tests.support.publishing import settled
 
 runner = CliRunner()
 

@@ -9,10 +9,10 @@ import pytest
 from shared.catalog import HeldProcess, MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import fill, last_fill
-from tests.cli.test_control import Parts
-from tests.shared.events import write
-from tests.shared.test_fill import another
-from tests.shared.test_publish import settled
+from tests.support.backfill import another
+from tests.support.cli import Parts
+from tests.support.events import write
+from tests.support.publishing import settled
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ from shared.processing.sweeper import Sweeping, sweep
 from shared.publishing.planner import Publishing
 from shared.settings import load
 from shared.storage import MemoryStorage, Row
-from tests.shared.events import run_id, write
-from tests.shared.test_dead_letters import MISWRITTEN, Stepped, put
-from tests.shared.test_publish import Moody
-from tests.shared.test_settle import post, settle
+from tests.support.dead_letters import MISWRITTEN, Stepped, put
+from tests.support.events import run_id, write
+from tests.support.processing import post, settle
+from tests.support.publishing import Moody
 
 runner = CliRunner()
 

@@ -18,8 +18,8 @@ from shared.publishing.planner import Publishing
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
-from tests.shared.events import event, write
-from tests.shared.test_settle import post, settle
+from tests.support.events import event, write
+from tests.support.processing import post, settle
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 runner = CliRunner()

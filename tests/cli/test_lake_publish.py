@@ -14,7 +14,7 @@ from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings import SETTINGS, load
-from tests.shared.events import write
+from tests.support.events import write
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from shared.processing.sweeper import Sweeping
 from shared.publishing.planner import Publishing
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
-from tests.shared.test_schemas import TABLE, X, copy, how, settle
+from tests.support.placeholder_columns import TABLE, X, copy, how, settle
 
 runner = CliRunner()
 PUBLIC = "https://purview.azure.net/.default"

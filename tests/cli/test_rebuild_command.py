@@ -18,10 +18,10 @@ from shared.publishing.planner import Publishing
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
-from tests.shared.events import write
-from tests.shared.test_archive import AT_ONCE
-from tests.shared.test_dead_letters import Stepped
-from tests.shared.test_settle import post, settle
+from tests.support.archiving import AT_ONCE
+from tests.support.dead_letters import Stepped
+from tests.support.events import write
+from tests.support.processing import post, settle
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.publishing.publisher import publish
-from tests.cli.test_control import Parts
-from tests.shared.test_finding import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
-from tests.shared.test_finding import write as settle_write
+from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
+from tests.support.asset_resolution import write as settle_write
+from tests.support.cli import Parts
 
 TWIN = (SET, f"{ROOT}/a/{{SparkPartitions}}")
 RIVALS = [(SET, f"{ROOT}/b/{{N}}.csv"), (SET, f"{ROOT}/b/{{Year}}/{{N}}.csv")]

@@ -17,9 +17,9 @@ from shared.naming import BUILT_IN
 from shared.processing.sweeper import Sweeping
 from shared.publishing.planner import Publishing
 from shared.storage import MemoryStorage
-from tests.shared.events import event
-from tests.shared.test_dead_letters import Stepped
-from tests.shared.test_settle import post, settle
+from tests.support.dead_letters import Stepped
+from tests.support.events import event
+from tests.support.processing import post, settle
 
 Run = Callable[..., Result]
 

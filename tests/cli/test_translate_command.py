@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from tests.shared.events import event, run_id, write
+from tests.support.events import event, run_id, write
 
 runner = CliRunner()
 

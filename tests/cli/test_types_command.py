@@ -26,10 +26,10 @@ from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS
-from tests.shared.events import write
-from tests.shared.scanned import scanned
-from tests.shared.test_scanned import jobs, settle_all
-from tests.shared.test_settle import post
+from tests.support.events import write
+from tests.support.processing import post
+from tests.support.scanned import scanned
+from tests.support.scanned_jobs import jobs, settle_all
 
 runner = CliRunner()
 

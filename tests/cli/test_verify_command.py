@@ -20,9 +20,9 @@ from shared.maintenance.verify.kinds import KINDS
 from shared.naming import BUILT_IN
 from shared.processing.sweeper import Sweeping
 from shared.storage import MemoryStorage
-from tests.shared.damages import PLANTED, PUBLISHING, whole
-from tests.shared.test_dead_letters import Stepped
-from tests.shared.test_publish import Moody
+from tests.support.damages import PLANTED, PUBLISHING, whole
+from tests.support.dead_letters import Stepped
+from tests.support.publishing import Moody
 
 NOW = Sweeping(grace=timedelta(0), end_timeout=timedelta(0))
 Run = Callable[..., Result]

@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from local.listening import listen
 from local.world import World
-from tests.e2e.test_world import throughline
+from tests.support.local_world import throughline
 
 
 def test_both_events_are_followed_to_the_catalog(world: World) -> None:

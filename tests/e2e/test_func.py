@@ -14,8 +14,8 @@ from cli.main import app
 from local.func import Func, find_func
 from local.functions import FunctionsHostError
 from local.world import World
-from tests.e2e.test_world import GOLDEN, calm, throughline
 from tests.func_delivery import SOON, send_slowly, stand_in
+from tests.support.local_world import GOLDEN, calm, throughline
 
 
 @pytest.fixture

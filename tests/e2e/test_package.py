@@ -10,7 +10,7 @@ from local.package import Package
 from local.truth import Truth
 from local.world import World
 from shared import publishing
-from tests.e2e.test_world import GOLDEN, calm, parts_of, throughline
+from tests.support.local_world import GOLDEN, calm, parts_of, throughline
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from local.spark import LISTENER_CLASS, SMALL_SESSION, SparkJob
 from local.versions import SPARK_3
 from local.world import World
 from shared import publishing
-from tests.e2e.test_world import calm, parts_of, throughline
+from tests.support.local_world import calm, parts_of, throughline
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"

@@ -10,8 +10,8 @@ import pytest
 from local.azurite import KEY as ACCOUNT_KEY
 from local.world import World
 from shared.telemetry.otel import trace_of
-from tests.e2e.test_world import calm, post
-from tests.shared.events import run_id, write
+from tests.support.events import run_id, write
+from tests.support.local_world import calm, post
 
 SETTINGS = {
     "THROUGHLINE_TELEMETRY": "console",
@@ -59,7 +59,7 @@ def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> 
     assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
     calls = [each for each in spans if each["name"] == "catalog"]
     assert calls
-    # A sweep that comes before a data set is placed looks for it too: tests/shared/test_telemetry.py.
+    # A sweep that comes before a data set is placed looks for it too: tests/shared/telemetry/test_telemetry.py.
     callers = [*batches, *(each for each in spans if each["name"] == "sweep")]
     assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in callers}
     assert {call["parent_id"] for call in calls} & {each["context"]["span_id"] for each in batches}

@@ -22,8 +22,8 @@ import pytest
 from bench.replay import Replay
 from local.functions import FunctionsHost
 from local.world import ROOT, World
-from tests.shared.events import event
 from tests.soak.siege import reckoning, settle_down
+from tests.support.events import event
 from tests.support.front import Front, Held
 from tests.support.listener import Listener
 

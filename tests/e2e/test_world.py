@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,48 +9,13 @@ import requests
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.transport.http import HttpConfig, HttpTransport
-from typer.testing import CliRunner
 
 from cli.main import app
 from local.truth import Truth
 from local.world import World
 from shared import publishing, records, reporting
-from shared.bootstrap import Worker, assemble
-from shared.settings import load
-from tests.shared.events import event, run_id, write
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
-runner = CliRunner()
-
-
-def parts_of(world: World) -> Worker:
-    return assemble(load(catalog=True, environment=world.environment))
-
-
-def calm(world: World, seconds: float = 60) -> reporting.Status:
-    """The status once nothing is under way."""
-    storage = parts_of(world).storage
-    deadline = time.monotonic() + seconds
-    while True:
-        found = reporting.status(storage)
-        if not (found.in_progress or found.dirty):
-            return found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.3)
-
-
-def throughline(world: World, *arguments: str) -> Any:
-    return runner.invoke(app, list(arguments), env=world.environment)
-
-
-def post(world: World, body: bytes, **headers: str) -> requests.Response:
-    return requests.post(
-        f"{world.functions.url}/api/v1/lineage",
-        data=body,
-        headers={"Content-Type": "application/json; charset=UTF-8", **headers},
-        timeout=30,
-        allow_redirects=False,
-    )
+from tests.support.events import event, run_id, write
+from tests.support.local_world import GOLDEN, calm, parts_of, post, runner, throughline
 
 
 @pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])

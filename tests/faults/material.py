@@ -10,7 +10,7 @@ from typing import Any
 from bench.replay import families, moved
 from shared.openlineage import decode
 from tests.faults.life import EPOCH
-from tests.shared.histories import history
+from tests.support.histories import history
 
 _LONGEST = 34
 """Captured events in one history."""

@@ -11,7 +11,7 @@ from local.world import ROOT, World
 from shared import reporting
 from shared.bootstrap import assemble
 from shared.settings import load
-from tests.shared.events import write
+from tests.support.events import write
 
 SOON = 30.0
 """Seconds after the last event within which all are to be published."""

@@ -19,8 +19,8 @@ from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.storage import MemoryStorage
 from shared.translation import Patience
-from tests.shared.events import write
-from tests.shared.test_publish import settled
+from tests.support.events import write
+from tests.support.publishing import settled
 
 PROCESSES = 120
 BATCH = 10

@@ -16,7 +16,7 @@ from shared.publishing.planner import Publishing
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.telemetry import Acts, write_line
-from tests.shared.events import event
+from tests.support.events import event
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}

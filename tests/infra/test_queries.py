@@ -18,7 +18,7 @@ from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry import SWEEP, Act, Acts
-from tests.shared.events import event, write
+from tests.support.events import event, write
 
 ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}

@@ -20,7 +20,7 @@ from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry import SWEEP, Act, Acts, line_of
 from tests.infra.kusto.evaluator import Row, run
-from tests.shared.events import event, run_id, write
+from tests.support.events import event, run_id, write
 
 ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}

@@ -16,7 +16,7 @@ from shared.settings import SETTINGS, load
 from shared.storage import MemoryStorage, Row
 from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
-from tests.shared.events import event, write
+from tests.support.events import event, write
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"

@@ -10,31 +10,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
 
 from local.catalog import CatalogServer, CatalogStartError
-
-Json = dict[str, Any]
-ROOT = Path(__file__).resolve().parents[2]
-TABLE = "azure_sql_table"
-
-
-def post(server: CatalogServer, *entities: Json, path: str = "entity/bulk") -> requests.Response:
-    headers = {"Authorization": f"Bearer {server.token}"}
-    body = {"entities": list(entities)}
-    return requests.post(f"{server.endpoint}/{path}", json=body, headers=headers, timeout=20)
-
-
-def get(server: CatalogServer, path: str, **query: str) -> requests.Response:
-    headers = {"Authorization": f"Bearer {server.token}"}
-    return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=20)
-
-
-def table(name: str, guid: int = -1, **attributes: Any) -> Json:
-    return {"typeName": TABLE, "guid": guid, "attributes": {"qualifiedName": name, "name": name, **attributes}}
+from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
 
 
 def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
@@ -43,11 +24,6 @@ def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
 
     attributes = {"qualifiedName": name, "name": name, "inputs": refs(inputs), "outputs": refs(outputs)}
     return {"typeName": "azure_synapse_operation", "guid": -1, "attributes": attributes}
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "local.catalog", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
 
 
 def falls_silent(port: int, seconds: float = 10) -> bool:

@@ -7,7 +7,7 @@ import requests
 
 from local.catalog import CatalogServer
 from local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
-from tests.local.test_catalog_server import get, post, run, table
+from tests.support.catalog_server import get, post, run, table
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from local.host.messages import Datum, Load, Outcome
 from local.host.settings import AppError
 from local.host.worker import Worker
 from local.package import PACKAGES, Package
-from tests.shared.events import event
+from tests.support.events import event
 
 pytestmark = pytest.mark.azurite
 

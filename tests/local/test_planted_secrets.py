@@ -15,7 +15,7 @@ from shared.bootstrap import assemble
 from shared.reporting.status import status
 from shared.settings import load
 from shared.storage import Storage
-from tests.shared.planted import BEARER, REFUSED, SECRET, events, shown, told
+from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
 
 PATIENCE_SECONDS = 60
 HEADERS = {"Authorization": BEARER, "x-functions-key": SECRET, "Content-Type": "application/json"}

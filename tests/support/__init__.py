@@ -1,1 +1,1 @@
-"""Parts that stand around the project in tests: what Azure puts in front of it, and what sends to it."""
+"""Helpers for tests: events, histories, damaged records, stand-ins. No module of tests imports another."""

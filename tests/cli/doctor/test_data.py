@@ -28,9 +28,9 @@ from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage import BlobFact, MemoryStorage, Row
 from shared.storage_layout import CONTROL, EVENTS
-from tests.shared.events import event
-from tests.shared.scripted import Said, scripted
-from tests.shared.test_settle import post, settle
+from tests.support.events import event
+from tests.support.processing import post, settle
+from tests.support.scripted import Said, scripted
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -18,8 +18,8 @@ from shared.processing.sweeper import Sweeping
 from shared.publishing.planner import Publishing
 from shared.storage import MemoryStorage
 from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
-from tests.cli.doctor.test_deployment import Root
 from tests.infra.azure_stand_in import AzureStandIn, Failure
+from tests.support.deployment import Root
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from local.world import ROOT
 from tests.local.host_contract import Bench, seen
 from tests.local.host_contract.blobs import container_of
 from tests.local.hosting import APPS, App, sample, wait_for
-from tests.shared.events import event
+from tests.support.events import event
 
 _CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/datamap/api/atlas/v2", "THROUGHLINE_CATALOG_TOKEN": "t"}
 

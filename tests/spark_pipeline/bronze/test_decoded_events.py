@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from shared.openlineage import Event, decode, merge
 from spark_pipeline.bronze import decoded_events as decoded
 from spark_pipeline.bronze.decoded_events import DECODER, contents, event_of, kept
-from tests.shared.events import event
 from tests.spark_pipeline.files import OF_SPARK
-from tests.test_golden import FOLDERS, _events
+from tests.support.events import event
+from tests.support.golden import FOLDERS, _events
 
 pytestmark = OF_SPARK
 

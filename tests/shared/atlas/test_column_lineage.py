@@ -1,0 +1,91 @@
+"""Column lineage in Atlas' own form: what becomes of a process's column mapping."""
+
+from itertools import permutations
+
+import pytest
+from msgspec.structs import replace
+
+from shared.atlas import OwnColumn, OwnStep, ProcessEntity, column_lineage, process_entity
+from shared.atlas.limits import LONGEST_NAME, name_within
+from shared.model import Column, ColumnEdge, EdgeKind
+from shared.translation import ALL_ROWS
+from tests.support.building import process
+
+OUT = "file:///out"
+
+
+def edge(source: str, column: str, output: str, kind: EdgeKind = EdgeKind.DIRECT) -> ColumnEdge:
+    return ColumnEdge(
+        input=Column(qualified_name=source, column=column), output=Column(qualified_name=OUT, column=output), kind=kind
+    )
+
+
+def entity(*edges: ColumnEdge, inputs: tuple[str, ...] = ("/a", "/b")) -> ProcessEntity:
+    return process_entity(replace(process(*inputs), columns=tuple(sorted(edges))))
+
+
+def test_a_step_for_each_column_that_is_made() -> None:
+    made = entity(
+        edge("file:///a", "first", "full"),
+        edge("file:///a", "last", "full"),
+        edge("file:///b", "id", "id"),
+        edge("file:///b", "id", "copy"),
+        edge("file:///b", "when", "full", EdgeKind.INDIRECT),
+        edge("file:///b", "when", ALL_ROWS),
+    )
+    found = column_lineage(made)
+    assert [(each.name, each.qualified_name, each.asset) for each in found.columns] == [
+        ("out.copy", "copy@fs_path:file:///out", ("fs_path", OUT)),
+        ("a.first", "first@fs_path:file:///a", ("fs_path", "file:///a")),
+        ("out.full", "full@fs_path:file:///out", ("fs_path", OUT)),
+        ("b.id", "id@fs_path:file:///b", ("fs_path", "file:///b")),
+        ("out.id", "id@fs_path:file:///out", ("fs_path", OUT)),
+        ("a.last", "last@fs_path:file:///a", ("fs_path", "file:///a")),
+    ]
+    assert {(each.name, each.inputs) for each in found.steps} == {
+        ("out.full", ("first@fs_path:file:///a", "last@fs_path:file:///a")),
+        ("out.id", ("id@fs_path:file:///b",)),
+        ("out.copy", ("id@fs_path:file:///b",)),
+    }
+    assert all(each.qualified_name.startswith(f"{made.qualified_name}#") for each in found.steps)
+
+
+def test_the_same_lineage_is_the_same_whatever_its_order() -> None:
+    edges = (edge("file:///a", "x", "z"), edge("file:///b", "y", "z"), edge("file:///a", "x", "w"))
+    assert len({column_lineage(entity(*order)) for order in permutations(edges)}) == 1
+
+
+def test_a_step_that_says_something_else_has_another_name() -> None:
+    (before,) = column_lineage(entity(edge("file:///a", "x", "z"))).steps
+    (after,) = column_lineage(entity(edge("file:///a", "x", "z"), edge("file:///b", "y", "z"))).steps
+    assert before.output == after.output
+    assert before.qualified_name != after.qualified_name
+
+
+def test_what_no_asset_of_the_process_is_makes_no_column() -> None:
+    assert column_lineage(entity(edge("file:///elsewhere", "x", "z"))).columns == ()
+    assert column_lineage(entity()).steps == ()
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "日"])
+def test_nothing_is_longer_than_a_name_may_be(letter: str) -> None:
+    long = letter * (4090 // len(letter.encode()))
+    found = column_lineage(entity(edge("file:///a", f"{long}1", long), edge("file:///a", f"{long}2", long)))
+    texts = [text for column in found.columns for text in (column.qualified_name, column.name)]
+    texts += [text for step in found.steps for text in (step.qualified_name, step.name)]
+    assert max(len(text.encode()) for text in texts) <= LONGEST_NAME
+    assert len({each.qualified_name for each in found.columns}) == 3, "different ones stay different"
+
+
+def test_a_name_that_fits_stays() -> None:
+    assert name_within("x" * LONGEST_NAME) == "x" * LONGEST_NAME
+    assert len(name_within("x" * (LONGEST_NAME + 1)).encode()) <= LONGEST_NAME
+
+
+def test_a_thousand_columns_are_bounded_by_the_mapping() -> None:
+    """32 KB of mapping are all that is sent of it in this form too."""
+    made = entity(*(edge("file:///a", f"a_column_of_19_{n:04}", f"a_column_of_19_{n:04}") for n in range(1000)))
+    found = column_lineage(made)
+    assert 300 < len(found.steps) < 1000
+    assert isinstance(found.columns[0], OwnColumn)
+    assert isinstance(found.steps[0], OwnStep)

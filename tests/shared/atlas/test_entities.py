@@ -1,0 +1,174 @@
+"""Entities: a process and its assets as Purview wants them, the same bytes for the same lineage."""
+
+import json
+from itertools import permutations
+
+import pytest
+from msgspec.structs import replace
+
+from shared.atlas import PROCESS_TYPE, asset_entity, column_mapping, process_entity
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
+from shared.translation import ALL_ROWS
+from tests.support.building import asset, edge, process
+
+LIMIT = 32 * 1024
+
+
+def _edge(source: str, column: str, output: str, kind: EdgeKind = EdgeKind.DIRECT) -> ColumnEdge:
+    return ColumnEdge(
+        input=Column(qualified_name=source, column=column),
+        output=Column(qualified_name="sink", column=output),
+        kind=kind,
+    )
+
+
+def _attributes(each: Process, *, with_indirect: bool = False) -> dict[str, str]:
+    return dict(process_entity(each, with_indirect=with_indirect).attributes)
+
+
+def test_a_process_as_purview_wants_it() -> None:
+    entity = process_entity(process("/b", "/a", operations=("insert", "merge")))
+    assert entity.type == PROCESS_TYPE == "azure_synapse_operation"
+    assert entity.qualified_name == "throughline:v1://tests/app/file/out"
+    assert entity.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
+    assert entity.outputs == (("fs_path", "file:///out"),)
+    assert [name for name, _ in entity.attributes] == ["name", "description", "columnMapping"]
+    assert dict(entity.attributes)["name"] == "app → out"
+    assert dict(entity.attributes)["description"] == "Operations: insert, merge."
+
+
+def test_an_end_that_was_not_seen_is_said() -> None:
+    assert "end of its run was not seen" in _attributes(process("/a", end_not_seen=True))["description"]
+
+
+def test_the_column_mapping_has_one_object_for_each_pair() -> None:
+    edges = (
+        _edge("b", "y", "z"),
+        _edge("a", "first", "full"),
+        _edge("a", "last", "full"),
+        _edge("a", "id", "id"),
+        _edge("a", "id", "id", EdgeKind.INDIRECT),
+    )
+    text, shown, total = column_mapping(edges)
+    assert json.loads(text) == [
+        {
+            "DatasetMapping": {"Source": "a", "Sink": "sink"},
+            "ColumnMapping": [
+                {"Source": "first", "Sink": "full"},
+                {"Source": "last", "Sink": "full"},
+                {"Source": "id", "Sink": "id"},
+            ],
+        },
+        {"DatasetMapping": {"Source": "b", "Sink": "sink"}, "ColumnMapping": [{"Source": "y", "Sink": "z"}]},
+    ]
+    assert (shown, total) == (4, 4)
+
+
+def test_the_order_of_edges_does_not_show() -> None:
+    edges = (_edge("b", "x", "x"), _edge("a", "y", "x"), _edge("a", "x", "x"), _edge("a", "x", "y"))
+    assert len({column_mapping(order) for order in permutations(edges)}) == 1
+
+
+def test_no_columns_are_an_empty_mapping() -> None:
+    assert column_mapping(()) == ("[]", 0, 0)
+
+
+def test_indirect_edges_are_shown_by_setting_alone() -> None:
+    edges = (_edge("a", "x", "x"), _edge("a", "day", "position", EdgeKind.INDIRECT))
+    assert "day" not in column_mapping(edges)[0]
+    assert "day" in column_mapping(edges, with_indirect=True)[0]
+
+
+def test_what_concerns_all_rows_has_no_column_to_be_shown_at() -> None:
+    edges = (_edge("a", "id", ALL_ROWS, EdgeKind.INDIRECT),)
+    assert column_mapping(edges, with_indirect=True) == ("[]", 0, 0)
+
+
+@pytest.mark.parametrize("name", ["plain", "ümläut", '"quoted"\\', "日" * 40])
+def test_what_does_not_fit_is_left_out_and_said(name: str) -> None:
+    edges = tuple(_edge("a", f"{name}{n:05}", f"{name}{n:05}") for n in range(3000))
+    text, shown, total = column_mapping(edges)
+    longer = json.dumps({"Source": f"{name}{shown:05}", "Sink": f"{name}{shown:05}"}, ensure_ascii=False)
+    assert LIMIT - len(longer.encode()) - 20 < len(text.encode()) <= LIMIT
+    assert total == 3000
+    pairs = json.loads(text)[0]["ColumnMapping"]
+    assert [pair["Sink"] for pair in pairs] == [f"{name}{n:05}" for n in range(shown)]
+    said = _attributes(replace(process("/a"), columns=edges))["description"]
+    assert (
+        said == f"Operations: insert. Columns: {shown} of 3000 pairs are shown, the catalog's property holds no more."
+    )
+
+
+def test_a_column_name_longer_than_a_property_is_left_out() -> None:
+    text, shown, total = column_mapping((_edge("a", "x" * LIMIT, "x"),))
+    assert (text, shown, total) == ("[]", 0, 1)
+
+
+def test_what_just_fits_is_whole() -> None:
+    most = [_edge("a", "y" * 4_000, f"x{n}") for n in range(8)]
+    room = LIMIT - len(column_mapping((*most, _edge("a", "", "x9")))[0])
+    assert column_mapping((*most, _edge("a", "y" * room, "x9")))[1:] == (9, 9)
+    assert column_mapping((*most, _edge("a", "y" * (room + 1), "x9")))[1:] == (8, 9)
+
+
+def test_what_is_called_by_a_whole_expression_makes_room_for_the_rest() -> None:
+    edges = (_edge("a", "a" * 5_000, "x"), _edge("a", "b", "b" * 5_000), _edge("a", "c", "c"))
+    text, shown, total = column_mapping(edges)
+    assert (json.loads(text)[0]["ColumnMapping"], shown, total) == ([{"Source": "c", "Sink": "c"}], 1, 3)
+
+
+def test_equal_lineage_has_equal_fingerprints() -> None:
+    one = process("/a", "/b")
+    other = replace(one, inputs=tuple(reversed(one.inputs)), columns=tuple(reversed(one.columns)))
+    assert process_entity(one).fingerprint == process_entity(other).fingerprint
+
+
+def test_how_the_events_spelled_a_data_set_is_no_change() -> None:
+    one = process("/a")
+    spelled = replace(one, inputs=(replace(one.inputs[0], name="/a/day=1", namespace="file:"),))
+    assert process_entity(spelled).fingerprint == process_entity(one).fingerprint
+
+
+CHANGES = {
+    "operations": replace(process("/a"), operations=("merge",)),
+    "inputs": process("/a", "/b"),
+    "type of an input": replace(process("/a"), inputs=(replace(asset("/a"), type="DataSet"),)),
+    "outputs": replace(process("/a"), outputs=(asset("/out2"),)),
+    "columns": replace(process("/a"), columns=(edge("/a", "/out", "y"),)),
+    "end": process("/a", end_not_seen=True),
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_the_lineage_changes_the_fingerprint(changed: Process) -> None:
+    assert process_entity(changed).fingerprint != process_entity(process("/a")).fingerprint
+
+
+def test_fingerprints_outlive_a_version() -> None:
+    """Should this change, every process of every catalog is written once more after the update: do it knowingly."""
+    digest = "ce3da96d717b6cc607308238d3b27091d99b9af7e2dd48ff50157c3ec1e2a58f"
+    assert process_entity(process("/a", "/b")).fingerprint == digest
+
+
+ASSETS = {
+    "local folder": ("fs_path", "file:///data/t", {"name": "t", "path": "file:///data/t"}),
+    "slash at the end": ("fs_path", "file:///data/t/", {"name": "t", "path": "file:///data/t/"}),
+    "lake": ("azure_datalake_gen2_path", "https://a.dfs.core.windows.net/c/raw/orders", {"name": "orders"}),
+    "lakehouse": (
+        "fabric_lakehouse_table",
+        "https://app.fabric.microsoft.com/groups/w/lakehouses/l/tables/t",
+        {"name": "t"},
+    ),
+    "Hive table": ("hive_table", "sales.orders@metastore", {"name": "orders"}),
+    "nothing but a slash": ("DataSet", "/", {"name": "/"}),
+    "unknown": ("DataSet", "kafka://h:9092/orders", {"name": "orders"}),
+}
+
+
+@pytest.mark.parametrize(("kind", "qualified_name", "attributes"), ASSETS.values(), ids=ASSETS)
+def test_an_asset_that_we_place_says_so(kind: str, qualified_name: str, attributes: dict[str, str]) -> None:
+    entity = asset_entity(Asset(type=kind, qualified_name=qualified_name, namespace="n", name="m"))
+    assert (entity.type, entity.qualified_name) == (kind, qualified_name)
+    said = dict(entity.attributes)
+    assert "Throughline" in said.pop("description")
+    assert said == attributes

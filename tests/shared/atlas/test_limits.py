@@ -1,0 +1,144 @@
+"""Nothing beyond a documented limit is ever sent: held by a catalog that refuses it, and by counting bytes."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local.catalog import CatalogServer
+from shared.atlas import asset_entity, column_entities, process_entity
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.errors import CatalogRefused
+from shared.ingest.receiver import receive
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
+from shared.naming import bounded
+from shared.processing.processor import settle_event
+from shared.publishing.publisher import publish
+from shared.storage import MemoryStorage
+from shared.storage_layout import stored_from_blob
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.placeholder_columns import how
+
+NAME, PROPERTY, ASSET = 4 * 1024, 32 * 1024, 2 * 1024 * 1024
+WIDE = "数据" * 700
+"""A folder's name of 1,400 letters and 4,200 bytes."""
+
+
+def over(server: CatalogServer) -> AtlasCatalog:
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+
+
+def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: CatalogServer) -> None:
+    """Names in letters of three bytes, columns called by whole expressions, and more of them than a property holds."""
+    columns = [f"{number} {'x' * 6_000}" for number in range(12)] + ["短" * 20_000, "plain"]
+    fields = {column: [source(f"/{WIDE}/in", column, IDENTITY)] for column in columns}
+    schema = {"fields": [{"name": column, "type": f"struct<{'a:int,' * 9_000}>"} for column in columns]}
+    job = body(
+        app_name="é" * 1_000,
+        inputs=[dataset(f"/{WIDE}/in", schema=schema)],
+        outputs=[dataset(f"/{WIDE}/out", schema=schema, columnLineage=lineage(fields))],
+    )
+    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    receive(storage, packed(job), most_bytes=10_000_000)
+    for fact in storage.blobs("events"):
+        settle_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+    done = publish(storage, catalog, how())
+    assert (done.written, done.refused, done.error) == (1, 0, "")
+    found = list(catalog.ours())
+    assert len(found) == 3
+    assert all(len(node.qualified_name.encode()) <= NAME and len(node.name.encode()) <= NAME for node in found)
+    (held,) = catalog.read_processes([node.qualified_name for node in found if node.is_process]).values()
+    told = dict(held.entity.attributes)
+    assert len(told["columnMapping"].encode()) <= PROPERTY
+    assert "1 of 14 pairs are shown" in told["description"]
+    assert json.loads(told["columnMapping"])[0]["ColumnMapping"] == [{"Source": "plain", "Sink": "plain"}]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"qualifiedName": "é" * 2_100, "name": "x"}, "longer than 4096 bytes"),
+        ({"qualifiedName": "x", "name": "é" * 2_100}, "longer than 4096 bytes"),
+        ({"qualifiedName": "x", "name": "x", "description": "y" * (PROPERTY + 1)}, "longer than 32768 bytes"),
+    ],
+)
+def test_the_local_catalog_holds_us_to_the_limits(
+    fresh_catalog: CatalogServer, attributes: dict[str, str], words: str
+) -> None:
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), effort=Effort(tries=1))
+    entity = {"typeName": "DataSet", "guid": "-1", "attributes": attributes}
+    with pytest.raises(CatalogRefused, match=words):
+        client._post_http(f"{fresh_catalog.endpoint}/entity/bulk", json={"entities": [entity]})
+
+
+def test_the_local_catalog_takes_no_entity_above_two_megabytes(fresh_catalog: CatalogServer) -> None:
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), effort=Effort(tries=1))
+    entity = {
+        "typeName": "DataSet",
+        "guid": "-1",
+        "attributes": {"qualifiedName": "x", "name": "x", "rest": "y" * ASSET},
+    }
+    with pytest.raises(CatalogRefused, match="more than 2097152 bytes"):
+        client._post_http(f"{fresh_catalog.endpoint}/entity/bulk", json={"entities": [entity]})
+
+
+def asset(name: str) -> Asset:
+    return Asset(type="azure_datalake_gen2_path", qualified_name=name, namespace="n", name=name)
+
+
+def test_a_process_with_more_inputs_than_an_asset_holds_shows_some_and_says_so() -> None:
+    inputs = tuple(sorted(asset(f"https://acct.dfs.core.windows.net/raw/{n:05}/{'x' * 150}") for n in range(10_000)))
+    process = Process(
+        qualified_name="p", name="p", operations=("insert",), inputs=inputs, outputs=(asset("out"),), columns=()
+    )
+    entity = process_entity(process)
+    references = [
+        {"typeName": kind, "guid": "0" * 36, "uniqueAttributes": {"qualifiedName": name}}
+        for kind, name in (*entity.inputs, *entity.outputs)
+    ]
+    assert len(json.dumps([entity.attributes, references])) <= ASSET
+    assert 4_000 < len(entity.inputs) < 10_000
+    assert f"Inputs: {len(entity.inputs):,} of 10,000 are shown" in dict(entity.attributes)["description"]
+    assert process_entity(process).fingerprint == entity.fingerprint
+
+
+def test_a_pair_whose_columns_fill_a_property_is_left_out_and_told() -> None:
+    long = Column(qualified_name="in", column="c" * 40_000)
+    edges = (ColumnEdge(input=long, output=Column(qualified_name="out", column="x"), kind=EdgeKind.DIRECT),)
+    process = Process(
+        qualified_name="p",
+        name="p",
+        operations=("insert",),
+        inputs=(asset("in"),),
+        outputs=(asset("out"),),
+        columns=edges,
+    )
+    attributes = dict(process_entity(process).attributes)
+    assert attributes["columnMapping"] == "[]"
+    assert "0 of 1 pairs" in attributes["description"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(min_size=1, max_size=6_000), st.text(max_size=6_000), st.text(max_size=50_000))
+def test_every_name_and_property_keeps_within_its_limit(name: str, column: str, kind: str) -> None:
+    qualified_name = bounded(name, 2_000, most_bytes=4_000)
+    entity = asset_entity(asset(qualified_name), columns=((column, kind),))
+    process = Process(
+        qualified_name="p", name=name, operations=(kind,), inputs=(asset("a"),), outputs=(asset("b"),), columns=()
+    )
+    texts = [(entity.attributes, entity.qualified_name), (process_entity(process).attributes, "p")]
+    texts += [
+        (each.attributes, each.qualified_name) for each in column_entities("DataSet", qualified_name, entity.columns)
+    ]
+    for attributes, own in texts:
+        assert len(own.encode(errors="surrogatepass")) <= NAME
+        assert len(dict(attributes)["name"].encode(errors="surrogatepass")) <= NAME
+        assert all(len(value.encode(errors="surrogatepass")) <= PROPERTY for _, value in attributes)
+
+
+def test_two_names_that_are_cut_stay_two() -> None:
+    one, other = (bounded("é" * 3_000 + end, 2_000, most_bytes=4_000) for end in "ab")
+    assert one != other
+    assert max(len(one.encode()), len(other.encode())) <= 4_000

@@ -1,0 +1,256 @@
+"""Purview's side of the catalog: collections, both generations of end points, its own search, and the way there."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import requests
+
+from local.catalog import CatalogServer
+from shared.atlas import PROCESS_TYPE, AssetEntity
+from shared.bootstrap import assemble
+from shared.catalog import AssetKey, dialect_of
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.errors import Misconfigured
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.settings import load
+from shared.storage import MemoryStorage
+from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
+
+
+@pytest.fixture
+def server(fresh_catalog: CatalogServer) -> CatalogServer:
+    """With a collection for what is ours and one for what scans found."""
+    for name in ("lineage", "scans"):
+        call(fresh_catalog, "PUT", f"account/collections/{name}", {"friendlyName": name.title()}).raise_for_status()
+    return fresh_catalog
+
+
+def call(server: CatalogServer, method: str, path: str, body: Any = None, **parameters: str) -> requests.Response:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    return requests.request(method, f"{server.url}/{path}", json=body, params=parameters, headers=headers, timeout=10)
+
+
+def over(endpoint: str, token: str, collection: str = "lineage") -> AtlasCatalog:
+    parameters = dialect_of(endpoint).parameters
+    client = SteadyAtlasClient(endpoint, StaticToken(token), effort=Effort(tries=1), parameters=parameters)
+    return AtlasCatalog(client, collection=collection)
+
+
+def scan(server: CatalogServer, key: AssetKey) -> None:
+    over(server.endpoint, server.token, "scans").create_assets(
+        [
+            AssetEntity(
+                type=key[0],
+                qualified_name=key[1],
+                attributes=(("name", "orders"), ("description", "Found by a scan.")),
+                columns=(("scanned", "varchar"),),
+            )
+        ]
+    )
+
+
+def collections_of(server: CatalogServer) -> dict[str, str]:
+    body = {"keywords": "*", "limit": 1000}
+    found = call(server, "POST", "datamap/api/search/query", body).json()["value"]
+    return {each["qualifiedName"]: each["collectionId"] for each in found}
+
+
+@pytest.mark.parametrize("generation", ["endpoint", "older_endpoint"])
+def test_ours_go_into_the_collection_and_scanned_ones_stay_where_they_are(
+    server: CatalogServer, generation: str
+) -> None:
+    scan(server, TABLE)
+    storage, catalog = MemoryStorage(), over(getattr(server, generation), server.token)
+    run(storage, catalog, copy("one", (X,), (X,)))
+    run(storage, catalog, copy("two", (X, Y), (X, Y), minute=5))
+    found = collections_of(server)
+    assert found.pop(TABLE[1]) == "scans"
+    assert found.pop(f"{TABLE[1]}#scanned") == "scans"
+    assert len([name for name in found if name.startswith(FOLDER[1])]) == 4, "the folder, its schema, two columns"
+    assert set(found.values()) == {"lineage"}
+    (process,) = catalog.read_processes([name for name in found if name.startswith("throughline:")]).values()
+    assert process.entity.inputs == (TABLE,)
+
+
+def test_without_a_setting_everything_stays_where_it_is(server: CatalogServer) -> None:
+    run(MemoryStorage(), over(server.endpoint, server.token, ""), copy("one", (X,), (X,)))
+    assert set(collections_of(server).values()) == {"local"}
+
+
+def test_a_collection_that_is_not_there_is_told_and_nothing_is_lost(server: CatalogServer) -> None:
+    storage = MemoryStorage()
+    settle(storage, [copy("one", (X,), (X,))])
+    done = publish(storage, over(server.endpoint, server.token, "nowhere"), how())
+    assert "403 ATLAS-403-00-001" in done.error
+    assert len(dirty_processes(storage)[0]) == 1
+    assert collections_of(server) == {}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "version", "place", "parameters"),
+    [
+        (
+            "https://a.purview.azure.com/datamap/api/atlas/v2",
+            "2023-09-01",
+            "https://a.purview.azure.com/datamap/api/atlas/v2/entity/bulk",
+            {"collectionId": "c"},
+        ),
+        (
+            "https://api.purview-service.microsoft.com/datamap/api/atlas/v2/",
+            "2023-09-01",
+            "https://api.purview-service.microsoft.com/datamap/api/atlas/v2/entity/bulk",
+            {"collectionId": "c"},
+        ),
+        (
+            "https://a.purview.azure.com/catalog/api/atlas/v2",
+            "2022-03-01-preview",
+            "https://a.purview.azure.com/catalog/api/collections/c/entity/bulk",
+            {},
+        ),
+        ("http://127.0.0.1:21000/api/atlas/v2", "", "http://127.0.0.1:21000/api/atlas/v2/entity/bulk", {}),
+    ],
+)
+def test_each_kind_of_server_is_spoken_to_in_its_way(
+    endpoint: str, version: str, place: str, parameters: dict[str, str]
+) -> None:
+    dialect = dialect_of(endpoint)
+    assert dialect.parameters.get("api-version", "") == version
+    assert dialect.bulk("c") == (place, parameters)
+    assert dialect.bulk("") == (f"{endpoint.rstrip('/')}/entity/bulk", {})
+
+
+def test_a_collection_on_plain_atlas_is_a_mistake() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+            "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:21000/api/atlas/v2",
+            "THROUGHLINE_CATALOG_TOKEN": "x",
+            "THROUGHLINE_COLLECTION": "lineage",
+        },
+    )
+    with pytest.raises(Misconfigured, match="no collections"):
+        assemble(settings)
+
+
+def test_purviews_own_search_finds_data_sets_and_what_is_ours(server: CatalogServer) -> None:
+    catalog = over(server.endpoint, server.token)
+    run(MemoryStorage(), catalog, copy("one", (X,), (X,)))
+    server.reset_calls()
+    assert {node.qualified_name for node in catalog.search("ORDERS")} == {TABLE[1], FOLDER[1]}, "columns are none"
+    assert catalog.search("orders nowhere") == ()
+    found = list(catalog.ours())
+    assert sorted(node.type for node in found) == sorted([PROCESS_TYPE, TABLE[0], FOLDER[0]])
+    assert set(server.calls()["by_verb"]) == {"POST datamap/api/search/query"}, "Purview has no basic search"
+
+
+def test_its_search_goes_on_page_by_page(server: CatalogServer) -> None:
+    catalog = over(server.endpoint, server.token)
+    many = [
+        AssetEntity(type="fs_path", qualified_name=f"file:///{n}", attributes=(("name", f"n{n}"), ("path", f"/{n}")))
+        for n in range(230)
+    ]
+    catalog.create_assets(many)
+    assert len(catalog.search("n", limit=500)) == 230
+    assert len(catalog.search("n", limit=7)) == 7
+
+
+def test_its_query_takes_any_of_several_words_unless_told_otherwise(server: CatalogServer) -> None:
+    scan(server, TABLE)
+    scan(server, FOLDER)
+
+    def found(keywords: str) -> int:
+        answer = call(server, "POST", "datamap/api/search/query", {"keywords": keywords})
+        answer.raise_for_status()
+        wanted = {TABLE[1], FOLDER[1]}
+        return len(wanted & {each["qualifiedName"] for each in answer.json()["value"]})
+
+    table, folder = "database", "dfs"
+    assert [found(word) for word in (table, folder, f"{table} {folder}")] == [1, 1, 2]
+    assert [found(f"{table} {joint} {folder}") for joint in ("AND", "OR", "NOT", "AND NOT")] == [0, 2, 1, 1]
+    assert found(f"({table} AND nowhere) OR ({folder} AND (nowhere OR orders))") == 1
+    assert found(f'"{table}.windows"') == 1
+    for broken in ("(a", "a)", "a AND", "OR a", "()"):
+        answer = call(server, "POST", "datamap/api/search/query", {"keywords": broken})
+        assert answer.status_code == 400
+
+
+def test_more_than_a_page_of_finds_is_no_answer_for_many(server: CatalogServer) -> None:
+    catalog = over(server.endpoint, server.token)
+    for start in range(0, 1100, 100):
+        catalog.create_assets(
+            [
+                AssetEntity(
+                    type="fs_path", qualified_name=f"file:///{n}", attributes=(("name", f"n{n}"), ("path", "/"))
+                )
+                for n in range(start, start + 100)
+            ]
+        )
+    assert catalog.search_all(("n", "file 1099")) is None
+    found = catalog.search_all(("file 1099", "nowhere"))
+    assert found
+    assert [node.name for node in found["file 1099"]] == ["n1099"]
+    assert found["nowhere"] == ()
+
+
+def test_its_query_filters_by_collection_and_classification(server: CatalogServer) -> None:
+    scan(server, TABLE)
+    definition = {"classificationDefs": [{"name": "PII", "superTypes": [], "attributeDefs": []}]}
+    call(server, "POST", "datamap/api/atlas/v2/types/typedefs", definition).raise_for_status()
+    marked = {"typeName": TABLE[0], "guid": "-1", "attributes": {"qualifiedName": TABLE[1], "name": "orders"}}
+    body = {"entities": [marked | {"classifications": [{"typeName": "PII"}]}]}
+    call(server, "POST", "datamap/api/atlas/v2/entity/bulk", body).raise_for_status()
+
+    def found(**filters: Any) -> list[str]:
+        answer = call(server, "POST", "catalog/api/search/query", {"keywords": "orders", "filter": filters})
+        return [each["qualifiedName"] for each in answer.json()["value"]]
+
+    assert found(classification="PII") == [TABLE[1]]
+    assert found(**{"and": [{"collectionId": "scans"}, {"entityType": TABLE[0]}]}) == [TABLE[1]]
+    assert found(collectionId="lineage") == []
+    assert found(**{"not": {"collectionId": "scans"}}) == []
+    assert call(server, "POST", "datamap/api/search/query", {"filter": {"colour": 1}}).status_code == 400
+    assert by_name(server, TABLE)["collectionId"] == "scans"
+
+
+@contextmanager
+def proxy() -> Iterator[tuple[str, list[str]]]:
+    """A proxy that answers everything itself, and the addresses it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", "15")
+            self.end_headers()
+            self.wfile.write(b'{"entities":[]}')
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_port}", asked
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def test_calls_go_through_the_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with proxy() as (address, asked):
+        monkeypatch.setenv("HTTP_PROXY", address)
+        monkeypatch.setenv("NO_PROXY", "")
+        catalog = over("http://catalog.example/datamap/api/atlas/v2", "x")
+        assert catalog.find([TABLE]) == {}
+    assert asked
+    assert all(each.startswith("http://catalog.example/datamap/api/atlas/v2/") for each in asked)
+    assert all("api-version=2023-09-01" in each for each in asked)

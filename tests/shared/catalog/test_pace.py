@@ -1,0 +1,205 @@
+"""The bucket of turns by a clock that tests set; and how the client keeps to it, on real HTTP."""
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.pace import Pace
+from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.errors import CatalogRefused, CatalogUnavailable
+from tests.support.scripted import Said, scripted
+
+ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
+QUICK = Effort(connect=1, read=0.5, tries=3, longest_pause=1.2)
+
+
+@dataclass
+class Time:
+    """A clock that goes on only when somebody sleeps; `slept` tells for how long."""
+
+    now: float = 100.0
+    slept: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def test_a_second_s_turns_at_once_and_then_one_after_the_other() -> None:
+    told = Time()
+    pace = Pace(5, clock=told.clock, sleep=told.sleep)
+    assert [pace.take(10) for _ in range(5)] == [0.0] * 5
+    assert told.slept == []
+    for _ in range(10):
+        assert pace.take(10) == 0.0
+    assert told.slept == pytest.approx([0.2] * 10)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1, 7, 100])
+def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: float) -> None:
+    told = Time()
+    pace = Pace(rate, clock=told.clock, sleep=told.sleep)
+    at = []
+    for number in range(200):
+        pace.take(60)
+        at.append(told.now)
+        told.now += 0.01 * (number % 7)
+    for first in range(0, 200, 13):
+        for last in range(first, 200, 17):
+            assert last - first + 1 <= (at[last] - at[first]) * rate + max(1, rate) + 1e-6
+
+
+def test_turns_do_not_pile_up_while_nobody_calls() -> None:
+    told = Time()
+    pace = Pace(2, clock=told.clock, sleep=told.sleep)
+    told.now += 3600
+    for _ in range(4):
+        pace.take(10)
+    assert told.slept == pytest.approx([0.5, 0.5])
+
+
+def test_no_rate_is_no_wait_until_the_catalog_asks_for_one() -> None:
+    told = Time()
+    pace = Pace(0, clock=told.clock, sleep=told.sleep)
+    assert not any(pace.take(0) for _ in range(1000))
+    pace.hold(3)
+    assert pace.take(2) == 3
+    assert pace.take(5) == 0
+    assert told.slept == [3]
+    assert pace.take(5) == 0
+    assert told.slept == [3]
+
+
+def test_what_takes_too_long_takes_no_turn() -> None:
+    told = Time()
+    pace = Pace(1, clock=told.clock, sleep=told.sleep)
+    pace.take(0)
+    assert [pace.take(0.5) for _ in range(5)] == [1.0] * 5
+    assert pace.take(1) == 0
+    assert told.slept == [1.0]
+
+
+def test_threads_share_the_turns() -> None:
+    pace = Pace(50)
+    for _ in range(50):
+        pace.take(0)
+    began = time.monotonic()
+    threads = [threading.Thread(target=lambda: [pace.take(5) for _ in range(5)]) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert time.monotonic() - began >= 20 / 50 - 0.05
+
+
+def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
+    told = Time()
+    answers = (Said(status=503), Said(body=ENTITY), Said(body=ENTITY))
+    with scripted(*answers) as server:
+        pace = Pace(1, clock=told.clock, sleep=told.sleep)
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK, pace=pace))
+        catalog.find([("t", "q")])
+        catalog.find([("t", "q")])
+        assert server.calls == 3
+    assert sum(told.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
+
+
+@pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
+def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
+    told = Time()
+    with scripted(Said(status=status, headers={"Retry-After": "60"})) as server:
+        pace = Pace(10, clock=told.clock, sleep=told.sleep)
+        for ended in (over, True):  # the second call is never made
+            catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK, pace=pace))
+            with pytest.raises(CatalogUnavailable) as caught:
+                catalog.find([("t", "q")])
+            assert (caught.value.after, caught.value.over, caught.value.blames) == (60, ended, False)
+        assert server.calls == 1
+
+
+WHAT_IT_MEANS: dict[str, tuple[tuple[Said, ...], bool, bool]] = {
+    # answers; whether the call is over, and whether what was sent may be the reason
+    "too many requests": ((Said(status=429),), True, False),
+    "an error inside": ((Said(status=500),), True, True),
+    "a gateway that waited": ((Said(status=504),), False, True),
+    "a request that took too long": ((Said(status=408),), False, True),
+    "overloaded": ((Said(status=503),), False, False),
+    "no answer in time": ((Said(late=0.8),), False, True),
+    "cut off": ((Said(cut=True),), False, True),
+    "no answer in time, then too many requests": ((Said(late=0.8), Said(status=429), Said(status=429)), False, True),
+    "a page of a proxy": ((Said(body="<html>"),), False, False),
+}
+
+
+@pytest.mark.parametrize(("answers", "over", "blames"), WHAT_IT_MEANS.values(), ids=WHAT_IT_MEANS)
+def test_what_a_failure_says_of_the_call(answers: tuple[Said, ...], over: bool, blames: bool) -> None:
+    with scripted(*answers) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        with pytest.raises(CatalogUnavailable) as caught:
+            catalog.find([("t", "q")])
+    assert (caught.value.over, caught.value.blames) == (over, blames)
+
+
+def test_a_call_that_nobody_took_is_over() -> None:
+    client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), effort=QUICK)
+    with pytest.raises(CatalogUnavailable) as caught:
+        AtlasCatalog(client).find([("t", "q")])
+    assert (caught.value.over, caught.value.blames) == (True, False)
+
+
+class Expiring:
+    """A credential whose tokens are called 1, 2, 3 …, each good for so many calls."""
+
+    def __init__(self, good_for: int) -> None:
+        self._good_for = good_for
+        self.given = 0
+
+    def get_token(self, *_: str) -> Any:
+        self.given += 1
+
+        class Token:
+            token = str(1 + (self.given - 1) // self._good_for)
+
+        return Token()
+
+
+def test_a_token_that_has_expired_is_renewed_once() -> None:
+    with scripted(Said(status=401), Said(body=ENTITY)) as server:
+        client = SteadyAtlasClient(
+            server.url,
+            CredentialToken(Expiring(good_for=1), scope="https://catalog.example.com/.default"),
+            effort=QUICK,
+        )
+        assert AtlasCatalog(client).find([("t", "q")]) == {("t", "q"): "g"}
+        assert server.calls == 2
+
+
+def test_a_token_that_does_not_change_is_refused_at_once() -> None:
+    with scripted(Said(status=401)) as server:
+        client = SteadyAtlasClient(
+            server.url,
+            CredentialToken(Expiring(good_for=100), scope="https://catalog.example.com/.default"),
+            effort=QUICK,
+        )
+        with pytest.raises(CatalogRefused):
+            AtlasCatalog(client).find([("t", "q")])
+        assert server.calls == 1
+
+
+def test_a_call_that_went_well_tells_whether_an_earlier_try_may_still_land() -> None:
+    answers = (Said(late=0.8), Said(body="{}"), Said(status=429), Said(body="{}"))
+    with scripted(*answers) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        assert catalog.may_still_land() is False
+        catalog.delete_process("t", "q")
+        assert catalog.may_still_land() is True
+        catalog.delete_process("t", "q")
+        assert catalog.may_still_land() is False, "a 429 has done nothing"

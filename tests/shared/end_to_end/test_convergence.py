@@ -1,0 +1,210 @@
+"""Whatever the order, however often, whoever dies when: the catalog ends as if nothing had happened.
+
+What is expected comes from the pure core, given all events at once.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.atlas import ProcessEntity, process_entity
+from shared.ingest.receiver import receive
+from shared.openlineage import decode
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from shared.translation import Patience, translate_history
+from tests.support.chaos import Outcome, live_through
+from tests.support.events import event, write
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
+
+
+def captured(name: str) -> list[bytes]:
+    return (GOLDEN / name / "events.jsonl").read_bytes().splitlines()
+
+
+PATH = "spark.databricks.notebook.path"
+NOTEBOOK = {PATH: "/Users/ada/load"}
+
+
+def tabled(run: str, at: str, source: str, sink: str, sql: str = "") -> list[bytes]:
+    """A run that makes one table of another; tables are called like their folders."""
+    said: dict[str, Any] = {
+        "inputs": [source],
+        "outputs": [sink],
+        "application": "app",
+        "tables": {path: f"default.{path[1:]}" for path in (source, sink)},
+        "sql": sql,
+    }
+    return [event(run, "START", f"{at}:00", **said), event(run, "COMPLETE", f"{at}:30", **said)]
+
+
+HISTORIES: dict[str, list[bytes]] = {
+    "a real merge": captured("customer_merge"),
+    "a real join": captured("customer_master"),
+    "a source that was dropped": [
+        event("app1", "START", "10:00:00"),
+        *write("a", "app1", "10:01", "/a"),
+        *write("b", "app1", "10:02", "/b"),
+        event("app1", "COMPLETE", "10:03:00"),
+        event("app2", "START", "11:00:00"),
+        *write("c", "app2", "11:01", "/a"),
+        event("app2", "COMPLETE", "11:03:00"),
+    ],
+    "a newer application that failed": [
+        *write("a", "app1", "10:01", "/a"),
+        event("app1", "COMPLETE", "10:03:00"),
+        *write("b", "app2", "11:01", "/b"),
+        event("app2", "FAIL", "11:03:00"),
+    ],
+    "a failure after a success": [
+        *write("a", "app1", "10:01", "/a"),
+        *write("b", "app1", "10:02", "/b"),
+        write("b", "app1", "10:03", "/b", end="FAIL")[1],
+        event("app1", "COMPLETE", "10:04:00"),
+    ],
+    "nothing but a failure after a success": [
+        *write("a", "app1", "10:01", "/a"),
+        write("a", "app1", "10:03", "/a", end="FAIL")[1],
+    ],
+    "two runs that say the same, one of which failed": [
+        *write("a", "app1", "10:01", "/a"),
+        *write("a2", "app1", "10:02", "/a"),
+        write("a2", "app1", "10:03", "/a", end="FAIL")[1],
+    ],
+    "an event in the middle that adds an input": [
+        *write("a", "app1", "10:01", "/a"),
+        event("a", "RUNNING", "10:01:10", inputs=["/late"], outputs=["/out"], application="app1"),
+    ],
+    "a run whose events disagree about their application": [
+        *write("a", "app1", "10:01", "/a"),
+        *write("b", "app1", "10:02", "/b"),
+        event("b", "RUNNING", "10:01:50", inputs=["/b"], outputs=["/out"]),
+        event("app1", "COMPLETE", "10:04:00"),
+    ],
+    "an application that began first and never ends": [
+        event("app2", "START", "09:00:00"),
+        *write("a", "app1", "10:01", "/a"),
+        event("app1", "COMPLETE", "10:04:00"),
+        *write("b", "app2", "10:03", "/b"),
+    ],
+    "streams side by side, whose batches enclose writes without a source": [
+        event("batch1", "START", "10:00:00", inputs=["/s1"], application="app", streaming=True),
+        event("batch2", "START", "10:00:01", inputs=["/s2"], application="app", streaming=True),
+        event("m1", "START", "10:00:02", inputs=["/t1"], outputs=["/t1"], application="app"),
+        event("m1", "COMPLETE", "10:00:05", inputs=["/t1"], outputs=["/t1"], application="app"),
+        event("batch1", "COMPLETE", "10:00:06", inputs=["/s1"], application="app", streaming=True),
+        event("m2", "COMPLETE", "10:00:07", inputs=["/t2"], outputs=["/t2"], application="app"),
+        event("batch2", "COMPLETE", "10:00:08", inputs=["/s2"], application="app", streaming=True),
+    ],
+    "a staging table that is dropped": [
+        *write("a", "app", "10:01", "/a", sink="/stage"),
+        *write("b", "app", "10:02", "/stage"),
+        event("drop", "COMPLETE", "10:03:00", outputs=["/stage"], application="app", states={"/stage": ("DROP", "")}),
+        *write("c", "app2", "11:01", "/a", sink="/stage"),
+    ],
+    "a table that is swapped in": [
+        *write("a", "app", "10:01", "/a", sink="/new"),
+        *write("b", "app", "10:02", "/new", sink="/report"),
+        event("drop", "COMPLETE", "10:03:00", outputs=["/now"], application="app", states={"/now": ("DROP", "")}),
+        event("swap", "COMPLETE", "10:04:00", outputs=["/now"], application="app", states={"/now": ("RENAME", "/new")}),
+        *write("c", "app", "10:05", "/b", sink="/now"),
+    ],
+    "a staging table that is dropped by its name alone": [
+        *tabled("a", "10:01", "/a", "/stage"),
+        *tabled("b", "10:02", "/stage", "/out"),
+        event("drop", "COMPLETE", "10:03:00", application="app", job="app.drop_table", sql="DROP TABLE stage"),
+    ],
+    "a table that only a statement names": [
+        *tabled("a", "10:01", "/a", "/rates"),
+        *tabled("b", "10:02", "/b", "/out", sql="CREATE TABLE out AS SELECT x, (SELECT max(r.y) FROM rates r) FROM b"),
+        *tabled("c", "10:03", "/c", "/other"),
+    ],
+    "a notebook that only some runs tell": [
+        *write("a", "app", "10:01", "/a"),
+        event("b", "START", "10:02:00", application="app", properties=NOTEBOOK),
+        *write("b", "app", "10:02", "/b"),
+        *write("c", "app", "10:03", "/c", sink="/other"),
+        event("app", "COMPLETE", "10:04:00"),
+    ],
+    "two notebooks in one application": [
+        *write("a", "app", "10:01", "/a"),
+        event("b", "START", "10:02:00", application="app", properties=NOTEBOOK),
+        *write("b", "app", "10:02", "/b"),
+        event("c", "START", "10:03:00", application="app", properties={**NOTEBOOK, PATH: "/Users/ada/other"}),
+        *write("c", "app", "10:03", "/c", sink="/other"),
+    ],
+    "three applications at once": [
+        body
+        for number in range(3)
+        for body in (
+            event(f"app{number}", "START", f"1{number}:00:00"),
+            *write(f"r{number}", f"app{number}", f"1{number}:01", f"/s{number}"),
+            *write(f"t{number}", f"app{number}", f"1{number}:02", "/s", sink=f"/out{number}"),
+            event(f"app{number}", "COMPLETE", f"1{number}:03:00"),
+        )
+    ],
+}
+
+
+def expected(bodies: list[bytes]) -> dict[str, ProcessEntity]:
+    history = translate_history(map(decode, bodies))
+    return {process.qualified_name: process_entity(process) for process in history.processes}
+
+
+def check(outcome: Outcome, bodies: list[bytes]) -> None:
+    assert outcome.deaths or not outcome.left_due, "nobody died, so no mark may be left lying"
+    assert outcome.catalog.processes == expected(bodies)
+    found = status(outcome.storage)
+    assert found.reconciles
+    assert found.received == len(set(bodies))
+    assert found.in_progress == 0
+    assert found.dead == 0
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_death_at_any_call_changes_nothing(name: str) -> None:
+    bodies = HISTORIES[name]
+    calm = live_through(bodies)
+    check(calm, bodies)
+    check(live_through(bodies, kill_at=(calm.calls, "after")), bodies)
+    for call in range(1, calm.calls + 1):  # with one worker, after a call is before the next
+        check(live_through(bodies, kill_at=(call, "before")), bodies)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("death", [0.0, 0.02], ids=["calm", "deadly"])
+def test_any_order_any_doubling_any_interleaving(name: str, death: float) -> None:
+    bodies = HISTORIES[name]
+    deaths = 0
+    for seed in range(25):
+        outcome = live_through(bodies, seed=seed, workers=4, death=death, duplicates=5)
+        deaths += outcome.deaths
+        try:
+            check(outcome, bodies)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}") from error
+    assert (deaths > 0) == (death > 0)
+
+
+def test_replaying_everything_writes_nothing() -> None:
+    bodies = [body for history in HISTORIES.values() for body in history]
+    outcome = live_through(bodies)
+    writes = outcome.catalog.writes
+    for body in bodies:
+        receive(outcome.storage, body, most_bytes=1_000_000)
+    how = Publishing(patience=Patience(quiet=timedelta(days=100_000)))
+    publish(outcome.storage, outcome.catalog, how)
+    assert outcome.catalog.writes == writes
+
+
+def test_a_body_that_comes_again_is_stored_once() -> None:
+    storage = MemoryStorage()
+    body = event("a", "START", "10:00:00", inputs=["/a"], application="app")
+    first = receive(storage, body, most_bytes=1000)
+    assert receive(storage, body, most_bytes=1000) == first
+    assert status(storage).received == 1

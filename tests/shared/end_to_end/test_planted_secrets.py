@@ -1,0 +1,190 @@
+"""Secrets at all places of events, settings and errors: none gets into a log, a row, a name, an entity or an error."""
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.atlas import AssetEntity, ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
+from shared.events.dead_letters import dead_letters
+from shared.events.run_loader import bury
+from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.ingest.responses import refused
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.redaction import redacted
+from shared.reporting.status import status
+from shared.secrets import text_without_secrets
+from shared.settings import load
+from shared.storage import MemoryStorage
+from shared.storage_layout import stored_from_blob
+from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
+
+MOST = 10**6
+
+
+class Quoting(MemoryCatalog):
+    """A catalog that fails in turns, and quotes the request when it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moods = ["away", "refused"]
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        mood = self.moods.pop(0) if self.moods else ""
+        if mood == "away":
+            raise CatalogUnavailable(f"502: GET /?sig={SECRET} Authorization: {BEARER}", after=0)
+        if mood == "refused":
+            raise CatalogRefused(status=400, code="x", detail=f"bad request, headers: {{'Authorization': '{BEARER}'}}")
+        return super().write_processes(processes, guids)
+
+
+def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | None = None) -> None:
+    for raw in events():
+        receive(storage, raw, most_bytes=MOST, redact=redact)
+    receive_batch(storage, b"[" + b",".join((*events(), REFUSED[0])) + b"]", most_bytes=MOST, redact=redact)
+    for raw in REFUSED:
+        try:
+            receive(storage, raw, most_bytes=MOST, redact=redact)
+        except Refused as refusal:
+            note_refusal(storage, raw, refusal)
+    for fact in storage.blobs("events"):
+        settle_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+    for number, error in enumerate((ValueError(f"token={SECRET}"), KeyError(f"https://ann:{SECRET}@h"))):
+        bury(storage, f"x{number}", f"{number:032}", error)
+    later = datetime.now(UTC)
+    for _ in range(4):
+        later += timedelta(days=1)
+        publish(storage, catalog, Publishing(now=lambda now=later: now))  # type: ignore[misc]  # mypy can't type a default
+
+
+@pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
+def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixture) -> None:
+    storage, catalog = MemoryStorage(), Quoting()
+    with caplog.at_level(logging.DEBUG):
+        run_all(storage, catalog, redact=redact)
+    assert catalog.processes, "the lineage was published in the end"
+    assert not catalog.moods
+    found = status(storage)
+    assert found.reconciles
+    assert [where for where, text in told(storage, raw=redact is not None) if shown(text)] == []
+    assert [text for text in caplog.messages if shown(text)] == []
+    entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
+    assert [repr(entity) for entity in entities if shown(repr(entity))] == []
+    assert not shown(repr(found))
+    assert not shown(repr(list(dead_letters(storage))))
+
+
+def test_the_test_would_see_a_secret() -> None:
+    """Events that are stored as they were sent hold them all."""
+    storage = MemoryStorage()
+    run_all(storage, MemoryCatalog())
+    seen = [where for where, text in told(storage, raw=True) if shown(text)]
+    assert len(seen) >= 4
+    assert all(where.startswith(("events/", "ignored/")) for where in seen)
+
+
+SETTINGS = {
+    "connection string": {"AzureWebJobsStorage": f"key {SECRET}"},
+    "end point": {"THROUGHLINE_CATALOG_ENDPOINT": f"ftp://ann:{SECRET}@x"},
+    "address of blobs": {"AzureWebJobsStorage__blobServiceUri": f"blob?sig={SECRET}"},
+}
+
+
+@pytest.mark.parametrize("wrong", SETTINGS.values(), ids=SETTINGS)
+def test_a_wrong_setting_is_not_quoted(wrong: dict[str, str]) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(catalog=True, environment={"THROUGHLINE_CATALOG_TOKEN": SECRET, **wrong})
+    assert not shown(str(caught.value))
+
+
+def test_no_setting_is_printed() -> None:
+    environment = {
+        "AzureWebJobsStorage": f"AccountName=a;AccountKey={SECRET}",
+        "THROUGHLINE_CATALOG_ENDPOINT": "https://x.purview.azure.com",
+        "THROUGHLINE_CATALOG_TOKEN": SECRET,
+    }
+    assert not shown(repr(load(catalog=True, environment=environment)))
+
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "a header": (f"Authorization: {BEARER}", "Authorization: ***"),
+    "a bearer": (f"sent {BEARER} to x", "sent Bearer *** to x"),
+    "basic": (f"authorization: Basic {SECRET}== x", "authorization: *** x"),
+    "json": (f'{{"access_token": "{SECRET}", "a": 1}}', '{"access_token": ***, "a": 1}'),
+    "connection string": (
+        f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={SECRET}==;x=1",
+        "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=***;x=1",
+    ),
+    "shared access": (f"SharedAccessKey={SECRET}=;y", "SharedAccessKey=***;y"),
+    "a signed address": (f"https://a/b?sv=1&sig={SECRET}%3D&x=1", "https://a/b?sv=1&sig=***&x=1"),
+    "a function's key": (f"https://a/api?code={SECRET}", "https://a/api?code=***"),
+    "its header": (f"x-functions-key: {SECRET}", "x-functions-key: ***"),
+    "a user": (f"https://ann:{SECRET}@h/p", "https://***@h/p"),
+    "spark": (
+        f"fs.azure.account.key.a.dfs.core.windows.net={SECRET}",
+        "fs.azure.account.key.a.dfs.core.windows.net=***",
+    ),
+    "aws": (f"AWS_SECRET_ACCESS_KEY={SECRET} aws", "AWS_SECRET_ACCESS_KEY=*** aws"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
+def test_secrets_in_texts(text: str, expected: str) -> None:
+    assert text_without_secrets(text) == expected
+    assert text_without_secrets(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nightly.execute_merge_into_command.sales",
+        "basic report of 12:30",
+        "Load: bypass=1, tokens=3, design: new, compass: 4",
+        "abfss://c@acct.dfs.core.windows.net/a",
+        "https://host:8080/a@b",
+        "secret santa, password reset",
+        "Expected `str`, got `int` - at `$.eventType`",
+    ],
+)
+def test_other_texts_stay(text: str) -> None:
+    assert text_without_secrets(text) == text
+
+
+def test_hostile_texts_are_read_in_no_time() -> None:
+    for piece in ("a", "password", "password=", "://a:", "key.", "Bearer ", '"', "&code", "account.key"):
+        text_without_secrets(":=" + piece * (100_000 // len(piece)))
+
+
+def test_an_error_of_storage_shows_no_address(caplog: pytest.LogCaptureFixture) -> None:
+    """With a SAS in the settings every address that is asked for holds it; the host logs what a function raises."""
+    from shared.bootstrap_receiver import receiver_storage  # noqa: PLC0415 - the clients of Azure, only here
+
+    sas = (
+        f"BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a;SharedAccessSignature=sv=1&sig={SECRET}"
+    )
+    storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": sas}))
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: storage.put_new("c", "b", b""),
+        lambda: storage.read("t", "p", "k"),
+    )
+    texts = []
+    with caplog.at_level(logging.DEBUG):
+        for act in acts:
+            with pytest.raises(StorageUnavailable) as caught:
+                act()
+            texts.append("".join(traceback.format_exception(caught.value)))  # as the host shows it
+    assert len(texts) == 2
+    assert not any(map(shown, texts))
+    assert not any(map(shown, caplog.messages))
+
+
+def test_an_answer_to_a_sender_quotes_no_more_than_it_sent() -> None:
+    with pytest.raises(Refused) as caught:
+        receive(MemoryStorage(), REFUSED[3], most_bytes=MOST)
+    assert SECRET not in refused(caught.value).body

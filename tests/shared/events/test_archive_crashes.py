@@ -1,0 +1,194 @@
+"""Archiving and retention cut off, overtaken, and at random: every event counts once, wherever it lies."""
+
+import gzip
+import random
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.events.archive_index import archived_of
+from shared.events.archiver import archive
+from shared.events.stored_runs import Wanted
+from shared.ingest.receiver import receive
+from shared.maintenance.replay import Fate, ReplayedRun, Stop, replay
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
+from shared.storage import MemoryStorage, Row
+from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
+from tests.support.archive_failures import SMALL, Failing
+from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
+from tests.support.events import event, run_id, write
+from tests.support.histories import history
+from tests.support.processing import Killed, standing
+
+
+def a_world() -> tuple[MemoryStorage, list[bytes]]:
+    """Settled and published runs of several hours, one that is open, what was ignored, and a late event."""
+    storage = MemoryStorage()
+    bodies = [
+        *write("a", "app", "10:00", "/a"),
+        *write("b", "app", "10:30", "/b", sink="/two"),
+        event("a", "RUNNING", "11:00:00", inputs=["/late"], outputs=["/out"], application="app"),
+        *write("c", "app", "11:10", "/c", sink="/three"),
+        event("i", "RUNNING", "10:00:00", application="app"),
+        event("open", "START", "10:00:00", inputs=["/o"], application="app"),
+    ]
+    for body in bodies:
+        receive(storage, body, most_bytes=1_000_000)
+    sweep(storage, Sweeping(grace=timedelta(0), archiving=archiving(after=None)))
+    publish(storage, MemoryCatalog(), HOW)
+    return storage, bodies
+
+
+def stored_bodies(storage: MemoryStorage) -> Iterable[bytes]:
+    """Every event that is stored anywhere, as often as it is."""
+    for container in (EVENTS, IGNORED):
+        for name in names(storage, container):
+            yield gzip.decompress(storage.get(container, name) or b"")
+    for line in archived_lines(storage):
+        yield line.raw()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_cut_off_at_any_call_every_event_counts_once_and_the_next_one_goes_on(after: bool) -> None:
+    storage, bodies = a_world()
+    expected = counts(storage)
+    calls = 0
+    while True:
+        calls += 1
+        storage, _ = a_world()
+        try:
+            archive(Failing(storage, calls, after=after), SMALL)
+        except Killed:
+            assert counts(storage) == expected, f"after {calls} calls"
+            assert set(stored_bodies(storage)) == set(bodies)
+        else:
+            break
+        archive(storage, SMALL)
+        assert counts(storage) == expected
+        assert sorted(stored_bodies(storage)) == sorted(bodies), f"each once, after {calls} calls"
+        assert len(names(storage, EVENTS)) == 1, "the open one"
+        assert storage.read("control", "archive", "pending") is None
+    assert calls > 60
+
+
+def test_a_stalled_archiver_that_wakes_up_writes_nothing_twice() -> None:
+    """It stalls at any call; meanwhile another one does everything, and late events come; then it goes on."""
+    for stalled_at in count(1):
+        storage, bodies = a_world()
+        others: list[bytes] = []
+        calls = count(1)
+
+        class Stalling(Failing):
+            def __getattr__(self, name: str) -> Any:
+                if next(calls) == stalled_at:  # noqa: B023 - called within this round
+                    archive(storage, SMALL)  # noqa: B023
+                    late = write("a", "app", "10:50", "/late")
+                    for body in late:
+                        receive(storage, body, most_bytes=1_000_000)  # noqa: B023
+                    others.extend(late)  # noqa: B023
+                    archive(storage, SMALL)  # noqa: B023
+                return super().__getattr__(name)
+
+        archive(Stalling(storage, 10_000, after=False), SMALL)
+        if not others:
+            break
+        archive(storage, SMALL)
+        assert sorted(stored_bodies(storage)) == sorted([*bodies, *others]), f"stalled at {stalled_at}"
+        assert counts(storage)["received"] == len(bodies) + 2
+    assert stalled_at > 60
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> None:
+    bodies = history(seed)
+    plain, moved = MemoryStorage(), MemoryStorage()
+    draw = random.Random(seed)
+    for storage in (plain, moved):
+        for body in bodies:
+            receive(storage, body, most_bytes=1_000_000)
+        sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
+        publish(storage, MemoryCatalog(), HOW)
+    for _ in range(3):
+        steps = iter(range(draw.randint(0, 3)))
+        archive(moved, archiving(most=draw.randint(1, 4)), goes_on=lambda steps=steps: next(steps, None) is not None)  # type: ignore[misc]  # a lambda's default
+        assert counts(moved) == counts(plain)
+    archive(moved, SMALL)
+    assert counts(moved) == counts(plain)
+    for storage in (plain, moved):
+        for run in sorted({row.partition for row in storage.scan("runs") if row.key == "state"}):
+            settle_run(storage, run)
+    assert counts(moved)["received"] == counts(plain)["received"]
+    assert [r.key for r in moved.scan("contributions")] == [r.key for r in plain.scan("contributions")]
+
+
+def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    settled(storage, *write("a", "app", "10:00", "/a"))
+    publish(storage, catalog, HOW)
+    archive(storage, AT_ONCE)
+    forever = archiving(now=lambda: datetime.now(UTC) + timedelta(days=29))
+    assert archive(storage, forever) == Counter(), "for ever, unless a setting says otherwise"
+    old = archiving(keep=timedelta(days=30), now=lambda: datetime.now(UTC) + timedelta(days=31))
+    assert archive(storage, old) == Counter(deleted=2)
+    assert names(storage, ARCHIVE) == []
+    assert list(archived_of(storage, run_id("a"))) == []
+    assert counts(storage)["received"] == 0, "what is gone is not counted any more"
+    settle_run(storage, run_id("a"))
+    settle_run(storage, run_id("a"), nested=True)
+    settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
+    assert standing(storage) == ["/a"], "it stays as it was"
+    assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
+    archive(storage, AT_ONCE)
+    (again,) = replay(storage, Stop(wanted=Wanted()))
+    assert isinstance(again, ReplayedRun)
+    assert again.fate is Fate.GONE
+    written = dict(catalog.processes)
+    publish(storage, catalog, HOW)
+    assert (catalog.processes, bool(written)) == (written, True)
+
+
+def test_retention_cut_off_at_any_call_is_mended_by_the_next() -> None:
+    old = archiving(keep=timedelta(0), after=None, now=lambda: datetime.now(UTC) + timedelta(days=1))
+    for calls in count(1):
+        storage, _ = a_world()
+        archive(storage, SMALL)
+        contributions = list(storage.scan("contributions"))
+        try:
+            archive(Failing(storage, calls, after=False), old)
+        except Killed:
+            assert status(storage).reconciles
+        else:
+            break
+        archive(storage, old)
+        assert names(storage, ARCHIVE) == []
+        assert [row for row in storage.scan("runs") if row.key.startswith("archived|")] == []
+        assert list(storage.scan("contributions")) == contributions
+        assert counts(storage)["received"] == 1
+    assert calls > 20
+
+
+def test_a_file_that_somebody_deleted_leaves_its_run_as_it_is() -> None:
+    storage = MemoryStorage()
+    settled(storage, *write("a", "app", "10:00", "/a"))
+    archive(storage, AT_ONCE)
+    for name in names(storage, ARCHIVE):
+        storage.delete_blob(ARCHIVE, name)
+    settle_run(storage, run_id("a"))
+    assert standing(storage) == ["/a"]
+
+
+def test_a_row_without_a_blob_is_left_out() -> None:
+    storage = MemoryStorage()
+    (place, _) = settled(storage, *write("a", "app", "10:00", "/a"))
+    storage.insert("runs", Row(partition=place.run_id, key=place.row_key.replace("START", "RUNNING")))
+    assert archive(storage, AT_ONCE) == Counter(archived=2)
+    settle_run(storage, run_id("a"))
+    assert standing(storage) == ["/a"]

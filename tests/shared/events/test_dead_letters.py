@@ -1,0 +1,322 @@
+"""Dead letters: what is on record of an event that can't be used, and how a letter leaves."""
+
+import gzip
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from local.azurite import Azurite
+from shared.catalog import MemoryCatalog
+from shared.errors import Contended
+from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
+from shared.events.run_loader import bury
+from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
+from shared.processing.processor import settle_run
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
+from shared.storage import MemoryStorage, Storage
+from shared.storage.azure import AzureStorage
+from shared.storage_layout import EVENTS, StoredEvent
+from tests.support.dead_letters import MISWRITTEN, Stepped, put
+from tests.support.events import run_id, write
+from tests.support.processing import post, settle, standing, state_of
+
+START, END = write("a", "app", "10:00", "/a")
+
+
+def one(storage: Storage) -> DeadLetter:
+    (letter,) = dead_letters(storage)
+    return letter
+
+
+def all_of(storage: Storage) -> list[ReplayedLetter]:
+    return list(replay_letters(storage, lambda _: True))
+
+
+def damaged(storage: MemoryStorage, packed: bytes) -> StoredEvent:
+    """A run whose START was damaged before it was settled. The START's place."""
+    start, end = post(storage, START, END)
+    put(storage, start, packed)
+    settle(storage, end)
+    return start
+
+
+def spoiled(packed: bytes) -> bytes:
+    """A good header, and then what is no compressed text."""
+    return packed[:12] + bytes(byte ^ 0x5A for byte in packed[12:40]) + packed[40:]
+
+
+UNUSABLE: dict[str, tuple[bytes, str, str]] = {
+    "spoiled inside": (spoiled(gzip.compress(START)), "damaged bytes", "error: Error -3 while decompressing data"),
+    "not gzip": (b"hello", "damaged bytes", "BadGzipFile"),
+    "cut off": (gzip.compress(START)[:-20], "damaged bytes", "EOFError"),
+    "no checksum": (gzip.compress(START)[:-8] + bytes(8), "damaged bytes", "CRC check failed"),
+    "not JSON": (gzip.compress(b"{"), "unreadable event", "Unreadable: The body is not JSON"),
+    "not an event": (gzip.compress(b"{}"), "unreadable event", "Unreadable: Object missing required field `eventTime`"),
+}
+
+
+@pytest.mark.parametrize(("packed", "reason", "error"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_letter_tells_what_is_known_of_the_event(packed: bytes, reason: str, error: str) -> None:
+    storage = MemoryStorage()
+    begun = datetime.now(UTC)
+    start = damaged(storage, packed)
+    letter = one(storage)
+    assert (letter.digest, letter.blob, letter.place) == (start.digest, start.blob, start)
+    assert (letter.reason, letter.count, letter.job) == (reason, 1, "app.adaptive_spark_plan.out")
+    assert error in letter.error
+    assert begun <= letter.first == letter.last <= datetime.now(UTC)
+    assert letter.discarded is None
+
+
+def test_a_letter_met_again_is_counted() -> None:
+    storage = MemoryStorage()
+    damaged(storage, b"hello")
+    before = one(storage)
+    settle_run(storage, run_id("a"))
+    after = one(storage)
+    assert (after.count, after.first) == (2, before.first)
+    assert after.last > before.last
+
+
+def test_a_foreign_name_is_noted_once_however_often_sweeps_meet_it() -> None:
+    storage = MemoryStorage()
+    storage.put_new(EVENTS, "notes.txt", b"hello")
+    sweep(storage, Sweeping())
+    before = one(storage)
+    assert (before.reason, before.place, before.job) == ("foreign name", None, "")
+    sweep(storage, Sweeping())
+    assert one(storage) == before
+
+
+@pytest.mark.parametrize(("packed", "reason"), [case[:2] for case in UNUSABLE.values()], ids=UNUSABLE)
+def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, reason: str) -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
+    put(storage, end, packed)
+    settle_run(storage, run_id("a"), timed_out=True)
+    assert one(storage).reason == reason
+    put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
+    (replayed,) = all_of(storage)
+    assert (replayed.outcome, replayed.now) == (Outcome.USED, "published")
+    assert list(dead_letters(storage)) == []
+    assert state_of(storage, "a").merged == {start.digest, end.digest}
+    assert publish(storage, catalog, Publishing()).written == 1
+    (process,) = catalog.processes.values()
+    assert [key[1] for key in process.inputs] == ["file:///a", "file:///b"]
+    found = status(storage)
+    assert (found.published, found.dead, found.reconciles) == (2, 0, True)
+
+
+def test_a_letter_that_fails_again_is_there_again_with_a_higher_count() -> None:
+    storage = MemoryStorage()
+    start = damaged(storage, b"hello")
+    put(storage, start, gzip.compress(b"{"))
+    for count in (2, 3):
+        (replayed,) = all_of(storage)
+        assert replayed.outcome is Outcome.FAILED
+        assert replayed.letter == one(storage)
+        assert replayed.letter.count == count
+        assert replayed.letter.reason == "unreadable event", "why it failed last"
+    assert standing(storage) == ["/a"], "the rest of the run stays in use"
+
+
+def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
+    places = post(storage, START, END)
+    settle_run(storage, run_id("a"), names=MISWRITTEN)
+    return places
+
+
+def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    places = unusable_run(storage)
+    letters = list(dead_letters(storage))
+    assert {letter.reason for letter in letters} == {"unusable run"}
+    assert {letter.error for letter in letters} == {"KeyError: 'host'"}
+    assert {letter.digest for letter in letters} == {place.digest for place in places}
+    assert (state_of(storage, "a").verdict, status(storage).dead) == ("dead", 2)
+    again = list(replay_letters(storage, lambda _: True, names=MISWRITTEN))
+    assert [(each.outcome, each.letter.count) for each in again] == [(Outcome.FAILED, 2), (Outcome.FAILED, 2)]
+    meant = places[1].digest
+    mended = list(replay_letters(storage, lambda letter: letter.digest == meant))
+    assert [each.outcome for each in mended] == [Outcome.USED, Outcome.USED], "both leave, though one was asked for"
+    assert list(dead_letters(storage)) == []
+    publish_all(storage, catalog, Publishing())
+    assert (status(storage).published, catalog.writes) == (2, 2)
+    again = list(replay_letters(storage, lambda _: True))
+    publish_all(storage, catalog, Publishing())
+    assert (again, catalog.writes) == ([], 2)
+
+
+def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
+    """Another worker, that has read the damaged bytes before they were repaired, puts its word in late."""
+    storage = MemoryStorage()
+    start = damaged(storage, b"hello")
+    put(storage, start, gzip.compress(START))
+    watched = Stepped(storage)
+
+    def late(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("delete", "deadletters"):
+            watched.step_in = lambda *_: None
+            bury(storage, start.blob, start.digest, EOFError("read long ago"))
+
+    watched.step_in = late
+    assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.FAILED]
+    assert one(storage).count == 2
+    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+
+
+def test_a_replay_that_dies_anywhere_loses_no_letter() -> None:
+    """Killed at each of its calls in turn, a second replay brings the same end."""
+    calls = 0
+    while True:
+        storage = MemoryStorage()
+        start = damaged(storage, b"hello")
+        put(storage, start, gzip.compress(START))
+        watched, left = Stepped(storage), iter(range(calls))
+
+        def dies(_name: str, _arguments: tuple[Any, ...], left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        watched.step_in = dies
+        try:
+            list(replay_letters(watched, lambda _: True))
+        except KeyboardInterrupt:
+            assert one(storage).digest == start.digest
+            all_of(storage)
+        else:
+            break
+        finally:
+            assert list(dead_letters(storage)) == []
+            assert state_of(storage, "a").merged >= {start.digest}
+        calls += 1
+    assert calls > 10
+
+
+def test_a_letter_whose_blob_is_missing_stays() -> None:
+    storage = MemoryStorage()
+    start = damaged(storage, b"hello")
+    del storage._blobs[EVENTS][start.blob]
+    assert [each.outcome for each in all_of(storage)] == [Outcome.MISSING]
+    assert one(storage).digest == start.digest
+
+
+def test_a_blob_with_a_foreign_name_leaves_when_it_was_given_its_right_one() -> None:
+    storage = MemoryStorage()
+    start, end = post(storage, START, END)
+    packed = storage.get(EVENTS, start.blob)
+    assert packed
+    del storage._blobs[EVENTS][start.blob]
+    storage.put_new(EVENTS, "copy of an event", packed)
+    sweep(storage, Sweeping())
+    settle(storage, end)
+    (replayed,) = all_of(storage)
+    assert (replayed.outcome, replayed.letter.count) == (Outcome.FAILED, 2)
+    storage.put_new(EVENTS, start.blob, packed)
+    del storage._blobs[EVENTS]["copy of an event"]
+    assert [each.outcome for each in all_of(storage)] == [Outcome.GONE]
+    assert list(dead_letters(storage)) == []
+
+
+def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
+    storage = MemoryStorage()
+    start, _ = post(storage, START, END)
+    put(storage, start, b"hello")
+    bury(storage, start.blob, start.digest, EOFError("met by whoever read it first"))
+    put(storage, start, gzip.compress(START))
+    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+    assert state_of(storage, "a").end == "COMPLETE"
+
+
+def test_a_discarded_letter_stays_so_when_it_is_met_again_and_leaves_when_it_is_used() -> None:
+    storage = MemoryStorage()
+    start = damaged(storage, b"hello")
+    first = discard(storage, start.digest)
+    assert first
+    assert first.discarded
+    assert discard(storage, start.digest) == first, "once is enough"
+    settle_run(storage, run_id("a"))
+    assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
+    put(storage, start, gzip.compress(START))
+    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+    assert discard(storage, start.digest) is None, "there is nothing to discard any more"
+
+
+def test_letters_are_found_by_the_beginning_of_their_ids() -> None:
+    storage = MemoryStorage()
+    for digest in ("aa01", "aa02", "ab00", "fff0"):
+        note_letter(storage, "somewhere", digest.ljust(32, "0"), ValueError("x"))
+    assert [letter.digest[:4] for letter in dead_letters(storage, "aa")] == ["aa01", "aa02"]
+    assert [letter.digest[:4] for letter in dead_letters(storage, "fff")] == ["fff0"]
+    assert len(list(dead_letters(storage))) == 4
+
+
+def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
+    storage = MemoryStorage()
+    start = damaged(storage, b"hello")
+    watched = Stepped(storage)
+
+    def meddle(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("replace", "deadletters"):
+            storage.upsert("deadletters", one(storage).row())
+
+    watched.step_in = meddle
+    with pytest.raises(Contended):
+        note_letter(watched, start.blob, start.digest, EOFError())
+    put(storage, start, gzip.compress(b"{"))
+    assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.BUSY]
+
+
+@pytest.mark.azurite
+def test_a_dead_letter_comes_goes_and_converges_on_azurite(azurite: Azurite) -> None:
+    """The whole way on real storage: damaged, buried, met again, repaired, replayed, published."""
+    blobs = BlobServiceClient.from_connection_string(azurite.connection_string)
+    storage = AzureStorage(blobs, TableServiceClient.from_connection_string(azurite.connection_string))
+    catalog = MemoryCatalog()
+    start, end = post(storage, *write("on azurite", "app", "10:00", "/a", sink="/azurite"))
+
+    def put_blob(packed: bytes) -> None:
+        blobs.get_blob_client(EVENTS, start.blob).upload_blob(packed, overwrite=True)
+
+    def mine() -> list[DeadLetter]:
+        return [letter for letter in dead_letters(storage) if letter.digest == start.digest]
+
+    put_blob(b"hello")
+    settle(storage, end)
+    assert [(letter.reason, letter.count) for letter in mine()] == [("damaged bytes", 1)]
+    replayed = replay_letters(storage, lambda letter: letter.digest == start.digest)
+    assert [(each.outcome, each.letter.count) for each in replayed] == [(Outcome.FAILED, 2)]
+    found = discard(storage, start.digest)
+    assert found
+    assert mine() == [found]
+    put_blob(gzip.compress(write("on azurite", "app", "10:00", "/more", sink="/azurite")[0]))
+    replayed = replay_letters(storage, lambda letter: letter.digest == start.digest)
+    assert [each.outcome for each in replayed] == [Outcome.USED]
+    assert mine() == []
+    done, _ = publish_all(storage, catalog, Publishing())
+    assert done.error == ""
+    inputs = [
+        key[1]
+        for process in catalog.processes.values()
+        if process.qualified_name.endswith("/azurite")
+        for key in process.inputs
+    ]
+    assert inputs == ["file:///a", "file:///more"]
+
+
+def test_a_discarded_event_counts_as_skipped() -> None:
+    storage = MemoryStorage()
+    damaged(storage, b"hello")
+    storage.put_new(EVENTS, "notes.txt", b"hello")
+    sweep(storage, Sweeping())
+    for letter in list(dead_letters(storage)):
+        discard(storage, letter.digest)
+    found = status(storage)
+    assert (found.dead, found.skipped_because, found.reconciles) == (0, {"discarded": 2}, True)

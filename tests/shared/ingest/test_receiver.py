@@ -1,0 +1,166 @@
+"""Receiving: what is stored, under which names, and what is refused with which words."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from shared.errors import Refused, StorageUnavailable
+from shared.ingest.receiver import note_refusal, receive, receive_batch
+from shared.reporting.status import status
+from shared.storage import MemoryStorage, Row, Storage
+from shared.storage_layout import EVENTS
+from tests.support.events import event, run_id, write
+
+START = event("a", "START", "10:00:00.5", inputs=["/a"], application="app")
+MOST = 100_000
+
+
+def test_an_event_is_a_row_and_a_compressed_blob_named_by_its_bytes_and_time() -> None:
+    storage = MemoryStorage()
+    receipt = receive(storage, START, most_bytes=MOST)
+    (fact,) = storage.blobs(EVENTS)
+    assert fact.name == (f"2026/11/21/10/{run_id('a')}/20261121T100000500000Z_START_{receipt.digest}.json.gz")
+    packed = storage.get(EVENTS, fact.name)
+    assert packed
+    assert gzip.decompress(packed) == START
+    (row,) = storage.partition("runs", run_id("a"))
+    assert row.key == f"event|20261121T100000500000Z|START|{receipt.digest}"
+
+
+def test_times_are_filed_in_utc_whatever_offset_they_came_with() -> None:
+    storage = MemoryStorage()
+    receive(storage, START.replace(b"10:00:00.5Z", b"01:30:00+02:00"), most_bytes=MOST)
+    (fact,) = storage.blobs(EVENTS)
+    assert fact.name.startswith("2026/11/20/23/")
+
+
+def test_the_row_comes_before_the_blob() -> None:
+    class NoBlobs(MemoryStorage):
+        def put_new(self, *_: object, **__: object) -> bool:
+            raise StorageUnavailable("away")
+
+    storage = NoBlobs()
+    with pytest.raises(StorageUnavailable):
+        receive(storage, START, most_bytes=MOST)
+    assert len(list(storage.scan("runs"))) == 1
+    assert status(storage).received == 0, "a row without a blob is no event"
+
+
+def test_a_post_after_a_cut_writes_the_blob_that_was_missing() -> None:
+    whole, cut = MemoryStorage(), MemoryStorage()
+    receive(whole, START, most_bytes=MOST)
+    (row,) = whole.scan("runs")
+    cut.insert("runs", Row(partition=row.partition, key=row.key, values=row.values))
+    receive(cut, START, most_bytes=MOST)
+    assert [fact.name for fact in cut.blobs(EVENTS)] == [fact.name for fact in whole.blobs(EVENTS)]
+
+
+def test_an_ignored_event_is_kept_apart_with_its_reason() -> None:
+    storage = MemoryStorage()
+    body = json.loads(START)
+    body["inputs"], body["eventType"] = [], "RUNNING"
+    receipt = receive(storage, json.dumps(body).encode(), most_bytes=MOST)
+    assert receipt.ignored == "names no data set and ends nothing"
+    assert list(storage.blobs(EVENTS)) == []
+    assert len(list(storage.blobs("ignored"))) == 1
+    found = status(storage)
+    assert (found.received, found.skipped, found.reconciles) == (1, 1, True)
+
+
+def test_gzip_is_unpacked_and_stored_as_the_plain_body_would_be() -> None:
+    plain, packed = MemoryStorage(), MemoryStorage()
+    receive(plain, START, most_bytes=MOST)
+    receive(packed, gzip.compress(START), encoding="GZIP", most_bytes=MOST)
+    assert [fact.name for fact in packed.blobs(EVENTS)] == [fact.name for fact in plain.blobs(EVENTS)]
+
+
+REFUSED = {
+    "empty": (b"", "", 400, None, "empty"),
+    "not json": (b"{", "", 400, None, "JSON"),
+    "an array": (b"[]", "", 400, None, "object"),
+    "not utf-8": (START.replace(b"/a", b"/\xff"), "", 400, None, "UTF-8"),
+    "not utf-8 where nobody looks": (START[:-1] + b', "x": "\xff"}', "", 400, None, "UTF-8"),
+    "no run id": (
+        b'{"eventTime":"2026-11-21T10:00:00Z","run":{},"job":{"namespace":"n","name":"j"}}',
+        "",
+        400,
+        "run.runId",
+        "runId",
+    ),
+    "run id": (START.replace(run_id("a").encode(), b"1"), "", 400, "run.runId", "UUID"),
+    "time": (START.replace(b"2026-11-21T", b"yesterday "), "", 400, "eventTime", "RFC 3339"),
+    "type of a field": (START.replace(b'"START"', b"1"), "", 400, "eventType", "str"),
+    "event type": (START.replace(b'"START"', b'"BEGIN"'), "", 400, "eventType", "BEGIN"),
+    "deep": (START[:-1] + b', "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "", 400, None, "deep"),
+    "large": (b" " * (MOST + 1), "", 413, None, "100,000"),
+    "a gzip bomb": (gzip.compress(b" " * 50_000_000), "gzip", 413, None, "unpacks"),
+    "no gzip": (START, "gzip", 400, None, "gzip"),
+    "cut gzip": (gzip.compress(START)[:-20], "gzip", 400, None, "cut off"),
+    "unknown encoding": (START, "br", 415, None, "br"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_body_is_refused_with_a_word_that_helps_and_nothing_is_stored(name: str) -> None:
+    body, encoding, code, field, word = REFUSED[name]
+    storage = MemoryStorage()
+    most = 200_000 if name == "deep" else MOST
+    with pytest.raises(Refused) as caught:
+        receive(storage, body, encoding=encoding, most_bytes=most)
+    refusal = caught.value
+    assert (refusal.status, refusal.field) == (code, field)
+    assert word in refusal.detail
+    assert list(storage.scan("runs")) == []
+    note_refusal(storage, body, refusal)
+    found = status(storage)
+    assert (found.received, found.refused) == (0, 1)
+    assert refusal.detail in found.last_errors[0]
+
+
+def batch(storage: Storage, *events: bytes) -> dict[str, Any]:
+    return receive_batch(storage, b"[" + b",".join(events) + b"]", most_bytes=10**6).document
+
+
+def test_the_events_of_a_batch_are_stored_as_if_they_came_alone() -> None:
+    events = write("a", "app", "10:00", "/a")
+    alone, together = MemoryStorage(), MemoryStorage()
+    for each in events:
+        receive(alone, each, most_bytes=10**6)
+    summary = {"received": 2, "successful": 2, "failed": 0, "retriable": 0, "non_retriable": 0}
+    assert batch(together, *events) == {"status": "success", "summary": summary, "failed_events": []}
+    names = [[fact.name for fact in storage.blobs("events")] for storage in (alone, together)]
+    assert names[0] == names[1]
+    assert len(names[0]) == 2
+
+
+def test_one_bad_event_costs_no_other() -> None:
+    start, end = write("a", "app", "10:00", "/a")
+    storage = MemoryStorage()
+    answer = batch(storage, start, b'{"eventType": 1}', end)
+    assert answer["status"] == "partial_success"
+    assert answer["summary"] == {"received": 3, "successful": 2, "failed": 1, "retriable": 0, "non_retriable": 1}
+    (failed,) = answer["failed_events"]
+    assert (failed["index"], failed["retriable"]) == (1, False)
+    assert len(list(storage.blobs("events"))) == 2
+
+
+def test_when_storage_goes_away_the_rest_is_to_come_again() -> None:
+    class Leaving(MemoryStorage):
+        def put_new(self, container: str, name: str, data: bytes) -> bool:
+            if any(self.blobs("events")):
+                raise StorageUnavailable("gone")
+            return super().put_new(container, name, data)
+
+    events = [*write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/b")]
+    answer = batch(Leaving(), *events)
+    assert answer["summary"] == {"received": 4, "successful": 1, "failed": 3, "retriable": 3, "non_retriable": 0}
+    assert [each["index"] for each in answer["failed_events"]] == [1, 2, 3]
+    assert batch(MemoryStorage(), b"{}")["status"] == "failure"
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[", b"null", b"[" * 10_000, b"[" + b"{}," * 1000 + b"{}]"])
+def test_what_is_no_batch_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused):
+        receive_batch(MemoryStorage(), body, most_bytes=10**6)

@@ -1,0 +1,179 @@
+"""What is stored with THROUGHLINE_REDACT: the same lineage, and nobody's data."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.ingest.receiver import receive
+from shared.naming import without_query
+from shared.openlineage import Event, decode
+from shared.redaction import redacted
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
+from shared.translation import redact, translate_history
+from tests.support.building import body, dataset, lineage, packed, source
+from tests.support.planted import SECRET, events, shown
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in sorted(ROOT.glob("tests/golden/*/*/events.jsonl"))}
+MOST = 10**7
+
+every_capture = pytest.mark.parametrize("path", GOLDEN.values(), ids=GOLDEN)
+
+
+@cache
+def _captured(path: Path) -> tuple[Event, ...]:
+    return tuple(decode(line) for line in path.read_bytes().splitlines())
+
+
+@cache
+def _redacted(path: Path) -> tuple[bytes, ...]:
+    return tuple(redacted(event) for event in _captured(path))
+
+
+@every_capture
+def test_the_lineage_is_the_same(path: Path) -> None:
+    assert translate_history(map(decode, _redacted(path))) == translate_history(_captured(path))
+
+
+@every_capture
+def test_redacting_again_changes_nothing(path: Path) -> None:
+    assert tuple(redacted(decode(raw)) for raw in _redacted(path)) == _redacted(path)
+
+
+_TEXT = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_KEPT = {"spark.databricks.notebook.path", "spark.databricks.job.id", "mountPoints"}
+_KEPT |= {f"spark.databricks.clusterUsageTags.{name}" for name in ("clusterAllTags", "clusterName")}
+
+
+@every_capture
+def test_no_literal_and_no_property_is_stored(path: Path) -> None:
+    for line, raw in zip(path.read_bytes().splitlines(), _redacted(path), strict=True):
+        sent, stored = json.loads(line), json.loads(raw)
+        query = stored["job"].get("facets", {}).get("sql", {}).get("query", "")
+        assert set(_TEXT.findall(query)) <= {"?"}
+        assert not re.search(r"(?<![\w`.\-/])[1-9]\d*(?![\w`\-/])", re.sub(r"`[^`]*`", "", query))
+        assert set(stored["run"].get("facets", {})) <= {"parent", "environment-properties", "processing_engine"}
+        properties = stored["run"].get("facets", {}).get("environment-properties", {})
+        assert set(properties.get("environment-properties", {})) <= _KEPT
+        assert len(json.dumps(stored)) <= len(json.dumps(sent))
+
+
+def test_a_repeated_post_changes_nothing_and_the_name_tells_the_stored_bytes() -> None:
+    storage = MemoryStorage()
+    once = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
+    before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
+    again = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
+    assert again == once
+    assert {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} == before
+    assert len(before) == 3
+    for name, content in before.items():
+        stored = gzip.decompress(content or b"")
+        assert not shown(stored.decode())
+        other = MemoryStorage()
+        receive(other, stored, most_bytes=MOST)
+        assert [fact.name for fact in other.blobs(EVENTS)] == [name], "stored bytes have the name of their own digest"
+
+
+def test_what_was_left_out_is_on_record_in_the_row_and_in_the_answer() -> None:
+    storage = MemoryStorage()
+    receipts = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
+    assert [receipt.omitted for receipt in receipts] == [(), (), ("inputs[8]",), ()]
+    rows = [row.values.get("omitted") for row in storage.scan("runs")]
+    assert sorted(map(str, rows)) == ["None", "None", "inputs[8]"]
+
+
+def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
+    storage = MemoryStorage()
+    alone = {"eventTime": "2026-11-21T10:00:00Z", "dataset": dataset("/x", documentation={"description": SECRET})}
+    job = body(inputs=["/a"], outputs=[dataset("/b", columnLineage=lineage({"x": [source("/a", "x")]}))])
+    job.pop("run")
+    job["job"]["facets"]["sql"] = {"query": f"SELECT '{SECRET}' FROM a"}  # noqa: S608 - nobody runs it
+    for said in (alone, job):
+        receive(storage, packed(said), most_bytes=MOST, redact=redacted)
+    contents = [
+        gzip.decompress(storage.get(container, fact.name) or b"")
+        for container in ("events", "ignored")
+        for fact in storage.blobs(container)
+    ]
+    assert len(contents) == 2
+    assert not any(shown(content.decode()) for content in contents)
+    told = decode(contents[0])
+    expected = decode(packed(job))
+    assert (told.run_id, told.time, told.type) == (expected.run_id, expected.time, expected.type)
+    assert decode(contents[1]).body is None
+
+
+SPELLINGS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    "signed": (("abfss://c@a.dfs.core.windows.net", "t?sv=1&sig=x"), ("abfss://c@a.dfs.core.windows.net", "t")),
+    "options": (("https://h/api", "d?page=7&who=ann"), ("https://h/api", "d")),
+    "of a server": (("postgres://h:5432?ssl=true&app=ann", "d.s.t"), ("postgres://h:5432", "d.s.t")),
+    "of a store that no rule knows": (("redshift://h/db?ssl=true", "s.t"), ("redshift://h/db?ssl=true", "s.t")),
+    "a path with a question mark": (("file", "/a?b/c=1/t"), ("file", "/a?b/c=1/t")),
+    "none": (("file", "/a"), ("file", "/a")),
+}
+
+
+@pytest.mark.parametrize(("spelling", "expected"), SPELLINGS.values(), ids=SPELLINGS)
+def test_query_strings(spelling: tuple[str, str], expected: tuple[str, str]) -> None:
+    assert without_query(*spelling) == expected
+
+
+READABLE: dict[str, tuple[str, str]] = {
+    "texts and numbers": ("SELECT 'Ann', 12.5, -3 FROM t WHERE a = \"Bo\"", "SELECT '?', 0, -0 FROM t WHERE a = '?'"),
+    "types": ("SELECT CAST(a AS DECIMAL(10, 2)), DATE '2026-11-21'", "SELECT CAST(a AS DECIMAL(0, 0)), DATE '?'"),
+    "typed numbers": ("SELECT 10L, 1e3, x'FF'", "SELECT 0, 0, '?'"),
+    "names stay": ("SELECT a1, `a 2` FROM delta.`/a/b`", "SELECT a1, `a 2` FROM delta.`/a/b`"),
+    "not understood": ("SELECT 'Ann", ""),
+}
+
+
+@pytest.mark.parametrize(("sql", "expected"), READABLE.values(), ids=READABLE)
+def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
+    assert redact(sql, readable=True) == expected
+    assert redact(expected, readable=True) == expected
+
+
+def test_sqlglot_is_imported_only_for_a_statement_that_is_redacted() -> None:
+    code = """
+import sys
+from shared.ingest import receive
+from shared.redaction import redacted
+from shared.storage import MemoryStorage
+from tests.support.events import event
+plain, sql = event("a", "START", "10:00:00", inputs=["/a"]), event("a", "START", "10:00:00", sql="SELECT 1 FROM t")
+receive(MemoryStorage(), sql, most_bytes=10**6)
+receive(MemoryStorage(), plain, most_bytes=10**6, redact=redacted)
+assert "sqlglot" not in sys.modules
+receive(MemoryStorage(), sql, most_bytes=10**6, redact=redacted)
+assert "sqlglot" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
+
+
+def test_needed_properties_name_the_same_job() -> None:
+    """Both the notebook and what stands behind it: `test_the_lineage_is_the_same` has no Databricks of its own."""
+    said: dict[str, Any] = {
+        "spark.databricks.notebook.path": "/Users/ann/etl",
+        "spark.databricks.job.id": "7",
+        "spark.databricks.clusterUsageTags.clusterName": "job-7-run-1-x",
+        "spark.databricks.clusterUsageTags.clusterAllTags": json.dumps([{"key": "RunName", "value": "etl 2026-11-21"}]),
+        "mountPoints": [{"mountPoint": "/mnt/x", "source": "wasbs://c@a.blob.core.windows.net/in"}],
+        "spark.other": SECRET,
+    }
+    for missing in (None, *said):
+        properties = {name: value for name, value in said.items() if name != missing}
+        facets = {"environment-properties": {"environment-properties": properties}}
+        columns = lineage({"x": [source("/mnt/x/a", "x", namespace="dbfs")]})
+        out = dataset("/out", columnLineage=columns)
+        raw = packed(body(inputs=[dataset("/mnt/x/a", "dbfs")], outputs=[out], run_facets=facets))
+        stored = redacted(decode(raw))
+        assert translate_history([decode(stored)]) == translate_history([decode(raw)])
+        assert not shown(stored.decode())

@@ -1,0 +1,182 @@
+"""Filling a catalog from what is on record: what waits, what was lost, stopped anywhere, and one that asks to wait."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, Catalog, HeldAsset, HeldProcess, MemoryCatalog
+from shared.errors import CatalogUnavailable
+from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from tests.support.backfill import another
+from tests.support.events import write
+from tests.support.publishing import Clock, how, settled
+
+PROCESSES = 25
+
+
+def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> None:
+    """So many processes that nobody has published yet."""
+    for each in range(number):
+        settled(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
+
+
+def small(clock: Clock) -> Publishing:
+    return replace(how(clock), batch=10)
+
+
+def test_what_waits_is_written_and_what_is_told_adds_up() -> None:
+    storage, catalog, told = MemoryStorage(), MemoryCatalog(), list[Filled]()
+    waiting(storage)
+    clock = Clock()
+    assert (to_fill(storage, small(clock)).waiting, to_fill(storage, small(clock)).written) == (PROCESSES, 0)
+    done = fill(storage, catalog, small(clock), tell=told.append)
+    assert (done.done.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
+    assert len(catalog.processes) == PROCESSES
+    assert [each.done.written for each in told] == sorted(each.done.written for each in told)
+    assert {10, 20, PROCESSES} <= {each.done.written for each in told}, "told after each call"
+    assert last_fill(storage) is None
+    writes = catalog.writes
+    assert fill(storage, catalog, small(clock)).done.progress == 0
+    assert catalog.writes == writes
+
+
+def test_a_catalog_that_was_lost_is_filled_with_all_that_it_held() -> None:
+    storage, lost, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    publish(storage, lost, how(clock))
+    catalog = another()
+    assert sum(len(gone) for _, gone in missing(storage, catalog, small(clock))) == PROCESSES
+    done = fill(storage, catalog, small(clock))
+    assert (done.looked, done.missing, done.done.written) == (PROCESSES, PROCESSES, PROCESSES)
+    assert catalog.processes == lost.processes
+    assert set(catalog.assets) == set(lost.assets)
+    assert status(storage).waiting == 0
+
+
+def test_only_what_is_gone_is_written_again() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    publish(storage, catalog, how(clock))
+    before = dict(catalog.processes)
+    for name in list(before)[::7]:
+        del catalog.processes[name]
+    done = fill(storage, catalog, small(clock))
+    assert done.missing == done.done.written == len(list(before)[::7])
+    assert catalog.processes == before
+
+
+@pytest.mark.parametrize("stop_after", range(1, 12))
+def test_stopped_anywhere_it_goes_on_there(stop_after: int) -> None:
+    storage, clock, told = MemoryStorage(), Clock(), list[Filled]()
+    waiting(storage)
+    publish(storage, MemoryCatalog(), how(clock))
+    waiting(storage, 12, "new")
+    catalog = another()
+    stopping = replace(small(clock), stopped=lambda: len(told) >= stop_after)
+    first = fill(storage, catalog, stopping, tell=told.append)
+    after = last_fill(storage)
+    assert (after is None) == (len(told) < stop_after)
+    publish(storage, catalog, small(clock))
+    second = fill(storage, catalog, small(clock), after=after or "")
+    assert len(catalog.processes) == PROCESSES + 12
+    assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
+    assert last_fill(storage) is None
+
+
+class Quota(MemoryCatalog):
+    """A catalog that answers so many calls, and then asks to be left alone for a minute."""
+
+    def __init__(self, clock: Clock, calls: int) -> None:
+        super().__init__()
+        self.clock = clock
+        self.quota = calls
+        self.left = calls
+        self.until = clock()
+        self.early = 0
+
+    def _count(self) -> None:
+        if self.clock() < self.until:
+            self.early += 1
+        self.left -= 1
+        if self.left < 0:
+            self.left, self.until = self.quota, self.clock() + timedelta(seconds=60)
+            raise CatalogUnavailable("429", after=60, over=True, blames=False)
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        self._count()
+        return super().write_processes(processes, guids)
+
+    def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+        self._count()
+        return super().read_processes(qualified_names)
+
+
+def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
+    storage, clock, told = MemoryStorage(), Clock(), list[Filled]()
+    waiting(storage)
+    catalog = Quota(clock, 2)
+
+    def wait(seconds: float) -> None:
+        clock.at += timedelta(seconds=seconds)
+
+    done = fill(storage, catalog, small(clock), tell=told.append, wait=wait)
+    assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
+    assert catalog.early == 0, "not called before its time"
+    assert "429" in {each.waited for each in told}
+
+
+def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None:
+    class Away(MemoryCatalog):
+        def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:  # noqa: ARG002 - no answer
+            raise CatalogUnavailable("no answer", after=0)
+
+    storage, clock = MemoryStorage(), Clock()
+    waiting(storage)
+
+    def wait(seconds: float) -> None:
+        clock.at += timedelta(seconds=seconds)
+
+    with pytest.raises(CatalogUnavailable, match="no answer"):
+        fill(storage, Away(), small(clock), wait=wait)
+    assert last_fill(storage) == ""
+    assert len(dirty_processes(storage)[0]) == PROCESSES
+    clock.at += timedelta(hours=7)
+    catalog: Catalog = MemoryCatalog()
+    assert fill(storage, catalog, small(clock)).done.written == PROCESSES
+
+
+def test_what_is_refused_holds_up_nothing() -> None:
+    class Picky(MemoryCatalog):
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            if any(each.qualified_name.endswith("/out7") for each in processes):
+                raise CatalogUnavailable("500", over=True, after=0)
+            return super().write_processes(processes, guids)
+
+    storage, clock = MemoryStorage(), Clock()
+    waiting(storage)
+    done = fill(storage, Picky(), small(clock))
+    assert (done.done.written, done.done.refused) == (PROCESSES - 1, 1)
+
+
+def test_another_publisher_is_waited_for() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    lease = storage.lease("publisher", 60)
+    assert lease
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            lease.release()
+
+    assert fill(storage, catalog, small(clock), wait=wait).done.written == PROCESSES
+    assert len(waits) == 3

@@ -1,0 +1,114 @@
+"""Retiring, purging, upgrading and shadow mode, killed before or after any one call to storage, and done again."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.maintenance.purge import purge
+from shared.maintenance.retirement import lonely, retire, unseen
+from shared.naming import BUILT_IN
+from shared.processing.processor import settle_run
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches, remove_placeholders
+from shared.publishing.shadow import step_out
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from tests.support.crashes import Dying, Killed
+from tests.support.events import event, run_id, write
+from tests.support.processing import post
+from tests.support.publishing import Clock, how
+
+BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
+
+
+def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
+    """Three published processes; one is unseen for long, one made by a rename."""
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    rename = event("r", "COMPLETE", "10:02:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},
+                   application="app1", job="app.execute_alter_table_rename_command.x")  # fmt: skip
+    bodies = (
+        *write("old", "app0", "2026-01-01T10:00", "/a", sink="/gone"),
+        *write("a", "app1", "10:00", "/a", sink="/draft"),
+        rename,
+        *write("b", "app1", "10:03", "/b"),
+    )
+    for place in post(storage, *bodies):
+        if place.end:
+            settle_run(storage, place.run_id, trigger=place, names=BUILT_IN)
+    publish(storage, catalog, how(Clock()))
+    return storage, catalog
+
+
+def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
+    leaving = list(unseen(storage, BEFORE))
+    alone = list(lonely(storage, catalog, how(clock), leaving))
+    for each in leaving:
+        retire(storage, each)
+    publish(storage, catalog, how(clock))
+    for keys in batches(alone, 50):
+        remove_placeholders(storage, catalog, keys)
+
+
+def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
+    list(purge(storage, catalog, replace(how(clock), batch=2)))
+
+
+def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
+    """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
+    settle_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
+    settle_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
+    publish(storage, catalog, replace(how(clock), shadow=True))
+    step_out(storage, how(clock))
+    publish(storage, catalog, how(clock))
+
+
+def outcome(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
+    found = status(storage)
+    counts = (found.published, found.skipped_because, found.waiting_for, found.processes, found.shadow)
+    return sorted(catalog.processes.items()), sorted(catalog.assets), counts, found.reconciles
+
+
+def killed_anywhere(
+    work: Callable[[Any, MemoryCatalog, Clock], None], *, after: bool, stride: int = 1
+) -> Iterator[tuple[Any, ...]]:
+    """What comes of it when it is killed at its first, second … call (or each so many further on) and done again; at
+    last unharmed.
+    """
+    for calls in count(2 if after else 1, stride):
+        storage, catalog = prepared()
+        clock = Clock()
+        done = True
+        try:
+            work(Dying(storage, calls, after=after), catalog, clock)
+        except Killed:
+            done = False
+            storage._leases.clear()  # the lease runs out
+            clock.at += timedelta(hours=1)
+            work(storage, catalog, clock)
+        yield outcome(storage, catalog)
+        if done:
+            return
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("work", [do_purge, do_shadow])
+def test_killed_anywhere_and_done_again_it_ends_the_same(
+    work: Callable[[Any, MemoryCatalog, Clock], None], after: bool
+) -> None:
+    outcomes = list(killed_anywhere(work, after=after))
+    assert len(outcomes) > 20
+    assert [each for each in outcomes if each != outcomes[-1]] == []
+    assert outcomes[-1][-1] is True
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_anywhere_and_done_again_the_same_is_retired(after: bool) -> None:
+    outcomes = list(killed_anywhere(do_retire, after=after))
+    assert len(outcomes) > 20
+    assert [each for each in outcomes if each != outcomes[-1]] == []
+    assert [name.rpartition("/")[2] for name, _ in outcomes[-1][0]] == ["final", "out"]

@@ -1,0 +1,160 @@
+"""Purging: all that is ours leaves and nothing else; cut off anywhere it goes on; a replay makes all anew."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from shared.atlas import AssetEntity
+from shared.catalog import AssetKey, Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import StaticToken, SteadyAtlasClient
+from shared.events.stored_runs import Wanted
+from shared.maintenance.purge import Purged, our_placeholders, ours, purge
+from shared.maintenance.replay import Stop, publish_all, replay
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from tests.support.events import event, write
+from tests.support.publishing import Clock, how, settled
+
+SCANNED = AssetEntity(
+    type="fs_path",
+    qualified_name="file:///scanned",
+    attributes=(("name", "S"), ("description", "Found by a scan."), ("path", "/scanned")),
+)
+NAMES = ("scanned", "o0", "o1", "o2", "o3", "o4")
+
+
+def file(name: str) -> AssetKey:
+    return ("fs_path", f"file:///{name}")
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> Catalog:
+    if request.param == "memory":
+        return MemoryCatalog()
+    server = request.getfixturevalue("fresh_catalog")
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))
+
+
+def filled(catalog: Catalog) -> MemoryStorage:
+    """Five processes, from one scanned table to five placeholders."""
+    storage = MemoryStorage()
+    catalog.create_assets([SCANNED])
+    for number in range(5):
+        settled(storage, *write(f"r{number}", "app1", f"10:0{number}", "/scanned", sink=f"/o{number}"))
+    assert publish(storage, catalog, how(Clock())).written == 5
+    return storage
+
+
+def by_twos(clock: Clock | None = None) -> Publishing:
+    return replace(how(clock or Clock()), batch=2)
+
+
+def total(steps: Sequence[Purged]) -> Purged:
+    return sum(steps, Purged())
+
+
+def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
+    storage = filled(catalog)
+    assert len(list(ours(storage))) == 5
+    assert list(our_placeholders(storage, catalog, by_twos())) == [file(name) for name in NAMES[1:]]
+    steps = list(purge(storage, catalog, by_twos()))
+    assert total(steps) == Purged(processes=5, placeholders=5)
+    assert max(step.processes + step.placeholders for step in steps) == 2
+    assert list(catalog.find(file(name) for name in NAMES)) == [file("scanned")]
+    found = status(storage)
+    assert (found.processes, found.skipped_because, found.reconciles) == (0, {"its process was purged": 10}, True)
+    assert total(list(purge(storage, catalog, by_twos()))) == Purged()
+
+
+def test_a_replay_makes_all_anew(catalog: Catalog) -> None:
+    storage = filled(catalog)
+    list(purge(storage, catalog, by_twos()))
+    list(replay(storage, Stop(wanted=Wanted())))
+    assert publish_all(storage, catalog, how(Clock()))[0].written == 5
+    assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
+    assert (status(storage).published, status(storage).processes) == (10, 5)
+
+
+class Cut(BaseException):
+    """Killed here."""
+
+
+class Mortal(MemoryCatalog):
+    """Dies at its nth removal, before or after it took effect."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lives = 1000
+        self.after = False
+
+    def remove(self, guids: Sequence[str]) -> None:
+        self.lives -= 1
+        if not self.lives and not self.after:
+            raise Cut
+        super().remove(guids)
+        if not self.lives:
+            raise Cut
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("lives", [1, 2, 3, 4, 5, 6])
+def test_cut_off_anywhere_it_goes_on(lives: int, after: bool) -> None:
+    catalog, clock = Mortal(), Clock()
+    storage = filled(catalog)
+    catalog.lives, catalog.after = lives, after
+    with pytest.raises(Cut):
+        list(purge(storage, catalog, by_twos(clock)))
+    assert status(storage).reconciles
+    clock.at += timedelta(hours=1)
+    left = total(list(purge(storage, catalog, by_twos(clock)))).left
+    assert (left, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
+    assert publish(storage, catalog, how(clock)).written == 0
+
+
+def test_what_may_still_land_is_left_and_told() -> None:
+    catalog, clock = Mortal(), Clock()
+    storage = filled(catalog)
+    catalog.lives = 1
+    with pytest.raises(Cut):
+        list(purge(storage, catalog, by_twos(clock)))
+    assert total(list(purge(storage, catalog, by_twos(clock)))).left == 2
+
+
+def test_the_passing_of_time_brings_nothing_back() -> None:
+    """A younger application that has not ended makes the publisher come back to the process later."""
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    hourly = how(clock, quiet=timedelta(hours=1))
+    lately = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
+    settled(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
+    settled(storage, *write("b", "app2", lately, "/b"))
+    publish(storage, catalog, hourly)
+    assert [row.values["revisit"] for row in storage.scan("dirty")] == [True]
+    list(purge(storage, catalog, hourly))
+    clock.at += timedelta(hours=2)
+    assert publish(storage, catalog, hourly).written == 0
+    assert catalog.processes == {}
+
+
+def test_a_run_that_speaks_meanwhile_is_published() -> None:
+    catalog = MemoryCatalog()
+    storage = filled(catalog)
+    steps = purge(storage, catalog, by_twos())
+    next(steps)
+    settled(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
+    list(steps)
+    assert publish(storage, catalog, how(Clock())).written == 1
+    assert [name.rpartition("/")[2] for name in catalog.processes] == ["o0"]
+
+
+def test_what_was_described_anew_is_not_ours_any_more(catalog: Catalog) -> None:
+    storage = filled(catalog)
+    described = (("name", "o3"), ("description", "The orders."), ("path", "/o3"))
+    theirs = replace(SCANNED, qualified_name="file:///o3", attributes=described)
+    catalog.create_assets([theirs])
+    assert total(list(purge(storage, catalog, by_twos()))) == Purged(processes=5, placeholders=4)
+    assert sorted(catalog.find(file(name) for name in NAMES)) == [file("o3"), file("scanned")]

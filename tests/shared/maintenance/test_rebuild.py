@@ -1,0 +1,290 @@
+"""Rebuilding the tables from the blobs: the same catalog and counts, whatever was lost and wherever it was cut off."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.azurite import Azurite
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.events.archiver import archive
+from shared.ingest.receiver import receive
+from shared.maintenance.rebuild import Rebuild, Stage, extent, last_rebuild, rebuild
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.publisher import publish
+from shared.records.asset_lifecycle import states
+from shared.reporting.status import status
+from shared.storage import MemoryStorage, Storage
+from tests.support.archive_failures import SMALL, Failing
+from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, settled
+from tests.support.azurite import on_azurite
+from tests.support.events import event, run_id, write
+from tests.support.histories import history
+from tests.support.processing import Killed, post, settle, standing, state_of
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
+CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))
+NO_ARCHIVE = Sweeping(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None))
+REBUILT = ("runs", "contributions", "dirty", "assets")
+
+
+class Counting(MemoryCatalog):
+    """Counts the calls that write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        self.writes += 1
+        return super().write_processes(processes, guids)
+
+
+def wipe(storage: MemoryStorage, *tables: str) -> None:
+    for table in tables:
+        for row in list(storage.scan(table)):
+            storage.delete(table, row.partition, row.key)
+
+
+def a_world(bodies: Iterable[bytes]) -> tuple[MemoryStorage, Counting]:
+    """All of it received, settled, published; nothing archived yet."""
+    storage, catalog = MemoryStorage(), Counting()
+    for body in bodies:
+        receive(storage, body, most_bytes=10_000_000)
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+    return storage, catalog
+
+
+def rebuilt(storage: Any, catalog: MemoryCatalog, begin: Rebuild | None = None) -> None:
+    for _ in rebuild(storage, begin):
+        pass
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+
+
+def said(storage: MemoryStorage) -> list[tuple[str, str]]:
+    """What counts of the contributions; generations are not the same."""
+    return sorted((row.partition, row.key) for row in storage.scan("contributions"))
+
+
+def fates(storage: MemoryStorage) -> list[Any]:
+    """What became of each data set; which of its names was heard first does not matter."""
+    return [(each.asset.qualified_name, each.times, each.became) for each in states(storage)]
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
+    bodies = (GOLDEN / capture / "events.jsonl").read_bytes().splitlines()
+    storage, catalog = a_world(bodies)
+    before, processes, assets = counts(storage), dict(catalog.processes), fates(storage)
+    draw = random.Random(capture)
+    steps = iter(range(draw.randint(0, 4)))
+    archive(storage, SMALL, goes_on=lambda: next(steps, None) is not None)
+    wipe(storage, *REBUILT)
+    catalog.writes = 0
+    rebuilt(storage, catalog)
+    assert counts(storage) == before
+    assert catalog.processes == processes
+    assert fates(storage) == assets
+    assert catalog.writes == 0, "the ledger knows that all is there"
+    archive(storage, AT_ONCE)
+    wipe(storage, *REBUILT, "ledger")
+    other = MemoryCatalog()
+    rebuilt(storage, other)
+    assert other.processes == processes, "without the ledger all is written once more"
+    assert counts(storage) == before
+
+
+@pytest.mark.parametrize("seed", range(200, 225))
+def test_random_histories_come_back(seed: int) -> None:
+    draw = random.Random(seed)
+    bodies = history(seed)
+    storage, catalog = a_world(bodies)
+    steps = iter(range(draw.randint(0, 5)))
+    archive(storage, archiving(most=draw.randint(1, 4)), goes_on=lambda: next(steps, None) is not None)
+    for body in draw.sample(bodies, 2):  # late: some for closed runs, and some that are there already
+        settled(storage, body.replace(b"T1", b"T2", 1), body)
+    archive(storage, SMALL, goes_on=lambda: next(steps, None) is not None)
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+    before, processes = counts(storage), dict(catalog.processes)
+    wipe(storage, *draw.choice((REBUILT, (*REBUILT, "ledger"), ())))
+    rebuilt(storage, catalog)
+    assert counts(storage) == before
+    assert catalog.processes == processes
+
+
+def small_world() -> tuple[MemoryStorage, Counting]:
+    """Archived and not, closed and open, and an event that came too late."""
+    storage, catalog = a_world([*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/two")])
+    archive(storage, archiving(most=3), goes_on=iter([True, False]).__next__)
+    settled(storage, *write("c", "app", "11:00", "/c", sink="/three"), write("a", "app", "12:00", "/a", end="FAIL")[1])
+    publish(storage, catalog, HOW)
+    return storage, catalog
+
+
+def test_a_late_event_of_a_closed_run_is_closed_out_again() -> None:
+    storage, catalog = small_world()
+    assert state_of(storage, "a").closed
+    before = counts(storage)
+    assert before["skipped"] == {"closed": 1}
+    for _ in range(2):
+        wipe(storage, *REBUILT)
+        rebuilt(storage, catalog)
+        assert counts(storage) == before
+        assert sorted(standing(storage)) == ["/a", "/b", "/c"]
+        archive(storage, AT_ONCE)
+
+
+def test_doing_it_twice_writes_nothing() -> None:
+    storage, catalog = small_world()
+    catalog.writes = 0
+    before, rows = counts(storage), said(storage)
+    for _ in range(2):
+        rebuilt(storage, catalog)
+        assert catalog.writes == 0
+        assert (counts(storage), said(storage), last_rebuild(storage)) == (before, rows, None)
+
+
+def test_cut_off_at_any_call_nothing_is_published_and_the_next_one_goes_on() -> None:
+    for calls in count(1):
+        storage, catalog = small_world()
+        before, rows, processes = counts(storage), said(storage), dict(catalog.processes)
+        try:
+            for _ in rebuild(Failing(storage, calls, after=bool(calls % 2))):
+                pass
+        except Killed:
+            pass
+        else:
+            break
+        stop = last_rebuild(storage)
+        publish(storage, catalog, HOW)
+        assert catalog.processes == processes
+        if stop or calls > 3:
+            storage.clock = lambda: 1e9  # the dead one's lease has run out
+            rebuilt(storage, catalog, stop)
+            assert counts(storage) == before, f"cut off at call {calls}"
+            assert (said(storage), catalog.processes) == (rows, processes)
+    assert calls > 100
+
+
+def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
+    storage, catalog = small_world()
+    before, rows = counts(storage), said(storage)
+    steps = 0
+    begin = None
+    while True:
+        for _ in rebuild(storage, begin, stopped=lambda: True):
+            pytest.fail("it was stopped before it could tell")
+        begin = last_rebuild(storage)
+        if begin is None:
+            break
+        steps += 1
+        if begin.stage is Stage.WIPE and steps < 5:
+            assert "are being rebuilt" in " ".join(status(storage).last_errors)
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+    assert (counts(storage), said(storage)) == (before, rows)
+    assert steps > 15
+
+
+def test_events_that_arrive_meanwhile_are_settled_too() -> None:
+    for step in range(0, sum(1 for _ in rebuild(small_world()[0])), 3):
+        storage, catalog = small_world()
+        for number, _ in enumerate(rebuild(storage)):
+            if number == step:
+                for place in post(storage, *write("new", "app", "12:00", "/new", sink="/four")):
+                    settle(storage, place)
+        sweep(storage, NO_ARCHIVE)
+        publish(storage, catalog, HOW)
+        assert "/new" in standing(storage), f"at step {step}"
+        assert counts(storage)["waiting"] == {}
+
+
+def test_what_retention_has_deleted_stays_as_it_was_said() -> None:
+    storage, catalog = a_world([*write("a", "one", "10:00", "/a"), *write("b", "two", "11:00", "/b", sink="/two")])
+    archive(storage, AT_ONCE)
+    settled(storage, *write("c", "one", "12:00", "/c", sink="/three"))
+    publish(storage, catalog, HOW)
+    archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
+    wipe(storage, "control")
+    assert extent(storage).gone == 2
+    before, rows, processes = counts(storage), said(storage), dict(catalog.processes)
+    for _ in range(2):
+        rebuilt(storage, catalog)
+        assert (counts(storage), said(storage), catalog.processes) == (before, rows, processes)
+        assert state_of(storage, "a").gone
+
+
+def test_with_the_tables_lost_what_retention_has_deleted_is_not_taken_from_the_catalog() -> None:
+    storage, catalog = a_world(write("a", "app", "10:00", "/a"))
+    archive(storage, AT_ONCE)
+    archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
+    settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
+    wipe(storage, "control")
+    archive(storage, AT_ONCE)
+    processes = dict(catalog.processes)
+    wipe(storage, *REBUILT)
+    rebuilt(storage, catalog)
+    assert catalog.processes == processes
+    assert counts(storage)["skipped"] == {"closed": 1}
+    assert state_of(storage, "a").gone
+
+
+def test_the_plan_counts_and_writes_nothing() -> None:
+    storage, _ = small_world()
+    before = [list(storage.scan(table)) for table in (*REBUILT, "control")]
+    found = extent(storage)
+    assert (found.files, found.events, found.gone) == (1, 5, 0)
+    assert found.rows > 10
+    assert [list(storage.scan(table)) for table in (*REBUILT, "control")] == before
+
+
+def test_the_names_of_jobs_come_back_too() -> None:
+    storage, _ = a_world([event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app")])
+    (row,) = (row for row in storage.scan("runs") if row.key.startswith("event|"))
+    rebuilt(storage, MemoryCatalog())
+    found = storage.read("runs", run_id("a"), row.key)
+    assert found
+    assert found.values["job"] == row.values["job"] != ""
+    assert row.values.keys() - found.values.keys() == {"received"}, "of use only until the run is published"
+
+
+class Apart:
+    """Storage whose containers and tables have names of this test's own."""
+
+    def __init__(self, real: Storage, prefix: str) -> None:
+        self.real = real
+        self.prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda first, *arguments, **named: getattr(self.real, name)(f"{self.prefix}{first}", *arguments, **named)
+
+
+@pytest.mark.azurite
+def test_on_real_storage_too(azurite: Azurite, unique: str) -> None:
+    storage: Any = Apart(on_azurite(azurite.connection_string), unique)
+    catalog = Counting()
+    ignored = event("i", "RUNNING", "10:00:00", application="app")
+    bodies = [*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/two"), ignored]
+    for body in bodies:
+        receive(storage, body, most_bytes=1_000_000)
+    sweep(storage, NO_ARCHIVE)
+    publish(storage, catalog, HOW)
+    before, processes = counts(storage), dict(catalog.processes)
+    assert archive(storage, AT_ONCE, goes_on=iter([True, True, False]).__next__)["archived"] == 4
+    assert counts(storage) == before
+    catalog.writes = 0
+    rebuilt(storage, catalog)
+    assert (counts(storage), catalog.processes, catalog.writes) == (before, processes, 0)
+    assert archive(storage, AT_ONCE)["archived"] == 1
+    assert sorted(line.raw() for line in archived_lines(storage)) == sorted(bodies)
+    later = archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1))
+    assert archive(storage, later)["deleted"] == 5
+    assert counts(storage)["received"] == 0

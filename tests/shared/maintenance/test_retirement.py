@@ -1,0 +1,213 @@
+"""Retiring: what nobody has spoken of for long leaves, stays away when replayed, and comes back with a new run."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.atlas import AssetEntity, ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import StaticToken, SteadyAtlasClient
+from shared.errors import Contended
+from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
+from shared.processing.processor import settle_run
+from shared.publishing.planner import recorded
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches, remove_placeholders, turn
+from shared.publishing.shadow import held_back
+from shared.records.ledger import Entry
+from shared.records.states import Held
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from tests.support.events import event, run_id, write
+from tests.support.publishing import Clock, Moody, how, settled
+
+OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
+BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
+SCANNED = AssetEntity(type="fs_path", qualified_name="file:///scanned", attributes=(("name", "S"), ("description", "")))
+
+
+def file(name: str) -> AssetKey:
+    return ("fs_path", f"file:///{name}")
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """One process seen long ago, of a scanned table and one that is used elsewhere too; one seen lately."""
+    storage = MemoryStorage()
+    settled(
+        storage, *write("old", "app1", OLD, "/scanned", sink="/gone"), *write("old2", "app1", OLD, "/a", sink="/gone")
+    )
+    settled(storage, *write("new", "app2", NEW, "/a", sink="/b"))
+    return storage
+
+
+def catalog_of(storage: MemoryStorage) -> Moody:
+    catalog = Moody()
+    catalog.create_assets([SCANNED])
+    publish(storage, catalog, how(Clock()))
+    return catalog
+
+
+def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) -> tuple[int, int, int]:
+    """How many were retired, and how many processes and placeholders were removed."""
+    clock = Clock()
+    leaving = list(unseen(storage, BEFORE))
+    alone = list(lonely(storage, catalog, how(clock), leaving))
+    retired = sum(retire(storage, each) for each in leaving)
+    removed = publish(storage, catalog, how(clock)).removed
+    return retired, removed, sum(remove_placeholders(storage, catalog, keys)[0] for keys in batches(alone, 50))
+
+
+@pytest.mark.parametrize(
+    ("state", "last", "unseen"),
+    [
+        ("written", BEFORE - timedelta(days=1), True),
+        ("written", BEFORE, False),
+        ("written", None, False),
+        ("writing", BEFORE - timedelta(days=1), False),
+        ("nothing", BEFORE - timedelta(days=1), False),
+    ],
+)
+def test_only_what_the_catalog_holds_and_nobody_has_seen_is_to_leave(
+    state: str, last: datetime | None, unseen: bool
+) -> None:
+    assert is_unseen(Entry(process="p", state=Held(state)), last, BEFORE) is unseen
+
+
+def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    writes, tables = (
+        catalog.writes,
+        {table: list(storage.scan(table)) for table in ("ledger", "dirty", "contributions")},
+    )
+    looked: list[int] = []
+    (found,) = unseen(storage, BEFORE, looked=lambda: looked.append(1))
+    assert found.qualified_name.endswith("/gone")
+    assert found.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
+    assert list(lonely(storage, catalog, how(Clock()), [found])) == [file("gone")]
+    assert len(looked) == 2
+    assert catalog.writes == writes
+    assert {table: list(storage.scan(table)) for table in tables} == tables
+
+
+def test_it_leaves_with_the_placeholders_that_only_it_used(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    assert retire_all(storage, catalog) == (1, 1, 1)
+    assert [name.rpartition("/")[2] for name in catalog.processes] == ["b"]
+    assert sorted(catalog.assets) == [file("a"), file("b"), file("scanned")]
+    assert catalog.assets["fs_path", "file:///scanned"] == SCANNED
+    found = status(storage)
+    assert (found.published, found.skipped_because, found.reconciles) == (2, {"its process was retired": 4}, True)
+    assert retire_all(storage, catalog) == (0, 0, 0)
+
+
+def test_the_same_on_a_real_catalog(storage: MemoryStorage, fresh_catalog: object) -> None:
+    server = fresh_catalog
+    catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))  # type: ignore[attr-defined]  # the fixture is typed where it is made
+    catalog.create_assets([replace(SCANNED, attributes=(*SCANNED.attributes, ("path", "/scanned")))])
+    publish(storage, catalog, how(Clock()))
+    assert retire_all(storage, catalog) == (1, 1, 1)
+    keys = [file(name) for name in ("a", "b", "gone", "scanned")]
+    assert sorted(catalog.find(keys)) == [file("a"), file("b"), file("scanned")]
+
+
+def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    retire_all(storage, catalog)
+    for run in ("old", "old2"):
+        settle_run(storage, run_id(run))
+    done = publish(storage, catalog, how(Clock()))
+    assert (done.written, len(catalog.processes)) == (0, 1)
+    assert len([process for process, _ in recorded(storage, how(Clock()))]) == 1
+
+
+def test_a_new_run_brings_it_back_without_what_was_retired(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    retire_all(storage, catalog)
+    settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    publish(storage, catalog, how(Clock()))
+    back = next(process for name, process in catalog.processes.items() if name.endswith("/gone"))
+    assert back.inputs == (file("c"),)
+    assert status(storage).reconciles
+    assert list(unseen(storage, BEFORE)) == []
+
+
+def test_a_run_that_speaks_between_looking_and_retiring_keeps_the_process(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    leaving = list(unseen(storage, BEFORE))
+    settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    assert retire(storage, leaving[0])
+    done = publish(storage, catalog, how(Clock()))
+    assert (done.removed, done.written, len(catalog.processes)) == (0, 1, 2)
+
+
+def test_what_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    (leaving,) = unseen(storage, BEFORE)
+    row = storage.read("ledger", leaving.process, "catalog")
+    assert row
+    storage.upsert("ledger", replace(row, values={**row.values, "state": "writing"}))
+    assert retire(storage, leaving) is False
+    assert len(catalog.processes) == 2
+
+
+def test_cut_off_before_the_publisher_knew_it_is_retired_again(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    (leaving,) = unseen(storage, BEFORE)
+    retire(storage, leaving)
+    storage.delete("dirty", "process", leaving.process)
+    assert retire_all(storage, catalog) == (1, 1, 1)
+
+
+def test_what_somebody_else_uses_stays(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    copy = ProcessEntity(
+        type="copy",
+        qualified_name="theirs",
+        attributes=(("name", "copy"), ("description", ""), ("columnMapping", "")),
+        inputs=(file("gone"),),
+        outputs=(file("b"),),
+    )
+    catalog.write_processes([copy], catalog.find([file("gone"), file("b")]))
+    assert retire_all(storage, catalog) == (1, 1, 0)
+    assert file("gone") in catalog.assets
+
+
+def test_a_placeholder_that_is_used_by_now_is_kept(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    assert remove_placeholders(storage, catalog, [file("gone"), file("scanned"), file("nowhere")]) == (0, 1)
+
+
+def test_in_shadow_mode_it_is_only_held_back(storage: MemoryStorage) -> None:
+    catalog = catalog_of(storage)
+    (leaving,) = unseen(storage, BEFORE)
+    retire(storage, leaving)
+    publish(storage, catalog, replace(how(Clock()), shadow=True))
+    assert [each.qualified_name for _, each in held_back(storage)] == [leaving.qualified_name]
+    assert len(catalog.processes) == 2
+
+
+def test_a_renamed_sink_is_known_as_one_of_ours() -> None:
+    storage = MemoryStorage()
+    settled(
+        storage,
+        *write("w", "app1", OLD, "/a", sink="/draft"),
+        event("r", "COMPLETE", f"{OLD[:-1]}1:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},
+              application="app1", job="app.execute_alter_table_rename_command.x"),
+    )  # fmt: skip
+    catalog = Moody()
+    publish(storage, catalog, how(Clock()))
+    assert [process.outputs for process in catalog.processes.values()] == [(file("final"),)]
+    assert retire_all(storage, catalog) == (1, 1, 2)
+    assert catalog.assets == {}
+
+
+def test_a_publisher_that_never_lets_go_is_not_waited_for_without_end() -> None:
+    storage = MemoryStorage(clock=lambda: 0.0)
+    assert storage.lease("publisher", 60)
+    waited: list[float] = []
+    with pytest.raises(Contended), turn(storage, wait=waited.append):
+        pass
+    assert 170 <= sum(waited) <= 300

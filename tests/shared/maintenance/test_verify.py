@@ -1,0 +1,174 @@
+"""Verify: a world that is whole is found whole; each kind of damage is found, and mended, and then not found again."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from local.azurite import Azurite
+from local.catalog import CatalogServer
+from shared.catalog import Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import StaticToken, SteadyAtlasClient
+from shared.events.archiver import archive
+from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.kinds import KINDS
+from shared.maintenance.verify.verification import Found, verify
+from shared.publishing.publisher import publish
+from shared.records.ledger import ledger_entry
+from shared.records.publish_queue import mark_dirty
+from shared.reporting.status import By, status
+from shared.storage import MemoryStorage, Storage
+from shared.storage.azure import AzureStorage
+from tests.support.archiving import AT_ONCE
+from tests.support.damages import PLANTED, Planted, whole
+from tests.support.events import write
+from tests.support.processing import post, settle
+
+
+def found(world: World, *, fix: bool = False) -> list[Found]:
+    return [each for each in verify(world, fix=fix) if isinstance(each, Found)]
+
+
+def kinds(damages: list[Found]) -> tuple[str, ...]:
+    return tuple(sorted({each.kind.name for each in damages}))
+
+
+def told(damages: list[Found]) -> list[str]:
+    return [f"{each.kind.name}: {each.damage.subject} {each.damage.words} {each.why}" for each in damages]
+
+
+def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
+    """What is ours in the catalog: processes with all that is in them, and placeholders."""
+    ours = list(catalog.ours())
+    processes = catalog.read_processes([node.qualified_name for node in ours if node.is_process])
+    placed = frozenset(node.qualified_name for node in ours if not node.is_process)
+    return {name: each.entity for name, each in processes.items()}, placed
+
+
+def check(world: World, planted: Planted) -> None:
+    """The whole way of one damage."""
+    assert told(found(world)) == [], "the world is whole"
+    before = held(world.catalog)
+    planted.plant(world)
+    after_planting = held(world.catalog)
+    damages = found(world)
+    assert kinds(damages) == tuple(sorted(planted.kinds)), told(damages)
+    assert all(each.mended is None for each in damages)
+    assert kinds(found(world)) == kinds(damages), "looking changes nothing"
+    assert held(world.catalog) == after_planting
+    mended = found(world, fix=True)
+    assert mended
+    assert [each for each in mended if not each.mended] == [], told(mended)
+    assert told(found(world)) == [], "nothing is left"
+    assert (held(world.catalog) == before) is not planted.adds
+    assert status(world.storage).reconciles
+    assert status(world.storage).dirty == 0
+
+
+def test_every_kind_is_planted() -> None:
+    assert {name for planted in PLANTED.values() for name in planted.kinds} == {kind.name for kind in KINDS}
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_damage_is_found_and_mended(planted: Planted) -> None:
+    catalog = MemoryCatalog()
+    world = whole(MemoryStorage(), catalog)
+    check(world, planted)
+    writes = catalog.writes
+    assert found(world, fix=True) == []
+    assert catalog.writes == writes, "done twice it writes nothing"
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_in_shadow_mode_no_mending_writes_to_the_catalog(planted: Planted) -> None:
+    catalog = MemoryCatalog()
+    world = whole(MemoryStorage(), catalog)
+    planted.plant(world)
+    before, writes = held(catalog), catalog.writes
+    list(verify(replace(world, publishing=replace(world.publishing, shadow=True)), fix=True))
+    assert (held(catalog), catalog.writes) == (before, writes)
+
+
+def test_what_can_not_be_read_holds_up_no_other_process() -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    PLANTED["lost content"].plant(world)
+    for place in post(world.storage, *write("n", "app1", "15:00", "/new", sink="/new_too")):
+        settle(world.storage, place)
+    mark_dirty(world.storage, [row.partition for row in world.storage.scan("ledger")])
+    done = publish(world.storage, world.catalog, world.publishing)
+    assert (done.written, done.refused) == (1, 1)
+    assert "verify --fix" in status(world.storage).last_errors[0]
+    assert kinds(found(world, fix=True)) == ("lost content",)
+    assert status(world.storage).dirty == 0
+
+
+def test_mending_that_somebody_gets_ahead_of_changes_nothing() -> None:
+    """Between finding and mending the run speaks again: what it says then stands."""
+    world = whole(MemoryStorage(), MemoryCatalog())
+    PLANTED["deleted process"].plant(world)
+    (damage,) = found(world)
+    entry = damage.damage.about
+    world.storage.replace("ledger", replace(entry, guid="another").row())
+    assert damage.kind.mend(world, damage.damage) is False
+    assert ledger_entry(world.storage, entry.process).guid == "another"
+
+
+def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found() -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    before = status(world.storage, by=(By.DAY, By.JOB)).groups
+    assert archive(world.storage, AT_ONCE)["archived"] > 0
+    assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
+    assert told(found(world)) == []
+    PLANTED["lost state"].plant(world)
+    assert kinds(found(world)) == ("lost state",)
+    assert [each.mended for each in found(world, fix=True)] == [True]
+    assert told(found(world)) == []
+
+
+@pytest.fixture(scope="module")
+def own_azurite() -> Iterator[Azurite]:
+    """Storage that no other test looks at: verify reads all of it."""
+    with Azurite() as running:
+        yield running
+
+
+@pytest.fixture
+def emptied(own_azurite: Azurite) -> Storage:
+    blobs = BlobServiceClient.from_connection_string(own_azurite.connection_string)
+    tables = TableServiceClient.from_connection_string(own_azurite.connection_string)
+    for container in blobs.list_containers():
+        blobs.delete_container(container.name)
+    for table in tables.list_tables():
+        tables.delete_table(table.name)
+    return AzureStorage(blobs, tables)
+
+
+REAL = (
+    "lost event row",
+    "lost event blob",
+    "lost state",
+    "lost content",
+    "ghost",
+    "lost word",
+    "lost entry",
+    "deleted process",
+    "input taken away",
+    "made anew",
+    "orphan process",
+    "unused placeholder",
+    "mended letter",
+)
+
+
+@pytest.mark.azurite
+@pytest.mark.parametrize("planted", [PLANTED[name] for name in REAL], ids=REAL)
+def test_damage_is_mended_on_azurite_and_the_local_catalog(
+    planted: Planted, emptied: Storage, fresh_catalog: CatalogServer
+) -> None:
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token))
+    check(whole(emptied, AtlasCatalog(client)), planted)
+    client.close()

@@ -1,0 +1,82 @@
+"""docs/extending.md and docs/naming.md: what they tell people to write is written and run, in a copy of the project."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.naming import canonical, parse_names
+from tests.support.naming_cases import Case
+
+ROOT = Path(__file__).parents[3]
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def extended(tmp_path: Path) -> Path:
+    """A copy of the core with the store of the page in it."""
+    store, entry, _ = _blocks("extending.md", "python")
+    for room in ("naming", "errors.py", "secrets.py", "versions.py", "__init__.py"):
+        source = ROOT / "shared" / room
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / "shared" / room, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            shutil.copy(source, tmp_path / "shared" / room)
+    stores = tmp_path / "shared" / "naming" / "stores"
+    (stores / "cassandra.py").write_text(store)
+    table = (stores / "__init__.py").read_text()
+    table = table.replace("import (\n", "import (\n    cassandra,\n", 1).replace("] = (\n", f"] = (\n{entry}", 1)
+    (stores / "__init__.py").write_text(table)
+    return tmp_path
+
+
+PROGRAM = """
+import json, sys
+from shared.naming import canonical, name_dataset
+for line in sys.stdin:
+    identity = canonical(*json.loads(line))
+    best = name_dataset(identity).best
+    print(json.dumps([identity.namespace, identity.name, best.rule, best.type, best.qualified_name]))
+"""
+
+
+def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
+    case = _case(_blocks("extending.md", "python")[2])
+    lines = "\n".join(json.dumps(spelling) for spelling in case.spellings)
+    answer = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=lines, capture_output=True, check=True, cwd=extended, text=True
+    )
+    named = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert named == [["cassandra://h:9042", "shop.orders", case.rule, case.type, case.to]] * len(case.spellings)
+    assert len(case.spellings) > 1
+
+
+def _case(entry: str) -> Case:
+    """The entry of the table of cases, by its parts: nothing of the page is run in this process."""
+    call = next(node for node in ast.walk(ast.parse(f"{{{entry}}}")) if isinstance(node, ast.Call))
+    return Case(**{keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords})
+
+
+def test_the_pages_file_of_names_is_right() -> None:
+    """Its own example is checked while it is read."""
+    (text,) = _blocks("naming.md", "toml")
+    names = parse_names(text, "naming.md")
+    assert [rule.name for rule in names.rules] == ["minio"]
+    named = names.name(canonical("abfss://sales@onelake.dfs.fabric.microsoft.com", "shop.Lakehouse/Tables/t"))
+    assert "0f3b8a52" in named.best.qualified_name
+    assert "9d2c4e10" in named.best.qualified_name
+
+
+def test_the_modules_own_example_is_right() -> None:
+    import shared.naming.extension as module  # noqa: PLC0415 - its docstring is the subject
+
+    text = re.sub(r"^    ", "", (module.__doc__ or "").partition("\n    [[rules]]")[2], flags=re.MULTILINE)
+    assert parse_names(f"[[rules]]{text}", "extension.py").rules[0].name == "minio"

@@ -1,0 +1,252 @@
+"""What an event may hold: each bound kept at its edge, and what is beyond it refused or left out, on record."""
+
+import gzip
+import threading
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.errors import Refused, TooLarge, Unreadable
+from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
+from shared.ingest.receiver import receive, receive_batch
+from shared.openlineage import BOUNDS, DATASETS, Bound, decode
+from shared.processing.processor import settle_event
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from shared.translation import translate_history
+from tests.support.building import Json, body, dataset, lineage, packed, source
+
+ROOT = Path(__file__).parents[3]
+MOST = 64 * 1024 * 1024
+BOUND = {bound.what: bound for bound in BOUNDS}
+NAME, COLUMN_NAME, _, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, VALUES = BOUNDS
+
+
+def _with_facet(name: str, value: Any) -> Json:
+    return body(inputs=[dataset("/a", **{name: value})])
+
+
+def _named(length: int) -> Json:
+    return body(inputs=[dataset("x" * length), "/b"])
+
+
+def _in_namespace(length: int) -> Json:
+    return body(inputs=[dataset("x", "n" * length), "/b"])
+
+
+def _columns(count: int) -> Json:
+    return _with_facet("schema", {"fields": [{"name": f"c{index}"} for index in range(count)]})
+
+
+def _column_name(length: int) -> Json:
+    return _with_facet("schema", {"fields": [{"name": "c" * length}]})
+
+
+def _fields(count: int) -> Json:
+    return _with_facet("columnLineage", {"fields": {f"c{index}": {"inputFields": []} for index in range(count)}})
+
+
+def _sources(count: int) -> Json:
+    return _with_facet("columnLineage", lineage({"x": [source("/b", f"c{index}") for index in range(count)]}))
+
+
+def _steps(count: int) -> Json:
+    return _with_facet("columnLineage", lineage({"x": [source("/b", "c", *[{"type": "DIRECT"}] * count)]}))
+
+
+def _other_names(count: int) -> Json:
+    names = [{"namespace": "hive://h", "name": f"d.t{index}", "type": "TABLE"} for index in range(count)]
+    return _with_facet("symlinks", {"identifiers": names})
+
+
+def _properties(count: int) -> Json:
+    return body(
+        inputs=["/a"],
+        run_facets={"environment-properties": {"environment-properties": {f"k{index}": 1 for index in range(count)}}},
+    )
+
+
+def _values(count: int) -> Json:
+    """A property that is a list of so many, with as many commas but one."""
+    return body(
+        inputs=["/a"],
+        run_facets={"environment-properties": {"environment-properties": {"k": [0] * (count + 1)}}},
+    )
+
+
+LEFT_OUT: dict[str, tuple[Any, Bound, str]] = {
+    "a data set's name": (_named, NAME, "inputs[0]"),
+    "a data set's namespace": (_in_namespace, NAME, "inputs[0]"),
+    "columns": (_columns, COLUMNS, "inputs[0].facets.schema"),
+    "a column's name": (_column_name, COLUMN_NAME, "inputs[0].facets.schema"),
+    "columns with lineage": (_fields, COLUMNS, "inputs[0].facets.columnLineage"),
+    "sources of a column": (_sources, SOURCES, "inputs[0].facets.columnLineage"),
+    "transformations": (_steps, STEPS, "inputs[0].facets.columnLineage"),
+    "other names": (_other_names, OTHER_NAMES, "inputs[0].facets.symlinks"),
+    "properties": (_properties, PROPERTIES, "run.facets.environment-properties"),
+    "values": (_values, VALUES, "run.facets.environment-properties"),
+}
+
+
+@pytest.mark.parametrize(("make", "bound", "path"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_beyond_a_bound_a_part_is_left_out_and_on_record(make: Any, bound: Bound, path: str) -> None:
+    assert decode(packed(make(bound.most - 10))).omitted == ()
+    beyond = decode(packed(make(bound.most + 1)))
+    assert beyond.omitted == (path,)
+    assert beyond.body
+    assert [each.name for each in beyond.body.inputs or ()][-1] in {"/a", "/b"}, "all else is used"
+    storage = MemoryStorage()
+    receipt = receive(storage, packed(make(bound.most + 1)), most_bytes=MOST)
+    assert receipt.omitted == (path,)
+    assert [row.values["omitted"] for row in storage.scan("runs")] == [path]
+
+
+REFUSED: dict[str, tuple[Json, int, str, str | None]] = {
+    "inputs": (body(inputs=["/a"] * (DATASETS.most + 1)), 413, "10,000 inputs", None),
+    "outputs": (body(outputs=["/a"] * (DATASETS.most + 1)), 413, "10,000 inputs", None),
+    "a job's name": (body(job="j" * NAME.most), 400, "length <= 8192", "job.name"),
+}
+
+
+@pytest.mark.parametrize(("said", "code", "words", "field"), REFUSED.values(), ids=REFUSED)
+def test_beyond_other_bounds_an_event_is_refused_in_words(said: Json, code: int, words: str, field: str | None) -> None:
+    with pytest.raises(Refused, match=words) as caught:
+        decode(packed(said))
+    assert (caught.value.status, caught.value.field) == (code, field)
+
+
+def test_as_many_data_sets_as_may_be() -> None:
+    event = decode(packed(body(inputs=[f"/{index}" for index in range(DATASETS.most)])))
+    assert event.body
+    assert len(event.body.inputs or ()) == DATASETS.most
+
+
+def test_the_documentation_has_every_bound() -> None:
+    text = (ROOT / "docs" / "guard.md").read_text()
+    for bound in BOUNDS:
+        assert f"| {bound.what} | {bound.most:,} | {bound.beyond} |" in text
+
+
+HUGE = {
+    "transformations": b'{"inputs":[{"namespace":"","name":"","facets":{"columnLineage":{"fields":{"x":{"inputFields":'
+    b'[{"namespace":"","name":"","field":"","transformations":[%s]}]}}}}}],' % b",".join([b"{}"] * 3_000_000),
+    "lists": b'{"run2":1,"outputs":[{"namespace":"","name":"","facets":{"x":[%s]}}],' % b",".join([b"[]"] * 3_000_000),
+    "data sets": b'{"inputs":[%s],' % b",".join([b'{"namespace":"","name":""}'] * 1_000_000),
+}
+
+
+@pytest.mark.parametrize("start", HUGE.values(), ids=HUGE)
+def test_no_body_becomes_many_times_as_large_in_memory(start: bytes) -> None:
+    raw = start + packed(body())[1:].replace(b'"inputs": [], "outputs": []', b'"x": 0')
+    tracemalloc.start()
+    try:
+        decode(raw)
+    except TooLarge:
+        pass  # that is an answer too
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 20 * len(raw) / 3
+
+
+def test_a_batch_of_millions_of_nothings_is_refused_at_the_thousand_and_first() -> None:
+    raw = b"[" + b"0," * 5_000_000 + b"0]"
+    tracemalloc.start()
+    with pytest.raises(TooLarge, match="1,000 events"):
+        receive_batch(MemoryStorage(), raw, most_bytes=MOST)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_a_thousand_events_are_a_batch() -> None:
+    raw = b"[" + b",".join([b"{}"] * 1000) + b"]"
+    assert receive_batch(MemoryStorage(), raw, most_bytes=MOST).document["summary"]["failed"] == 1000
+
+
+@pytest.mark.parametrize("most", [10_000, 1_000_000])
+def test_a_gzip_bomb_unpacks_no_further_than_the_bound(most: int) -> None:
+    bomb = gzip.compress(b" " * 200_000_000)
+    tracemalloc.start()
+    with pytest.raises(TooLarge):
+        receive(MemoryStorage(), bomb, encoding="gzip", most_bytes=most)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * most + 1_000_000
+
+
+def test_a_bomb_within_a_bomb_is_no_event() -> None:
+    inner = gzip.compress(gzip.compress(packed(body())))
+    with pytest.raises(Unreadable):
+        receive(MemoryStorage(), inner, encoding="gzip", most_bytes=MOST)
+
+
+ODD = {
+    "control characters": "a\x00\x1f\x7f\x9fb",
+    "line breaks": "a\r\nb\u2028c",
+    "half a surrogate pair": "a\ud800b",
+    "direction marks": "a\u202eb\u2066",
+    "what keys forbid": "a/\\#?%|~b",
+    "only blanks": "   ",
+    "nothing": "",
+    "long": "x" * NAME.most,
+}
+
+
+@pytest.mark.parametrize("name", ODD.values(), ids=ODD)
+def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: str) -> None:
+    """A job's name is refused where it has control characters; everywhere else they come to nothing."""
+    columns = {name or "x": {"inputFields": [{"namespace": "file", "name": name, "field": name}]}}
+    said = body(
+        inputs=[dataset(name), dataset("/in")],
+        outputs=[dataset(f"/out{name}", columnLineage={"fields": columns}, schema={"fields": [{"name": name}]})],
+        run_facets={"environment-properties": {"environment-properties": {name: name}}},
+    )
+    storage = MemoryStorage()
+    receipt = receive(storage, packed(said), most_bytes=MOST)
+    (fact,) = storage.blobs(EVENTS)
+    settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    found = status(storage)
+    assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
+    again = translate_history([decode(packed(said))])
+    assert all(process.qualified_name.isprintable() for process in again.processes)
+
+
+CONTROLLED = {"control characters", "line breaks"}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_only_a_job_with_control_characters_is_refused(kind: str) -> None:
+    said = {**body(), "job": {"namespace": "tests", "name": ODD[kind]}}
+    if kind in CONTROLLED:
+        with pytest.raises(Unreadable, match="Control characters"):
+            decode(packed(said))
+    else:
+        event = decode(packed(said))
+        assert event.body
+        assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd")
+
+
+def test_large_bodies_take_turns_and_small_ones_do_not() -> None:
+    inside, let_go = threading.Semaphore(0), threading.Event()
+
+    def hold() -> None:
+        with turn_for(bytes(LARGE)):
+            inside.release()
+            let_go.wait(10)
+
+    threads = [threading.Thread(target=hold, daemon=True) for _ in range(AT_ONCE + 1)]
+    for thread in threads:
+        thread.start()
+    for _ in range(AT_ONCE):
+        assert inside.acquire(timeout=10)
+    assert not inside.acquire(timeout=0.2), "one more than may be is inside"
+    with turn_for(b"small"):
+        pass
+    let_go.set()
+    assert inside.acquire(timeout=10)
+    for thread in threads:
+        thread.join(10)

@@ -1,0 +1,155 @@
+"""A long run: its events folded to few that merge to the same, and each blob read once."""
+
+import random
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from shared.catalog import MemoryCatalog
+from shared.events.archiver import Archiving, archive
+from shared.events.blob_cache import Recent
+from shared.ingest.receiver import receive
+from shared.openlineage import Event, fold, merge
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, FOLDED, RUNS, stored_from_blob
+from tests.support.events import event, run_id
+from tests.support.golden import FOLDERS, _events
+
+RUNS_OF_ALL = sorted(
+    {
+        (name, each.run_id): [one for one in _events(folder) if one.run_id == each.run_id and one.body]
+        for name, folder in FOLDERS.items()
+        if name.startswith(("spark35-ol1.53", "spark41", "dbt", "airflow"))
+        for each in _events(folder)
+        if each.body
+    }.items()
+)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_what_is_folded_merges_to_the_same(seed: int) -> None:
+    draw = random.Random(seed)
+    _, own = draw.choice(RUNS_OF_ALL)
+    again = [
+        replace(draw.choice(own), time=draw.choice(own).time + timedelta(seconds=draw.choice([0, 0, 1, 5])))
+        for _ in range(12)
+    ]
+    events = [*own, *again]
+    draw.shuffle(events)
+    middle = draw.randrange(len(events) + 1)
+    folded = fold(events)
+    assert merge(folded) == merge(events)
+    assert fold((*fold(events[:middle]), *events[middle:])) == folded
+    said = {msgspec.json.encode((each.type, each.body and replace(each.body, event_time=""))) for each in events}
+    assert len(folded) <= 2 * len(said)
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_every_captured_event_comes_back_from_what_is_kept(folder: Any) -> None:
+    events = list(_events(folder))
+    assert msgspec.json.decode(msgspec.json.encode(events), type=list[Event]) == events
+
+
+class Watched:
+    """Counts the blobs that are read."""
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self.real = storage
+        self.reads: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def get(self, container: str, name: str) -> bytes | None:
+        """As the port says."""
+        self.reads[container] += 1
+        return self.real.get(container, name)
+
+
+def long_run(events: int) -> list[bytes]:
+    """A run that tells the same again and again, with other counts each time, and ends."""
+    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/b"], "application": "app"}
+    times = [f"{10 + n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}" for n in range(events)]
+    bodies = [event("a", "RUNNING", times[n], **said) for n in range(events - 1)]
+    return [*bodies, event("a", "COMPLETE", times[-1], **said)]
+
+
+def test_each_blob_of_a_long_run_is_read_once() -> None:
+    storage = Watched(MemoryStorage())
+    port: Any = storage
+    bodies = long_run(3000)
+    for body in bodies:
+        receive(port, body, most_bytes=10_000)
+    end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
+    settle_event(port, stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
+    assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering one is at hand"
+
+    storage.reads.clear()
+    receive(port, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
+    late = next(each for each in storage.real.blobs(EVENTS) if "T090000" in each.name)
+    settle_event(port, stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
+    assert storage.reads[EVENTS] == 0
+
+    catalog = MemoryCatalog()
+    publish(port, catalog, Publishing())
+    (process,) = catalog.processes.values()
+    assert [name.rpartition("/")[2] for _, name in process.inputs] == ["a", "late"]
+    assert status(port).published == len(bodies) + 1
+
+    archive(port, Archiving(after=timedelta(seconds=-1)))
+    assert storage.real.read(RUNS, run_id("a"), FOLDED) is None
+    assert status(port).published == len(bodies) + 1
+
+
+def test_a_fold_that_was_cut_off_goes_on() -> None:
+    storage = Watched(MemoryStorage())
+    port: Any = storage
+    for body in long_run(3000):
+        receive(port, body, most_bytes=10_000)
+    end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
+    place, packed = stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b""
+    whole = storage.get
+
+    def dies(container: str, name: str) -> bytes | None:
+        if storage.reads[EVENTS] == 2500:
+            raise KeyboardInterrupt
+        return whole(container, name)
+
+    port.get = dies
+    with pytest.raises(KeyboardInterrupt):
+        settle_event(port, place, packed)
+    del port.get
+    storage.reads.clear()
+    settle_event(port, place, packed)
+    assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
+    assert status(port).in_progress == 3000, "settled, and to be published"
+
+
+def test_what_was_at_hand_lately_is_not_read_again() -> None:
+    storage = Watched(MemoryStorage())
+    port: Any = storage
+    recent = Recent()
+    for body in long_run(3):
+        receive(port, body, most_bytes=10_000)
+    for blob in sorted(storage.real.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
+        packed = storage.real.get(EVENTS, blob.name) or b""
+        settle_event(port, stored_from_blob(blob.name), packed, recent=recent)
+    assert storage.reads[EVENTS] == 0
+    assert status(port).in_progress == 3
+
+
+def test_no_more_is_kept_at_hand_than_was_asked_for() -> None:
+    recent = Recent(most_bytes=10)
+    for digest, packed in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
+        recent.put(digest, packed)
+    assert [recent.get(digest) for digest in "abc"] == [b"12345", None, b"1234"]

@@ -1,0 +1,118 @@
+"""Merging: a run is the union of its events, in any order and any number of times."""
+
+import itertools
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.openlineage import Event, merge, stronger_end
+from tests.support.building import IDENTITY, START, dataset, event, lineage, source, uid
+
+
+def _merge_run() -> list[Event]:
+    """Delta's MERGE as the listener tells it: what START says, COMPLETE leaves out."""
+    columns = lineage({"x": [source("/staging", "x", IDENTITY)]})
+    links = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
+    return [
+        event("START", minute=0, inputs=["/staging"], outputs=[dataset("/t", columnLineage=columns)]),
+        event("RUNNING", minute=1, outputs=["/t"]),
+        event("COMPLETE", minute=2, outputs=[dataset("/t", symlinks=links)]),
+    ]
+
+
+def test_a_run_is_the_union_of_its_events() -> None:
+    run = merge(_merge_run())
+    assert run.ended == "COMPLETE"
+    assert [each.name for each in run.inputs] == ["/staging"]
+    (output,) = run.outputs
+    assert output.symlinks == (("hive://h", "d.t"),)
+    assert [column for column, _ in output.fields] == ["x"]
+    assert (run.first, run.last) == (START, START + timedelta(minutes=2))
+
+
+def test_neither_order_nor_repetition_shows() -> None:
+    events = _merge_run()
+    whole = merge(events)
+    for order in itertools.permutations(events):
+        assert merge(order) == whole
+        assert merge([*order, *order, order[0]]) == whole
+
+
+def test_events_of_the_same_moment_have_one_order() -> None:
+    """Real ones tie, and their properties contradict each other."""
+    said: list[dict[str, Any]] = [
+        {"job": f"append_data.{n}", "run_facets": {"environment-properties": {"environment-properties": {"a": n}}}}
+        for n in range(6)
+    ]
+    events = [event("RUNNING", **each) for each in said]
+    whole = merge(events)
+    for seed in range(50):
+        random.Random(seed).shuffle(events)
+        assert merge(events) == whole
+
+
+@pytest.mark.parametrize(
+    ("kinds", "ended"),
+    [
+        (["START"], None),
+        (["START", "RUNNING", "OTHER"], None),
+        (["START", "COMPLETE"], "COMPLETE"),
+        (["COMPLETE", "FAIL"], "FAIL"),
+        (["FAIL", "COMPLETE"], "FAIL"),
+        (["ABORT", "COMPLETE"], "ABORT"),
+        (["ABORT", "FAIL", "COMPLETE"], "FAIL"),
+        (["COMPLETE", "RUNNING"], "COMPLETE"),
+    ],
+)
+def test_failing_beats_completing_in_any_order(kinds: list[str], ended: str | None) -> None:
+    events = [event(kind, minute=minute) for minute, kind in enumerate(kinds)]
+    assert {merge(order).ended for order in itertools.permutations(events)} == {ended}
+
+
+def test_the_stronger_end_does_not_depend_on_the_order() -> None:
+    for one, other in itertools.product([None, "COMPLETE", "ABORT", "FAIL"], repeat=2):
+        assert stronger_end(one, other) == stronger_end(other, one)
+
+
+def test_the_application_is_told_by_any_event_that_knows_it() -> None:
+    run = merge([event("START", application=None, app_name="app.append_data"), event("COMPLETE", minute=1)])
+    assert run.application_run == uid("application")
+    assert run.application
+    assert run.application.name == "app"
+    assert not run.is_application
+
+
+def test_a_run_without_a_parent_is_its_own_application() -> None:
+    run = merge([event("START", run="run", application=None)])
+    assert run.application_run == run.run_id == uid("run")
+    assert run.application is None
+    assert run.is_application
+
+
+def test_column_lineage_is_the_union_of_all_facets() -> None:
+    first = lineage({"x": [source("/a", "x", IDENTITY)]})
+    second = lineage({"x": [source("/b", "x", IDENTITY)], "y": [source("/a", "y", IDENTITY)]}, [source("/a", "z")])
+    events = [
+        event("START", outputs=[dataset("/t", columnLineage=first)]),
+        event("RUNNING", minute=1, outputs=[dataset("/t", columnLineage=second)]),
+        event("COMPLETE", minute=2, outputs=[dataset("/t", columnLineage=first)]),
+    ]
+    (output,) = merge(events).outputs
+    assert {column: len(fields) for column, fields in output.fields} == {"x": 2, "y": 1}
+    assert [each.field for each in output.rows] == ["z"]
+
+
+def test_properties_are_the_latest_word() -> None:
+    events = [
+        event("START", run_facets={"environment-properties": {"environment-properties": {"a": 1, "b": 1}}}),
+        event("RUNNING", minute=1, run_facets={"environment-properties": {"environment-properties": {"b": 2}}}),
+        event("COMPLETE", minute=2, run_facets={"environment-properties": {}}),
+    ]
+    assert merge(events).properties == {"a": 1, "b": 2}
+
+
+def test_what_was_left_out_stays_on_record() -> None:
+    events = [event("START", inputs=[{"namespace": "file"}]), event("COMPLETE", minute=1, outputs=[{"name": "x"}])]
+    assert merge(events).omitted == ("inputs[0]", "outputs[0]")

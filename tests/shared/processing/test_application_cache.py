@@ -1,0 +1,79 @@
+"""What was known of applications lately: it saves a read, and what is old in it changes nothing."""
+
+from collections.abc import Sequence
+
+from shared.processing.application_cache import Lately
+from shared.processing.processor import settle_event
+from shared.records.application_rows import Application
+from shared.records.run_state import ContributionRecord
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent
+from tests.support.events import event, run_id, write
+from tests.support.processing import Watched, post
+
+_NOTEBOOK = {"spark.databricks.notebook.path": "/jobs/daily", "orgId": "1"}
+
+
+def settle(storage: MemoryStorage, places: Sequence[StoredEvent], lately: Lately | None = None) -> None:
+    for place in places:
+        settle_event(storage, place, storage.get(EVENTS, place.blob) or b"", lately=lately)
+
+
+def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
+    """Which runs speak for which processes, what was taken back left out."""
+    records = [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
+    return sorted(
+        (record.content.qualified_name, run)
+        for record in records
+        if record.content
+        for run, word in record.supporters.items()
+        if not word.withdrawn
+    )
+
+
+def test_the_next_run_of_an_application_costs_one_point_read_less() -> None:
+    storage, lately = Watched(MemoryStorage()), Lately()
+    settle(storage.real, post(storage.real, *write("a", "app", "10:00", "/a")), lately)
+    _, end = post(storage.real, *write("b", "app", "10:10", "/b"))
+    settle_event(storage, end, storage.real.get(EVENTS, end.blob) or b"", lately=lately)
+    assert storage.calls["read"] == 1  # what is known once its own rows are written
+
+
+def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None:
+    first = write("a", "app", "10:00", "/a")
+    telling = [
+        event(
+            "b",
+            kind,
+            at,
+            inputs=["/b"],
+            outputs=["/other"],
+            application="app",
+            job="app.adaptive_spark_plan.other",
+            properties=_NOTEBOOK,
+        )
+        for kind, at in (("START", "10:10:00"), ("COMPLETE", "10:10:30"))
+    ]
+    last = write("c", "app", "10:20", "/c")
+    ends = []
+    for old in (Lately(), None):
+        storage = MemoryStorage()
+        settle(storage, post(storage, *first), old)
+        settle(storage, post(storage, *telling))  # elsewhere
+        if old:
+            assert not old.ask(storage, run_id("app")).told.identities
+        settle(storage, post(storage, *last), old)
+        ends.append(standing(storage))
+    assert ends[0] == ends[1]
+    assert {name.split("/")[3] for name, _ in ends[0]} == {"notebook %2Fjobs%2Fdaily"}
+
+
+def test_only_the_applications_that_were_met_last_are_held() -> None:
+    storage, lately = Watched(MemoryStorage()), Lately(most=2)
+    for run in ("one", "two", "three"):
+        lately.note(Application(run=run))
+    for run in ("two", "three"):
+        lately.ask(storage, run)
+    assert storage.calls["read"] == 0
+    lately.ask(storage, "one")
+    assert storage.calls["read"] == 1

@@ -1,0 +1,117 @@
+"""An application's own events that come late, or that nobody notices: they tell which application is newer."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.catalog import MemoryCatalog
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.storage import MemoryStorage, Row
+from shared.storage_layout import RUNS, STATE
+from shared.translation import Patience
+from tests.support.events import event, run_id, write
+from tests.support.processing import Watched, post, settle
+from tests.support.sweeping import Later, cursed
+
+HOW = Publishing(now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=Patience(quiet=timedelta(hours=1)))
+LATER = Sweeping(end_timeout=timedelta(days=10_000), grace=timedelta(0))
+
+
+def inputs(catalog: MemoryCatalog) -> list[str]:
+    """The names of what the only process reads."""
+    (process,) = catalog.processes.values()
+    return [name.rpartition("/")[2] for _, name in process.inputs]
+
+
+def taken(storage: MemoryStorage, *bodies: bytes) -> None:
+    """Stored, and delivered."""
+    for place in post(storage, *bodies):
+        settle(storage, place)
+
+
+def test_the_start_of_an_application_that_no_trigger_delivered_tells_that_it_is_older() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["a"]
+    post(storage, event("late", "START", "10:00:00"))
+    assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["b"]
+    sweep(storage, LATER)
+    assert publish(storage, catalog, HOW).unchanged == 0, "once is enough"
+
+
+def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> None:
+    storage = MemoryStorage()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    for _ in range(2):
+        assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
+    assert sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
+
+
+def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:
+    storage, clock = MemoryStorage(), Later()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    assert clock.sweep(storage, minutes=400).waiting == 1
+    clock.sweep(storage)
+    assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
+
+
+def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> None:
+    """One that took it for a run in trouble, and ends later, has the next one begin behind it."""
+    seconds = 0.0
+    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    taken(storage, *write("a", "late", "10:10", "/a"))
+    post(storage, event("late", "START", "10:00:00"))
+    taken(storage, *write("z", "another", "10:20", "/z"))
+    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    taken(storage, *write("y", "a third", "10:30", "/y"))
+    slow = Watched(storage)
+
+    def the_next_one_comes(name: str, _: tuple[Any, ...]) -> None:
+        nonlocal seconds
+        if name == "blobs":
+            slow.step_in = lambda *_: None
+            seconds += 61  # the lease has run out
+            assert clock.sweep(storage, minutes=400).waiting == 1
+
+    slow.step_in = the_next_one_comes
+    assert clock.sweep(slow, minutes=0).failed == 1
+    assert clock.sweep(storage).waiting == 1
+    assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
+    assert list(storage.partition("control", "trouble")) == []
+
+
+class Overtaken(MemoryStorage):
+    """Storage on which another publishes just before what became of a run is put on record."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__()
+        self.run = run
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def replace(self, table: str, row: Row) -> str | None:
+        if (table, row.partition, row.key) == (RUNS, self.run, STATE):
+            self.meanwhile()
+        return super().replace(table, row)
+
+
+def test_when_an_application_began_is_on_record_before_what_it_wrote_is_published_anew() -> None:
+    storage, catalog = Overtaken(run_id("late")), MemoryCatalog()
+    taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
+    taken(storage, event("late", "FAIL", "10:20:00"), event("other", "COMPLETE", "10:30:00"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["a", "b"], "what fails takes nobody's place"
+    storage.meanwhile = lambda: publish(storage, catalog, HOW)
+    taken(storage, event("late", "START", "10:00:00"))
+    publish(storage, catalog, HOW)
+    assert inputs(catalog) == ["b"]

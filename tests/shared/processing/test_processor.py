@@ -1,0 +1,258 @@
+"""Settling one run: what an event costs, what is withdrawn, and what a settling that was overtaken may still do."""
+
+import gzip
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.ingest.receiver import receive
+from shared.openlineage import decode
+from shared.processing.processor import settle_event, settle_run
+from shared.reporting.status import status
+from shared.storage import MemoryStorage, Row
+from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
+from tests.support.events import event, run_id, write
+from tests.support.processing import Killed, Watched, contributions, post, settle, standing, state_of
+
+if TYPE_CHECKING:
+    from shared.records.run_state import RunState
+
+
+def test_an_event_that_cannot_end_a_run_costs_one_point_read() -> None:
+    storage = Watched(MemoryStorage())
+    start = post(storage.real, write("a", "app", "10:00", "/a")[0])[0]
+    packed = storage.real.get(EVENTS, start.blob)
+    assert packed
+    assert settle_event(storage, start, packed) is False
+    assert storage.calls == {"read": 1}
+
+
+def test_a_late_event_that_was_merged_costs_one_point_read_too() -> None:
+    storage = Watched(MemoryStorage())
+    start, end = post(storage.real, *write("a", "app", "10:00", "/a"))
+    settle(storage.real, end)
+    packed = storage.real.get(EVENTS, start.blob)
+    assert packed
+    assert settle_event(storage, start, packed) is False
+    assert storage.calls == {"read": 1}
+
+
+def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
+    storage = Watched(MemoryStorage())
+    _, end = post(storage.real, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    # the triggering blob, the other blob, state three times, link, contribution, dirty mark; what siblings told, twice
+    assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert_all": 1}
+
+
+def test_a_late_event_with_something_new_settles_the_run_anew() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    late = event("a", "RUNNING", "10:00:10", inputs=["/late"], outputs=["/out"], application="app")
+    assert settle(storage, post(storage, late)[0])
+    assert [
+        [asset.name for asset in r.content.inputs] for r in contributions(storage) if r.contribution and r.content
+    ] == [["/a", "/late"]]
+
+
+def test_a_late_failure_withdraws_what_the_run_said() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    fail = write("a", "app", "10:01", "/a", end="FAIL")[1]
+    settle(storage, post(storage, fail)[0])
+    assert standing(storage) == []
+    assert state_of(storage, "a").verdict == "skipped"
+    assert state_of(storage, "a").reason == "the run failed"
+
+
+def test_one_run_taking_its_word_back_leaves_the_word_of_another() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:05", "/a")):
+        settle(storage, place)
+    settle(storage, post(storage, write("b", "app", "10:06", "/a", end="FAIL")[1])[0])
+    assert standing(storage) == ["/a"]
+
+
+def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
+    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole.
+
+    Then the first one goes on: to its end, or to its death right before it marks processes dirty.
+    """
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def fail_comes(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == at:
+            watched.step_in = lambda *_: None
+            settle(storage, post(storage, write("a", "app", "10:01", "/a", end="FAIL")[1])[0])
+            if dies:
+                watched.step_in = die_at_the_end
+
+    def die_at_the_end(name: str, _arguments: tuple[Any, ...]) -> None:
+        if name == "upsert_all":  # the dirty mark: what stands before it has been written
+            raise Killed
+
+    watched.step_in = fail_comes
+    try:
+        settle(watched, end)
+    except Killed:
+        settle(storage, end)  # the host delivers the message again
+    return end
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize("at", [("insert", "contributions"), ("partition", "runs"), ("replace", "runs")], ids=str)
+def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: tuple[str, str], *, dies: bool) -> None:
+    storage = MemoryStorage()
+    overtaken(storage, at=at, dies=dies)
+    assert standing(storage) == []
+    state = state_of(storage, "a")
+    assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
+
+
+@pytest.mark.parametrize("at", [("upsert_all", "dirty"), ("replace", "runs"), ("partition", "runs")], ids=str)
+def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(at: tuple[str, str]) -> None:
+    """Else two that are at one run overturn each other for as long as storage is slow."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+    settled: list[RunState] = []
+
+    def another_settles_it(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == at:
+            watched.step_in = lambda *_: None
+            assert settle(storage, end)
+            settled.append(state_of(storage, "a"))
+
+    watched.step_in = another_settles_it
+    assert settle(watched, end), "whoever settled it may have died before it was published"
+    assert [state_of(storage, "a")] == settled
+
+
+def test_what_another_settled_meanwhile_and_heard_less_is_settled_anew() -> None:
+    """We may have said before that all have heard what was told."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def another_heard_less(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":
+            watched.step_in = lambda *_: None
+            settle(storage, end)
+            storage.replace("runs", replace(state_of(storage, "a"), heard="less").row(storage))
+
+    watched.step_in = another_heard_less
+    settle(watched, end)
+    assert (state_of(storage, "a").settled, state_of(storage, "a").heard == "less") == (True, False)
+
+
+def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:
+    """Else two runs that were cut off while all were to hear them would each be declared done by the other."""
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    watched = Watched(storage)
+
+    def cut_off(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":
+            raise Killed
+
+    watched.step_in = cut_off
+    with pytest.raises(Killed):
+        settle(watched, end)
+    assert settle_run(storage, run_id("a"), nested=True)
+    assert not state_of(storage, "a").settled
+    assert settle(storage, end)
+    assert state_of(storage, "a").settled
+    assert settle_run(storage, run_id("a"), nested=True) is False
+    assert state_of(storage, "a").settled
+
+
+def test_a_stored_event_that_cannot_be_read_is_a_dead_letter_and_stops_nothing() -> None:
+    storage = MemoryStorage()
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    start = decode(write("a", "app", "10:00", "/a")[0])
+    broken = StoredEvent(run_id=run_id("a"), time=start.time, type="RUNNING", digest="0" * 32)
+    storage.insert("runs", Row(partition=broken.run_id, key=broken.row_key))
+    storage.put_new(EVENTS, broken.blob, gzip.compress(b"{"))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    found = status(storage)
+    assert (found.received, found.dead) == (3, 1)
+    assert found.reconciles
+    assert "JSON" in found.last_errors[0]
+
+
+def test_a_row_without_a_blob_is_no_event() -> None:
+    storage = MemoryStorage()
+    start, end = post(storage, *write("a", "app", "10:00", "/a"))
+    ghost = StoredEvent(run_id=start.run_id, time=start.time, type="FAIL", digest="0" * 32)
+    storage.insert("runs", Row(partition=ghost.run_id, key=ghost.row_key))
+    settle(storage, end)
+    assert standing(storage) == ["/a"]
+    assert status(storage).received == 2
+
+
+def test_a_run_without_an_end_waits_until_it_is_timed_out() -> None:
+    storage = MemoryStorage()
+    post(storage, write("a", "app", "10:00", "/a")[0])
+    settle_run(storage, run_id("a"), timed_out=True)
+    assert standing(storage) == ["/a"]
+    (record,) = contributions(storage)
+    assert record.content
+    assert record.content.end_not_seen
+
+
+def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
+    storage = MemoryStorage()
+    start, end = write("a", "app", "10:00", "/a")
+    post(storage, start)
+    settle_run(storage, run_id("a"), timed_out=True)
+    settle(storage, post(storage, end)[0])
+    standing_contents = [r.content for r in contributions(storage) if r.contribution and r.content]
+    assert [content.end_not_seen for content in standing_contents] == [False]
+
+
+def many_events() -> list[bytes]:
+    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    running = [event("a", "RUNNING", f"10:00:00.{number:06}", **said) for number in range(5000)]
+    return [*running, write("a", "app", "10:01", "/a")[1]]
+
+
+def many_sinks() -> list[bytes]:
+    sinks = [f"/o{number}" for number in range(1000)]
+    return [event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=sinks, application="app")]
+
+
+@pytest.mark.parametrize("bodies", [many_events(), many_sinks()], ids=["5,000 events", "1,000 sinks"])
+def test_a_very_large_run_settles(bodies: list[bytes]) -> None:
+    storage = MemoryStorage()
+    *_, end = post_all(storage, bodies)
+    settle(storage, end)
+    assert state_of(storage, "a").settled
+    assert status(storage).in_progress == len(bodies), "it waits for the catalog alone"
+    assert set(status(storage).waiting_for) == {"the catalog"}
+
+
+def post_all(storage: MemoryStorage, bodies: list[bytes]) -> list[StoredEvent]:
+    for body in bodies:
+        receive(storage, body, most_bytes=10_000_000)
+    return [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS)]
+
+
+def test_a_run_that_nobody_thought_of_is_dead_and_stops_nothing() -> None:
+    """Properties nested nearly as deep as the decoder goes, in two events of the same time."""
+    storage = MemoryStorage()
+    deep = b'{"environment-properties": {"environment-properties": {"x": ' + b"[" * 880 + b"]" * 880 + b"}}}"
+    bodies = [write("a", "app", "10:00", source)[1] for source in ("/a", "/b")]
+    hostile = [body.replace(b'"facets": {"parent"', b'"facets": ' + deep[:-1] + b', "parent"') for body in bodies]
+    assert all(body != before for body, before in zip(hostile, bodies, strict=True))
+    places = post_all(storage, hostile)
+    for place in places:
+        settle(storage, place)
+    found = status(storage)
+    assert found.reconciles
+    assert found.in_progress == 0 or found.waiting_for == {"the catalog": 2}

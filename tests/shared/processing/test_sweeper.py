@@ -1,0 +1,241 @@
+"""The sweeper: ends that never come, events that no trigger delivered, and only one sweeper at a time."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.errors import Contended, StorageUnavailable
+from shared.events.dead_letters import dead_letters
+from shared.maintenance.replay import Outcome, replay_letters
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
+from tests.support.events import event, run_id, write
+from tests.support.processing import Watched, post, settle, standing, state_of
+from tests.support.sweeping import Later, cursed
+
+SOON = Sweeping(end_timeout=timedelta(0), grace=timedelta(0))
+LATER = Sweeping(end_timeout=timedelta(hours=6), grace=timedelta(0))
+
+
+def test_a_run_without_an_end_counts_after_the_timeout_when_it_read_and_wrote() -> None:
+    storage = MemoryStorage()
+    post(storage, write("a", "app", "10:00", "/a")[0])
+    assert sweep(storage, LATER) == Swept()
+    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert standing(storage) == ["/a"]
+    assert sweep(storage, SOON) == Swept(), "decided once"
+
+
+def test_a_run_that_only_reads_is_skipped_after_the_timeout() -> None:
+    storage = MemoryStorage()
+    post(storage, event("a", "START", "10:00:00", inputs=["/a"], application="app"))
+    assert status(storage).waiting == 1
+    sweep(storage, SOON)
+    found = status(storage)
+    assert found.skipped_because == {"no end was seen, and no lineage": 1}
+    assert found.waiting == 0
+
+
+def test_what_no_trigger_delivered_is_settled() -> None:
+    storage = MemoryStorage()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert standing(storage) == ["/a"]
+    assert sweep(storage, LATER) == Swept()
+
+
+def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, *write("a", "app", "10:00", "/a")):
+        settle(storage, place)
+    post(storage, write("a", "app", "10:01", "/a", end="FAIL")[1])
+    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert standing(storage) == []
+
+
+def test_a_trigger_is_given_time() -> None:
+    storage = MemoryStorage()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    assert sweep(storage, Sweeping()) == Swept()
+
+
+def test_a_blob_that_is_no_event_is_a_dead_letter_and_counted() -> None:
+    storage = MemoryStorage()
+    storage.put_new(EVENTS, "notes.txt", b"hello")
+    sweep(storage, SOON)
+    found = status(storage)
+    assert (found.received, found.dead, found.reconciles) == (1, 1, True)
+
+
+def test_only_one_sweeps() -> None:
+    storage = MemoryStorage()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    lease = storage.lease("sweeper", 60)
+    assert lease
+    assert sweep(storage, SOON) == Swept()
+    lease.release()
+    assert sweep(storage, LATER) == Swept(undelivered=1)
+
+
+def test_a_blob_without_its_row_is_taken_in() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, *write("a", "app", "10:00", "/a")):
+        storage.delete("runs", place.run_id, place.row_key)
+    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert standing(storage) == ["/a"]
+    assert sweep(storage, LATER) == Swept()
+
+
+def test_runs_that_were_decided_are_not_looked_at_again() -> None:
+    storage = Watched(MemoryStorage())
+    for number in range(30):
+        for place in post(storage.real, *write(f"r{number}", "app", "10:00", f"/s{number}")):
+            settle(storage.real, place)
+    sweep(storage, LATER)
+    storage.calls.clear()
+    sweep(storage, LATER)
+    assert storage.calls["read"] <= 3, "the watermark, and whoever came last"
+
+
+def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:
+    storage = MemoryStorage()
+    post(storage, write("a", "app", "10:00", "/a")[0])
+    for place in post(storage, *write("b", "app", "10:00", "/b")):
+        settle(storage, place)
+    sweep(storage, LATER)
+    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert sorted(standing(storage)) == ["/a", "/b"]
+
+
+def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> None:
+    storage = MemoryStorage()
+    for place in post(storage, write("a", "app", "10:00", "/a")[0]):
+        storage.delete("runs", place.run_id, place.row_key)
+    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert standing(storage) == ["/a"]
+
+
+class Dying(BaseException):
+    """What ends a process."""
+
+
+@pytest.mark.parametrize("error", [ValueError("too long a row"), Contended("busy"), Dying()], ids=repr)
+def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_letter(error: BaseException) -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b"))
+    bad = cursed(storage, "a", error)
+    for _ in range(10):
+        with suppress(Dying):
+            clock.sweep(bad)
+    assert standing(storage) == ["/b"]
+    found = status(storage)
+    assert (found.published + found.waiting, found.dead, found.reconciles) == (2, 2, True)
+    assert {(letter.reason, "could not be settled, 3 times" in letter.error) for letter in dead_letters(storage)} == {
+        ("given up", True)
+    }
+    watched = Watched(storage)
+    clock.sweep(watched, minutes=0)
+    assert watched.calls["partition"] == 1, "its trouble is looked up, but it is not tried each minute"
+
+
+def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    assert status(storage).dead == 2
+    assert clock.sweep(storage, minutes=400).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert list(storage.partition("control", "trouble")) == []
+
+
+def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
+    """A sweep loses its lease at a run that takes long: two that tried again would overtake each other for ever."""
+    seconds = 0.0
+    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    first, second = Watched(storage), Watched(storage)
+
+    def dies(name: str, _: tuple[Any, ...]) -> None:
+        if name == "upsert_all":  # what the run says has been written by then
+            raise Dying
+
+    def the_next_ones_come(name: str, _: tuple[Any, ...]) -> None:
+        nonlocal seconds
+        if name == "upsert_all":
+            first.step_in = lambda *_: None
+            seconds += 61  # the lease has run out
+            assert clock.sweep(second).failed == 1, "the run is believed to have cut off the sweep"
+            second.step_in = dies
+            with suppress(Dying):
+                clock.sweep(second)
+
+    first.step_in = the_next_ones_come
+    assert replace(clock.sweep(first), oldest=0.0) == Swept()
+    assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
+    assert first.calls["replace"] == 2, "its first word, and its last that was refused"
+    assert {row.key for row in storage.partition("control", "trouble")} == {run_id("a"), "at"}, "of the one that died"
+    assert clock.sweep(storage).failed == 1
+    assert clock.sweep(storage, minutes=2).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert list(storage.partition("control", "trouble")) == []
+
+
+def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None:
+    storage, clock = MemoryStorage(), Later()
+    places = post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    for place in places:
+        settle(storage, place)
+    clock.sweep(storage, minutes=400)
+    assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
+
+
+def test_a_run_that_another_settles_while_it_is_given_up_keeps_no_letters() -> None:
+    """A sweep that is slow is believed to have been cut off."""
+    storage, clock = MemoryStorage(), Later()
+    places = post(storage, *write("a", "app", "10:00", "/a"))
+    bad = cursed(storage, "a", ValueError("not today"))
+    cursing = bad.step_in
+
+    def is_settled_after_all(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("insert", "deadletters"):
+            bad.step_in = cursing
+            for place in places:
+                settle(storage, place)
+        cursing(name, arguments)
+
+    bad.step_in = is_settled_after_all
+    for _ in range(3):
+        clock.sweep(bad, minutes=5)
+    assert bad.step_in is cursing, "it was given up"
+    assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
+
+
+def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    bad: Any = cursed(storage, "a", ValueError("not today"))
+    for _ in range(10):
+        clock.sweep(bad)
+    assert {each.outcome for each in replay_letters(bad, lambda _: True)} == {Outcome.FAILED}
+    assert {each.outcome for each in replay_letters(storage, lambda _: True)} == {Outcome.USED}
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+
+
+def test_storage_being_away_is_nobodys_trouble() -> None:
+    storage, clock = MemoryStorage(), Later()
+    post(storage, *write("a", "app", "10:00", "/a"))
+    for _ in range(4):
+        with pytest.raises(StorageUnavailable):
+            clock.sweep(cursed(storage, "a", StorageUnavailable("away")))
+    assert clock.sweep(storage, minutes=10).undelivered == 1
+    assert (status(storage).dead, standing(storage)) == (0, ["/a"])

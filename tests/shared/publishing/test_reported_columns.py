@@ -1,0 +1,307 @@
+"""A placeholder ends with the columns that are told of it now, whoever was cut off, overtaken or taken back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from local.catalog import CatalogServer
+from shared.atlas import AssetEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.errors import CatalogUnavailable
+from shared.publishing.placeholders.columns import tell_schemas
+from shared.publishing.placeholders.update import publish_state
+from shared.publishing.planner import Publishing, Reading, plan_for
+from shared.publishing.publisher import publish
+from shared.records.asset_matches import found_key, mark_of, remembered
+from shared.records.ledger import Entry, ledger_entry
+from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.storage import MemoryStorage
+from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
+from tests.support.building import body, dataset, packed
+from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
+
+SOURCE: AssetKey = ("fs_path", "file:///source")
+SINK: AssetKey = ("fs_path", "file:///sink")
+MARK = mark_of(found_key(SOURCE))
+
+
+@dataclass
+class Clock:
+    """A clock that is set by hand."""
+
+    at: datetime = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def seconds(self) -> float:
+        return self.at.timestamp()
+
+
+def how(clock: Clock, **more: Any) -> Publishing:
+    return Publishing(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **more)
+
+
+def job(run: str, told: Columns = (), *, kind: str = "COMPLETE", minute: float = 0, app: str = "load") -> bytes:
+    """A run that reads the source, and tells these columns of it."""
+    read = dataset("/source", schema=schema(*told)) if told else "/source"
+    sink = "/sink" if app == "load" else f"/{app}"
+    return packed(body(kind, run=run, application=run, app_name=app, minute=minute, inputs=[read], outputs=[sink]))
+
+
+def world() -> tuple[MemoryStorage, Clock]:
+    clock = Clock()
+    return MemoryStorage(clock=clock.seconds), clock
+
+
+def columns(catalog: MemoryCatalog) -> Columns:
+    return catalog.assets[SOURCE].columns
+
+
+def process(storage: MemoryStorage) -> str:
+    """The key of the only process."""
+    (row,) = storage.scan(LEDGER)
+    return row.partition
+
+
+def test_columns_go_when_nobody_tells_them_any_more() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X, Y))])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X, Y)
+    settle(storage, [job("two", minute=5)])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == ()
+    assert remembered(storage, [SOURCE])[SOURCE].tellers == (), "nobody is asked any more"
+    settle(storage, [job("three", (X, Z), minute=9)])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X, Z)
+
+
+def test_columns_go_from_an_atlas_too_and_come_again(fresh_catalog: CatalogServer) -> None:
+    (storage, clock), catalog = world(), over(fresh_catalog)
+    for minute, told, wanted in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
+        settle(storage, [copy(f"run {minute}", told, told, minute=minute)])
+        publish(storage, catalog, how(clock))
+        assert active(by_name(fresh_catalog, TABLE), "columns") == wanted
+
+
+def test_what_a_run_told_that_failed_goes_with_it() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X,)), job("other", app="other")])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
+    settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+    publish(storage, catalog, how(clock))
+    assert (len(catalog.processes), columns(catalog)) == (1, ())
+
+
+def test_columns_that_were_never_told_are_not_taken_away() -> None:
+    """A placeholder of which nobody told columns may have got some from a person."""
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one")])
+    publish(storage, catalog, how(clock))
+    catalog.assets[SOURCE] = replace(catalog.assets[SOURCE], columns=(X,))
+    mark_dirty(storage, [MARK])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
+
+
+def test_a_word_that_was_heard_before_it_was_published_and_then_taken_back() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    mark_dirty(storage, [MARK])
+    settle(storage, [job("two", (X, Y), minute=5)])
+    (mark,) = (each for each in dirty_processes(storage)[0] if each.process == MARK)
+    publish_state(storage, catalog, how(clock), mark, Reading())
+    assert columns(catalog) == (X, Y), "the process itself is still to be published"
+    settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
+
+
+@dataclass
+class Watched(MemoryCatalog):
+    """A catalog that something happens to while a data set is described, once."""
+
+    meanwhile: Callable[[], object]
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+        happens, self.meanwhile = self.meanwhile, lambda: None
+        happens()
+        return super().describe_placeholder(asset, bare=bare)
+
+
+def test_who_tells_again_while_it_is_found_silent_is_not_struck_out() -> None:
+    storage, clock = world()
+    catalog = Watched(meanwhile=lambda: None)
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+
+    def tell_again() -> None:
+        settle(storage, [job("three", (X, Z), minute=9)])
+        (mark,) = (each for each in dirty_processes(storage)[0] if each.process == process(storage))
+        assert tell_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
+
+    catalog.meanwhile = tell_again
+    settle(storage, [job("two", minute=5)])
+    publish(storage, catalog, how(clock))
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X, Z)
+
+
+class Late(MemoryCatalog):
+    """A catalog one call to which takes effect long after nobody waits for it any more."""
+
+    def __init__(self, late: str) -> None:
+        super().__init__()
+        self.late = late
+        self.lands: Callable[[], object] = lambda: None
+
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+        return bool(self._later("describe", lambda: MemoryCatalog.describe_placeholder(self, asset, bare=bare)))
+
+    def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+        return dict(self._later("create", lambda: MemoryCatalog.create_assets(self, assets)))
+
+    def _later(self, name: str, act: Callable[[], Any]) -> Any:
+        if self.late != name:
+            return act()
+        self.late, self.lands = "", act
+        raise CatalogUnavailable("timed out", after=0)
+
+
+def test_nobody_describes_while_an_older_description_may_still_land() -> None:
+    (storage, clock), catalog = world(), Late("describe")
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("two", (X, Y), minute=5)])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("three", (X, Z), minute=9)])
+    clock.at += timedelta(seconds=30)
+    publish(storage, catalog, how(clock))
+    catalog.lands()
+    assert columns(catalog) == (X, Y)
+    clock.at += timedelta(seconds=40)
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X, Z)
+
+
+def test_a_description_that_lands_late_is_taken_back_though_nothing_was_told_before_it() -> None:
+    (storage, clock), catalog = world(), Late("describe")
+    settle(storage, [job("one")])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("two", (X, Y), minute=5)])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
+    catalog.lands()
+    assert columns(catalog) == (X, Y)
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == ()
+
+
+def test_one_who_places_a_data_set_too_late_does_not_have_the_last_word() -> None:
+    """Its lease was lost; another has found the write cut off and the process gone, and knew of nothing placed."""
+    storage, clock = world()
+
+    class Stalled(MemoryCatalog):
+        def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+            made = super().create_assets(assets)
+            if clock.at.hour == 0:
+                clock.at += timedelta(hours=1)
+                settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+                publish(storage, self, how(clock))
+            return made
+
+    catalog = Stalled()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("other", app="other")])
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    assert len(catalog.processes) == 1
+    assert columns(catalog) == ()
+
+
+def test_a_placeholder_that_somebody_else_made_anew_is_described_anew() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X,)), job("other", app="other")])
+    publish(storage, catalog, how(clock))
+    bare = replace(catalog.assets[SOURCE], columns=())
+    catalog.remove([remembered(storage, [SOURCE])[SOURCE].guid])
+    catalog.create_assets([bare])
+    clock.at += timedelta(days=1)
+    settle(storage, [job("third", app="third")])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
+
+
+@pytest.mark.parametrize("told", [(), (Y,)])
+@pytest.mark.parametrize("when", ["before it is known", "when it is known"])
+def test_what_lands_late_of_a_write_that_came_to_nothing(told: Columns, when: str) -> None:
+    (storage, clock), catalog = world(), Late("create")
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+    others = [job("other", told, app="other")]
+    if when == "before it is known":
+        settle(storage, others)
+    clock.at += timedelta(seconds=20)
+    publish(storage, catalog, how(clock))
+    catalog.lands()
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    settle(storage, others)
+    publish(storage, catalog, how(clock))
+    assert {name.rpartition("/")[2] for name in catalog.processes} == {"other"}
+    assert columns(catalog) == told
+
+
+def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    many = tuple((process_key(str(number)), "t") for number in range(5000))
+    settle(storage, [job("one", many)])
+    publish(storage, catalog, how(clock))
+    (said,) = storage.scan(CONTRIBUTIONS)
+    storage.delete_blob(CONTENTS, str(said.values["content_blob"]))
+    mark_dirty(storage, [MARK])
+    settle(storage, [job("other", app="other")])
+    done = publish(storage, catalog, how(clock))
+    assert (done.refused, done.written) == (1, 1)
+    assert "verify --fix" in next(each.error for each in dirty_processes(storage)[0] if each.process == MARK)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4000, 10_000])
+def test_the_ledger_keeps_of_what_was_told(count: int) -> None:
+    told = frozenset(found_key(("fs_path", str(number))) for number in range(count))
+    assert _kept(Entry(process="p", told=told)) == told
+
+
+def test_the_ledger_does_not_know_what_older_ones_told_nor_too_much() -> None:
+    assert _kept(Entry(process="p", told=None)) is None
+    assert _kept(Entry(process="p", told=frozenset(process_key(str(number)) for number in range(40_000)))) is None
+    storage, clock = world()
+    catalog = MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    entry = ledger_entry(storage, process(storage))
+    storage.replace(LEDGER, replace(entry, told=None).row())
+    settle(storage, [job("two", minute=5)])
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (), "it is looked for in what was said"
+    assert ledger_entry(storage, process(storage)).told == frozenset()
+
+
+def _kept(entry: Entry) -> frozenset[str] | None:
+    storage = MemoryStorage()
+    storage.insert(LEDGER, entry.row())
+    return ledger_entry(storage, entry.process).told

@@ -1,0 +1,81 @@
+"""What scans found is used: 200 data sets in all forms, scanned before their events and after them."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.atlas import ProcessEntity
+from shared.catalog import Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches
+from shared.storage import MemoryStorage
+from tests.support.scanned import FORMS, Scanned, scanned
+from tests.support.scanned_jobs import jobs, settle_all
+
+_DATA_SETS = 200
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> Catalog:
+    if request.param == "memory":
+        return MemoryCatalog()
+    server = request.getfixturevalue("fresh_catalog")
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+
+
+def how(later: timedelta = timedelta(0)) -> Publishing:
+    return Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1) + later)
+
+
+def scan(catalog: Catalog, data: Sequence[Scanned]) -> None:
+    for batch in batches([each.entity for each in data], 50):
+        catalog.create_assets(batch)
+
+
+def processes(catalog: Catalog) -> list[ProcessEntity]:
+    names = [node.qualified_name for node in catalog.ours() if node.is_process]
+    return [held.entity for held in catalog.read_processes(names).values()]
+
+
+def assert_all_land(catalog: Catalog, data: Sequence[Scanned]) -> None:
+    """Each process lies between scanned assets, columns and all, and nothing of ours lies beside them."""
+    wanted = {((read.asset,), (written.asset,)) for read, written, _ in jobs(data)}
+    held = processes(catalog)
+    assert {(each.inputs, each.outputs) for each in held} == wanted
+    assert len(held) == len(data)
+    for each in held:
+        (mapping,) = json.loads(dict(each.attributes)["columnMapping"])
+        assert mapping["DatasetMapping"] == {"Source": each.inputs[0][1], "Sink": each.outputs[0][1]}
+    assert [node.qualified_name for node in catalog.ours() if not node.is_process] == []
+
+
+def test_all_lineage_lands_on_what_was_scanned_before(catalog: Catalog) -> None:
+    storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
+    assert len({each.form for each in data}) == len(FORMS) + 2
+    scan(catalog, data)
+    settle_all(storage, [event for _, _, event in jobs(data)])
+    assert publish(storage, catalog, how()).written == _DATA_SETS
+    assert_all_land(catalog, data)
+
+
+def test_after_a_late_scan_no_placeholder_is_left(catalog: Catalog) -> None:
+    storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
+    settle_all(storage, [event for _, _, event in jobs(data)])
+    assert publish(storage, catalog, how()).written == _DATA_SETS
+    placed = placed_assets(storage, catalog)
+    assert len(placed) == _DATA_SETS
+    names = {each.qualified_name for each in processes(catalog)}
+    scan(catalog, data)
+    for batch in batches(placed_assets(storage, catalog), 50):
+        move(storage, catalog, how(), batch)
+    publish(storage, catalog, how())
+    remove_left(storage, catalog, how(), wait=True)
+    assert_all_land(catalog, data)
+    assert {each.qualified_name for each in processes(catalog)} == names, "no process has changed its name"
+    assert placed_assets(storage, catalog) == []

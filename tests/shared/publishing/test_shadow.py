@@ -1,0 +1,159 @@
+"""Shadow mode: all is done but the writing, nothing spins, the ledger tells no lie, and its end publishes all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.atlas import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.catalog import AssetKey, Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import StaticToken, SteadyAtlasClient
+from shared.publishing.planner import recorded
+from shared.publishing.publisher import publish
+from shared.publishing.shadow import Action, Held, Shadow, held_back, step_out
+from shared.reporting.status import status
+from shared.storage import MemoryStorage
+from tests.support.events import event, write
+from tests.support.processing import Watched
+from tests.support.publishing import Clock, Moody, how, settled
+
+
+class Untouched(MemoryCatalog):
+    """A catalog that is only to be read."""
+
+    def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+        raise AssertionError(assets)
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        raise AssertionError(processes, guids)
+
+    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the port's word
+        raise AssertionError(type, qualified_name)
+
+    def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+        raise AssertionError(asset, bare)
+
+
+NAME = "throughline:v1://tests/app/file/out"
+
+
+def test_everything_is_done_but_the_writing() -> None:
+    storage, catalog, clock = MemoryStorage(), Untouched(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
+    shadow = replace(how(clock), shadow=True)
+    assert publish(storage, catalog, shadow).held == 2
+    found = status(storage)
+    assert found.shadow == Shadow(writes=2, creates=3, removes=0, describes=0)
+    assert (found.waiting_for, found.processes, found.dirty) == ({"the end of shadow mode": 4}, 0, 0)
+    assert (found.reconciles, found.in_progress) == (True, 0)
+    assert list(storage.scan("ledger")) == []
+    assert next(each for _, each in held_back(storage)).action is Action.WRITE
+    assert len(list(recorded(storage, shadow))) == 2, "`details` shows what would be written"
+
+
+def test_nothing_spins() -> None:
+    storage, clock = Watched(MemoryStorage()), Clock()
+    settled(storage.real, *write("a", "app1", "10:00", "/a"))
+    shadow = replace(how(clock), shadow=True)
+    publish(storage, Moody(), shadow)
+    storage.calls.clear()
+    publish(storage, Moody(), shadow)
+    assert storage.calls == {"lease": 1, "partition": 2}
+
+
+def test_its_end_publishes_all_of_it() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
+    publish(storage, Untouched(), replace(how(clock), shadow=True))
+    assert step_out(storage, replace(how(clock), shadow=True)) == 0, "it is not over"
+    assert step_out(storage, how(clock)) == 2
+    assert publish(storage, catalog, how(clock)).written == 2
+    found = status(storage)
+    assert (found.published, found.waiting, found.shadow) == (4, 0, Shadow())
+    assert step_out(storage, how(clock)) == 0
+
+
+def test_a_new_run_is_planned_anew_and_what_is_as_before_is_let_go() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    shadow = replace(how(clock), shadow=True)
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(clock))
+    writes = catalog.writes
+    settled(storage, *write("b", "app1", "10:01", "/b"))
+    publish(storage, catalog, shadow)
+    assert [each for _, each in held_back(storage)] == [
+        Held(action=Action.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
+    ]
+    settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
+    publish(storage, catalog, shadow)
+    assert list(held_back(storage)) == []
+    settled(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
+    publish(storage, catalog, shadow)
+    assert [each for _, each in held_back(storage)] == [Held(action=Action.REMOVE, qualified_name=NAME)]
+    assert (catalog.writes, len(catalog.processes)) == (writes, 1)
+    step_out(storage, how(clock))
+    assert publish(storage, catalog, how(clock)).removed == 1
+
+
+def test_what_becomes_of_our_own_assets_is_held_back_too() -> None:
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(clock))
+    writes = catalog.writes
+    drop = event("d", "COMPLETE", "11:00:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="app1")
+    settled(storage, drop)
+    publish(storage, catalog, replace(how(clock), shadow=True))
+    assert status(storage).shadow.describes == 1
+    assert catalog.writes == writes
+    step_out(storage, how(clock))
+    publish(storage, catalog, how(clock))
+    assert "Dropped" in dict(catalog.assets["fs_path", "file:///out"].attributes)["description"]
+
+
+def test_a_shadow_publisher_that_was_overtaken_takes_nothing_newer_away() -> None:
+    """It found that nothing has changed; meanwhile another holds something back."""
+    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
+    shadow = replace(how(clock), shadow=True)
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, how(clock))
+    settled(storage, *write("b", "app1", "10:01", "/b"))
+    publish(storage, catalog, shadow)
+    settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
+    watched = Watched(storage)
+
+    def overtake(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "delete" and arguments[0] == "shadow":
+            watched.step_in = nothing
+            settled(storage, *write("c", "app1", "10:02", "/c"))
+            storage._leases.clear()  # the lease of the first runs out
+            publish(storage, catalog, shadow)
+
+    watched.step_in = overtake
+    publish(watched, catalog, shadow)
+    assert [each.creates for _, each in held_back(storage)] == [(("fs_path", "file:///c"),)]
+
+
+def nothing(_name: str, _arguments: tuple[Any, ...]) -> None:
+    return None
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> Catalog:
+    if request.param == "memory":
+        return MemoryCatalog()
+    server = request.getfixturevalue("fresh_catalog")
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))
+
+
+def test_a_real_catalog_is_as_it_was_until_shadow_mode_ends(catalog: Catalog) -> None:
+    storage, clock = MemoryStorage(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, replace(how(clock), shadow=True))
+    assets = [("fs_path", "file:///a"), ("fs_path", "file:///out")]
+    assert catalog.find(assets) == {}
+    step_out(storage, how(clock))
+    assert publish(storage, catalog, how(clock)).written == 1
+    assert sorted(catalog.find(assets)) == assets
+    assert catalog.read_process(PROCESS_TYPE, NAME)

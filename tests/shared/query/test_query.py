@@ -1,0 +1,144 @@
+"""The reading API: the same questions to the catalog and to our own record, with the same answers."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
+from shared.query.traversal import Lineage, lineage
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from tests.support.building import IDENTITY, body, dataset, packed, source, step
+from tests.support.building import lineage as columns_of
+
+SIDEWAYS: Any = "sideways"
+HOW = Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1))
+
+
+def job(name: str, read: str, written: str, *pairs: tuple[str, str]) -> bytes:
+    """A job that makes columns of columns."""
+    fields: dict[str, list[object]] = {}
+    for one, other in pairs:
+        fields.setdefault(other, []).append(source(read, one, IDENTITY))
+    decides = source(read, "day", step("INDIRECT", "FILTER"))
+    columns = columns_of(fields, rows=[decides])  # type: ignore[arg-type]  # JSON objects
+    return packed(
+        body(
+            run=name,
+            application=name,
+            app_name=name,
+            inputs=[read],
+            outputs=[dataset(written, columnLineage=columns)],
+        )
+    )
+
+
+JOBS = (
+    job("a", "/raw/people", "/clean/people", ("first", "name"), ("last", "name"), ("born", "age")),
+    job("b", "/raw/cities", "/clean/cities", ("city", "city")),
+    job("c", "/clean/people", "/mart/customers", ("name", "customer"), ("age", "age")),
+    job("d", "/clean/cities", "/mart/places", ("city", "place")),
+    job("e", "/mart/customers", "/raw/people", ("customer", "first")),
+)
+"""people → clean → mart → people: a circle; cities beside it."""
+
+
+@pytest.fixture(params=["memory", "atlas", "record"])
+def place(request: pytest.FixtureRequest) -> Source:
+    storage = MemoryStorage()
+    for each in JOBS:
+        receive(storage, each, most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
+    if request.param == "atlas":
+        server = request.getfixturevalue("fresh_catalog")
+        catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    assert publish(storage, catalog, HOW).written == len(JOBS)
+    return OnRecord(storage, HOW) if request.param == "record" else InCatalog(catalog)
+
+
+def names(found: Lineage) -> list[str]:
+    return [each.qualified_name.removeprefix("file://") for each in found.datasets]
+
+
+def test_upstream_and_downstream_as_far_as_asked(place: Source) -> None:
+    assert names(lineage(place, "/mart/places", direction="upstream", depth=1)) == ["/clean/cities"]
+    assert names(lineage(place, "/mart/places", direction="upstream")) == ["/clean/cities", "/raw/cities"]
+    assert names(lineage(place, "/raw/cities", direction="downstream")) == ["/clean/cities", "/mart/places"]
+    assert names(lineage(place, "/mart/places", direction="downstream")) == []
+    both = lineage(place, "/clean/cities")
+    assert sorted(names(both)) == ["/mart/places", "/raw/cities"]
+    assert {step.direction for step in both.steps} == {"upstream", "downstream"}
+
+
+def test_a_column_is_followed_and_no_other(place: Source) -> None:
+    found = lineage(place, "/mart/customers", direction="upstream", depth=2, column="age")
+    assert [step.columns for step in found.steps] == [(("age", "age"),), (("born", "age"),)]
+    assert [(each.qualified_name, column) for each, column in found.columns] == [
+        ("file:///clean/people", "age"),
+        ("file:///raw/people", "born"),
+    ]
+    down = lineage(place, "/raw/people", direction="downstream", depth=2, column="last")
+    assert [column for _, column in down.columns] == ["name", "customer"]
+
+
+def test_circles_are_gone_round_once(place: Source) -> None:
+    found = lineage(place, "/mart/customers", direction="upstream", depth=20)
+    assert sorted(names(found)) == ["/clean/people", "/raw/people"]
+    assert len(found.steps) == 3
+    assert [step.depth for step in found.steps] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda at: lineage(at, "/nowhere"), UnknownError),
+        (lambda at: lineage(at, "people"), AmbiguousError),
+        (lambda at: lineage(at, "/mart/places", column="colour"), UnknownError),
+        (lambda at: lineage(at, "/mart/places", depth=0), ValueError),
+        (lambda at: lineage(at, "/mart/places", direction=SIDEWAYS), ValueError),
+    ],
+)
+def test_what_cannot_be_answered_is_an_error(
+    place: Source, ask: Callable[[Source], object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        ask(place)
+
+
+def test_a_column_at_the_end_of_its_way_has_no_steps(place: Source) -> None:
+    assert lineage(place, "/mart/places", direction="downstream", column="place").steps == ()
+
+
+def test_it_can_be_written_as_json(place: Source) -> None:
+    found = json.loads(json.dumps(lineage(place, "/mart/places", depth=1).document()))
+    (only,) = found["steps"]
+    assert only["output"]["qualified_name"] == "file:///mart/places"
+    assert only["columns"] == [["city", "place"]]
+    assert found["column"] is None
+
+
+def test_the_record_knows_what_only_decides_on_demand() -> None:
+    storage = MemoryStorage()
+    receive(storage, JOBS[1], most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    publish(storage, MemoryCatalog(), HOW)
+
+    def read(*, with_indirect: bool) -> set[str]:
+        record = OnRecord(storage, HOW, with_indirect=with_indirect)
+        return {column for _, column in lineage(record, "/clean/cities", direction="upstream").columns}
+
+    assert read(with_indirect=False) == {"city"}
+    assert read(with_indirect=True) == {"city", "day"}

@@ -1,0 +1,159 @@
+"""The functions' settings on record: one row, whole or as it was, whoever dies or writes at the same time."""
+
+import gc
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+import sweeper_function
+from local.azurite import Azurite
+from shared.bootstrap import worker
+from shared.errors import Misconfigured
+from shared.records.settings_record import record_settings, settings_on_record
+from shared.storage import MemoryStorage, Row, Storage
+from shared.storage_layout import CONTROL
+from tests.support.azurite import on_azurite
+from tests.support.crashes import Dying, Killed
+
+OLD = {"THROUGHLINE_QUIET_MINUTES": "60", "THROUGHLINE_SHADOW": "true"}
+NEW = {"THROUGHLINE_QUIET_MINUTES": "5", "THROUGHLINE_SHADOW": "false"}
+
+
+@pytest.fixture(params=["memory", "azurite"])
+def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
+    found = (
+        MemoryStorage()
+        if request.param == "memory"
+        else on_azurite(request.getfixturevalue("azurite").connection_string)
+    )
+    found.delete(CONTROL, "settings", "functions")
+    yield found
+    found.delete(CONTROL, "settings", "functions")
+
+
+def texts(storage: Storage) -> object:
+    found = settings_on_record(storage)
+    return found.texts if found else None
+
+
+def test_it_is_written_once_and_again_only_when_it_changes(storage: Storage) -> None:
+    assert settings_on_record(storage) is None
+    assert record_settings(storage, OLD, now=datetime(2026, 11, 21, tzinfo=UTC))
+    assert not record_settings(storage, dict(reversed(OLD.items()))), "the same settings in another order"
+    found = settings_on_record(storage)
+    assert found
+    assert (found.texts, found.since) == (OLD, datetime(2026, 11, 21, tzinfo=UTC))
+    assert record_settings(storage, NEW)
+    assert texts(storage) == NEW
+
+
+@pytest.mark.parametrize("size", [0, 1, 200_000, 1_000_000])
+def test_a_large_file_of_names_comes_back_whole(storage: Storage, size: int) -> None:
+    """A megabyte of hexadecimal digits, the largest file that `THROUGHLINE_NAMES` takes, packs to a half of it."""
+    names = Random(7).randbytes(size // 2).hex()
+    record_settings(storage, {"THROUGHLINE_NAMES": names})
+    assert texts(storage) == {"THROUGHLINE_NAMES": names}
+
+
+def test_what_no_row_holds_is_refused_with_what_to_do() -> None:
+    random = Random(7)
+    letters = "".join(chr(0x4E00 + random.getrandbits(14)) for _ in range(600_000))
+    with pytest.raises(Misconfigured, match="make the file of names"):
+        record_settings(MemoryStorage(), {"THROUGHLINE_NAMES": letters})
+
+
+def test_the_row_of_a_newer_version_is_not_misread() -> None:
+    storage = MemoryStorage()
+    storage.insert(CONTROL, Row(partition="settings", key="functions", values={"form": 2}))
+    with pytest.raises(Misconfigured, match="newer version"):
+        settings_on_record(storage)
+
+
+@pytest.mark.parametrize("before", [None, OLD], ids=["first", "changed"])
+@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after it"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_process_that_dies_at_any_call_leaves_the_old_row_or_the_new_one(
+    before: dict[str, str] | None, call: int, *, after: bool
+) -> None:
+    storage = MemoryStorage()
+    if before:
+        record_settings(storage, before)
+    with pytest.raises(Killed):
+        record_settings(Dying(storage, call, after=after), NEW)
+    assert texts(storage) in (before, NEW)
+    record_settings(storage, NEW)
+    assert texts(storage) == NEW
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_of_two_that_write_at_once_the_row_is_of_one(call: int) -> None:
+    """The other writes between our reading and our writing."""
+
+    class Between(MemoryStorage):
+        calls = 0
+
+        def read(self, table: str, partition: str, key: str) -> Row | None:
+            found = super().read(table, partition, key)
+            Between.calls += 1
+            if Between.calls == call:
+                record_settings(self, OLD)
+            return found
+
+    storage = Between()
+    record_settings(storage, NEW)
+    assert texts(storage) == NEW, "the last one wins"
+
+
+def test_after_a_deployment_the_row_has_the_settings_of_those_that_stay() -> None:
+    """An old process starts late, after the new ones: the next tick of a new sweeper puts the row right."""
+    storage = MemoryStorage()
+    record_settings(storage, OLD)
+    record_settings(storage, NEW)  # a new process starts
+    record_settings(storage, OLD)  # an old instance restarts
+    assert texts(storage) == OLD
+    record_settings(storage, NEW)  # the tick of a new one
+    assert texts(storage) == NEW
+    assert not record_settings(storage, NEW), "and nothing more is written"
+
+
+class Tick:
+    """A timer's request."""
+
+    past_due = False
+
+
+ENDPOINT = "http://127.0.0.1:9/datamap/api/atlas/v2"
+
+
+def test_a_process_of_the_functions_records_its_settings_and_each_tick_looks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Azurite() as azurite:  # of its own, for a tick looks at everything in it
+        environment = {
+            "AzureWebJobsStorage": azurite.connection_string,
+            "THROUGHLINE_CATALOG_ENDPOINT": ENDPOINT,
+            "THROUGHLINE_CATALOG_TOKEN": "geheim",
+            "THROUGHLINE_QUIET_MINUTES": "5",
+        }
+        for name, text in environment.items():
+            monkeypatch.setenv(name, text)
+        worker.cache_clear()
+        collector = gc.get_threshold()
+        try:
+            parts = worker()
+            found = settings_on_record(parts.storage)
+            assert found
+            assert found.texts["THROUGHLINE_QUIET_MINUTES"] == "5"
+            assert found.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
+            assert "geheim" not in str(found.texts)
+            record_settings(parts.storage, {**found.texts, "THROUGHLINE_QUIET_MINUTES": "60"})
+            sweeper_function.main(Tick())  # type: ignore[arg-type]  # stands for a timer's request
+            again = settings_on_record(parts.storage)
+            assert again
+            assert again.texts["THROUGHLINE_QUIET_MINUTES"] == "5"
+        finally:
+            worker.cache_clear()
+            gc.unfreeze()
+            gc.set_threshold(*collector)

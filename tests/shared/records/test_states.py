@@ -1,0 +1,168 @@
+"""The states as data: the tables hold together, random histories keep to them, and the page draws them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.events.dead_letters import dead_letters, discard
+from shared.ingest.receiver import receive
+from shared.maintenance.replay import replay_letters
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.ledger import Entry
+from shared.records.publish_queue import Dirty
+from shared.records.run_state import RunState
+from shared.records.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
+from shared.records.states import LEDGER as HELD
+from shared.storage import MemoryStorage, Row
+from shared.storage_layout import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
+from tests.support.chaos import EPOCH, live_through
+from tests.support.events import event, run_id, write
+from tests.support.histories import history
+
+PAGE = Path(__file__).parents[3] / "docs" / "states.md"
+
+
+class Watching(MemoryStorage):
+    """A store that looks on: `seen` counts each change of a state that a write brought about."""
+
+    def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__(clock)
+        self.seen: Counter[tuple[str, str, str]] = Counter()
+        self._verdicts: dict[str, State] = {}
+
+    def _write(self, table: str, row: Row) -> str:
+        before = self._row(table, row.partition, row.key)
+        etag = super()._write(table, row)
+        self._look(table, before, row)
+        return etag
+
+    def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
+        with self._lock:
+            before = self._row(table, partition, key)
+            gone = super().delete(table, partition, key, etag)
+            if before and gone:
+                self._look(table, before, None)
+            return gone
+
+    def _look(self, table: str, before: Row | None, after: Row | None) -> None:
+        if table == LEDGER and after:
+            held = Entry.of(before).state if before else Held.NOTHING
+            self.seen[HELD.title, held, Entry.of(after).state] += 1
+        elif table == DIRTY and not (after or before or Row(partition="", key="")).key.startswith(("!", "asset|")):
+            self.seen[MARK.title, self._mark(before), self._mark(after)] += 1
+        elif table == RUNS and after and after.key == STATE and (state := RunState.of(after, self)).settled:
+            known = self._verdicts.get(state.run_id, State.RECEIVED)
+            self.seen[RUN.title, known, state.verdict] += 1
+            self._verdicts[state.run_id] = state.verdict
+
+    def _mark(self, row: Row | None) -> Mark:
+        return Dirty.of(row).mark(EPOCH + timedelta(seconds=self.clock())) if row else Mark.CLEAN
+
+
+def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The changes that no table has."""
+    machines = {each.title: each for each in MACHINES}
+    return [(title, before, after) for title, before, after in seen if not machines[title].allows(before, after)]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
+def test_a_machine_says_each_change_once_and_every_state_is_reached(machine: Machine) -> None:
+    pairs = [(each.before, each.after) for each in machine.changes]
+    assert len(pairs) == len(set(pairs))
+    assert all(before is not after for before, after in pairs)
+    assert set(machine.meanings) == set(machine.states)
+    reached = {machine.begins}
+    for _ in machine.states:
+        reached |= {after for before, after in pairs if before in reached}
+    assert reached == set(machine.states)
+    assert {before for before, _ in pairs} == set(machine.states)  # nothing ends for ever: replay comes back
+
+
+def test_what_no_table_has_is_found() -> None:
+    assert forbidden(Counter({(HELD.title, Held.NOTHING, Held.WRITTEN): 1})) != []
+    assert forbidden(Counter({(RUN.title, State.PUBLISHED, State.WAITING): 1})) != []
+    assert forbidden(Counter({(EVENT.title, State.RECEIVED, State.PUBLISHED): 1})) != []
+    assert forbidden(Counter({(MARK.title, Mark.CLEAN, Mark.REFUSED): 1})) != []
+
+
+@pytest.mark.parametrize(
+    ("life", "seeds"),
+    [({"workers": 1}, range(40)), ({"workers": 3, "duplicates": 3, "death": 0.01}, range(40, 90))],
+    ids=["calm", "deadly"],
+)
+def test_random_histories_keep_to_the_tables(life: dict[str, Any], seeds: range) -> None:
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for seed in seeds:
+        storage = live_through(history(seed, longest=8), seed=seed, storage=Watching, **life).storage
+        assert isinstance(storage, Watching)
+        assert forbidden(storage.seen) == [], f"seed {seed}"
+        seen += storage.seen
+    assert {(HELD.title, Held.NOTHING, Held.WRITING), (HELD.title, Held.WRITTEN, Held.WRITING)} <= set(seen)
+    assert {(RUN.title, State.RECEIVED, State.PUBLISHED), (MARK.title, Mark.POSTPONED, Mark.CLEAN)} <= set(seen)
+
+
+class Moody(MemoryCatalog):
+    """A catalog that refuses, or is away, as often as it is told to."""
+
+    moods: list[Exception]
+
+    def write_processes(self, *arguments: Any) -> dict[str, str]:
+        if self.moods:
+            raise self.moods.pop()
+        return super().write_processes(*arguments)
+
+
+def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
+    """Settle what was received; blobs with `spoil` in their names arrive broken."""
+    for fact in list(storage.blobs(EVENTS)):
+        packed = b"broken" if spoil and spoil in fact.name else storage.get(EVENTS, fact.name)
+        assert packed
+        settle_event(storage, stored_from_blob(fact.name), packed)
+
+
+def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> None:
+    days = [0]
+    storage, catalog = Watching(clock=lambda: 86400.0 * days[0]), Moody()
+    how = Publishing(now=lambda: EPOCH + timedelta(days=days[0]))
+    refusal = CatalogRefused(status=400, code="", detail="no")
+    barred = CatalogRefused(status=403, code="", detail="no")
+    catalog.moods = [CatalogUnavailable("away", after=1), refusal, refusal, barred]
+    dead = event("b", "COMPLETE", "10:00:00", inputs=["/a"], application="app")
+    for body in (*write("a", "app", "10:00", "/a"), dead):
+        receive(storage, body, most_bytes=10**6)
+    settle_all(storage, spoil=run_id("b"))
+    for days[0] in range(6):
+        publish(storage, catalog, how)
+    assert catalog.processes
+    assert catalog.moods == []
+    (letter,) = dead_letters(storage)
+    discard(storage, letter.digest)
+    assert [each.outcome.value for each in replay_letters(storage, lambda _: True)] == ["used"]
+    assert forbidden(storage.seen) == []
+    assert {(RUN.title, State.RECEIVED, State.DEAD), (RUN.title, State.DEAD, State.SKIPPED)} <= set(storage.seen)
+    assert {(MARK.title, Mark.REFUSED, Mark.CLEAN), (MARK.title, Mark.DIRTY, Mark.REFUSED)} <= set(storage.seen)
+    assert (HELD.title, Held.WRITING, Held.NOTHING) in storage.seen
+
+
+def page_of(machine: Machine) -> Iterator[str]:
+    """How the page draws a machine."""
+    yield f"## {machine.title}\n\n```mermaid\nstateDiagram-v2\n    [*] --> {machine.begins}"
+    yield from (f"    {each.before} --> {each.after}" for each in machine.changes)
+    yield "```\n\n| state | meaning |\n|---|---|"
+    yield from (f"| {state} | {machine.meanings[state]} |" for state in machine.states)
+    yield "\n| from | to | by |\n|---|---|---|"
+    yield from (f"| {each.before} | {each.after} | {each.by} |" for each in machine.changes)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
+def test_the_page_draws_the_tables(machine: Machine) -> None:
+    """What a failure prints belongs into the page."""
+    assert "\n".join(page_of(machine)) in PAGE.read_text()

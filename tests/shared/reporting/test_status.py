@@ -1,0 +1,163 @@
+"""Status: the counts by day and job reconcile with one another and the blobs; and what they cost."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shared.catalog import MemoryCatalog
+from shared.events.dead_letters import dead_letters, discard
+from shared.maintenance.replay import publish_all
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.planner import Publishing
+from shared.publishing.shadow import Shadow
+from shared.reporting.status import By, Group, Status, status
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
+from tests.support.damages import PLANTED, remove_blob, whole
+from tests.support.events import event, write
+from tests.support.processing import Watched, post, settle
+
+WHOLE = "app.adaptive_spark_plan.out"
+
+
+def on(day: int, job: str, run: str, *, sink: str) -> Iterator[bytes]:
+    said: dict[str, Any] = {"inputs": ["/a"], "outputs": [sink], "application": "app", "job": job}
+    yield event(run, "START", f"2026-11-{day}T10:00:00", **said)
+    yield event(run, "COMPLETE", f"2026-11-{day}T10:01:00", **said)
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """Two jobs on two days, one event of each fate: published, waiting for its end, for the parser, ignored, dead."""
+    found = MemoryStorage()
+    for place in post(found, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
+        settle(found, place)
+    publish_all(found, MemoryCatalog(), Publishing())
+    post(found, next(on(21, "app.two", "open", sink="/p")))
+    post(found, *on(21, "app.two", "new", sink="/p"))
+    found.put_new("ignored", f"2026/11/21/11/not-needed/{'0' * 32}.json.gz", b"")
+    found.put_new(EVENTS, "notes.txt", b"hello")
+    sweep(found, Sweeping())
+    return found
+
+
+def by(found: Status) -> dict[tuple[str, str], tuple[int, int, int, int, int]]:
+    return {
+        (group.day, group.job): (group.received, group.published, group.skipped, group.waiting, group.dead)
+        for group in found.groups
+    }
+
+
+def test_events_are_counted_by_day_and_job(storage: MemoryStorage) -> None:
+    found = status(storage, by=(By.DAY, By.JOB))
+    today = f"{next(storage.blobs(EVENTS, 'notes')).arrived:%Y-%m-%d}"
+    assert by(found) == {
+        ("2026-11-20", "app.one"): (2, 2, 0, 0, 0),
+        ("2026-11-21", "app.one"): (2, 2, 0, 0, 0),
+        ("2026-11-21", "app.two"): (3, 0, 0, 3, 0),
+        ("2026-11-21", ""): (1 + (today == "2026-11-21"), 0, 1, 0, today == "2026-11-21"),
+        **({} if today == "2026-11-21" else {(today, ""): (1, 0, 0, 0, 1)}),
+    }
+    assert found.reconciles
+
+
+@pytest.mark.parametrize("asked", [(By.DAY,), (By.JOB,), (By.DAY, By.JOB)], ids=str)
+def test_groups_add_up_to_the_whole(storage: MemoryStorage, asked: tuple[By, ...]) -> None:
+    found, alone = status(storage, by=asked), status(storage)
+    assert alone.groups == ()
+    for name in ("received", "published", "skipped", "waiting", "dead"):
+        assert sum(getattr(group, name) for group in found.groups) == getattr(alone, name) == getattr(found, name)
+    assert (alone.received, alone.waiting, alone.dead) == (9, 3, 1)
+    assert list(found.groups) == sorted(found.groups, key=lambda group: (group.day, group.job))
+
+
+def test_a_group_that_does_not_add_up_is_told() -> None:
+    fine: dict[str, Any] = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
+    rest: dict[str, Any] = {
+        "refused": 0,
+        "skipped_because": {},
+        "waiting_for": {},
+        "oldest_waiting": None,
+        "processes": 0,
+        "dirty": 0,
+    }
+    rest["shadow"] = Shadow()
+    groups = (Group(day="a", received=1, published=2), Group(day="b", received=1, published=0))
+    assert Status(**fine, **rest, last_errors=()).reconciles
+    assert not Status(**fine, **rest, last_errors=(), groups=groups).reconciles
+
+
+def test_events_of_one_run_may_name_several_jobs() -> None:
+    storage = MemoryStorage()
+    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    start = event("a", "START", "10:00:00", job="app.first", **said)
+    end = event("a", "COMPLETE", "10:01:00", job="app.second", **said)
+    for place in post(storage, start, end):
+        settle(storage, place)
+    assert {group.job: group.received for group in status(storage, by=(By.JOB,)).groups} == {
+        "app.first": 1,
+        "app.second": 1,
+    }
+
+
+def test_a_discarded_letter_counts_for_its_job_as_skipped() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    (letter,) = dead_letters(storage)
+    before = {group.job: group.dead for group in status(storage, by=(By.JOB,)).groups}
+    assert before == {"app": 0, WHOLE: 1}
+    discard(storage, letter.digest)
+    found = status(storage, by=(By.JOB,))
+    assert sum(group.dead for group in found.groups) == 0
+    assert found.skipped_because["discarded"] == 1
+
+
+@pytest.mark.parametrize("name", ["lost lists", "lost content"])
+def test_what_can_not_be_read_does_not_stop_the_counting(name: str) -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    before = status(world.storage)
+    PLANTED[name].plant(world)
+    after = status(world.storage)
+    assert after.reconciles
+    assert after.received == before.received
+    assert after.waiting == (2 if name == "lost lists" else 0)
+
+
+def test_a_lost_blob_is_not_received_any_more() -> None:
+    world = whole(MemoryStorage(), MemoryCatalog())
+    before = status(world.storage).received
+    remove_blob(world.storage, EVENTS, next(iter(world.storage.blobs(EVENTS))).name)
+    assert (status(world.storage).received, status(world.storage).reconciles) == (before - 1, True)
+
+
+def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_tables() -> None:
+    """A listing is one call of the port whatever its pages: nothing else may be asked for each run."""
+    costs = []
+    for applications in (2, 40):
+        storage = MemoryStorage()
+        for number in range(applications):
+            name = f"app{number}"
+            drop = event(
+                f"d{number}", "COMPLETE", "12:00:00", outputs=["/s"], application=name, states={"/s": ("DROP", "")}
+            )
+            for place in post(storage, *write(f"r{number}", name, "10:00", "/a", sink=f"/o{number}"), drop):
+                settle(storage, place)
+        publish_all(storage, MemoryCatalog(), Publishing())
+        watched = Watched(storage)
+        assert status(watched, by=(By.DAY, By.JOB)).reconciles
+        costs.append(Counter(watched.calls))
+    assert costs[0] == costs[1]
+    assert costs[0].total() < 12
+
+
+def test_how_far_it_has_come_is_told(storage: MemoryStorage) -> None:
+    told: Counter[str] = Counter()
+
+    def seen(what: str, more: int) -> None:
+        told[what] += more
+
+    found = status(storage, seen=seen)
+    assert told["events"] + told["ignored"] == found.received
+    assert told["runs"] == sum(1 for _ in storage.scan("runs"))

@@ -1,0 +1,270 @@
+"""Settings: everything missing at once, no secret in a print, and one table that docs and templates follow."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shared.bootstrap import assemble
+from shared.errors import Misconfigured
+from shared.settings import RECORDED, SETTINGS, SHADOW, Setting, Source, differing, load, named
+
+ROOT = Path(__file__).parents[3]
+LOCAL = {
+    "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+    "THROUGHLINE_CATALOG_ENDPOINT": "https://contoso.purview.azure.com/datamap/api/atlas/v2",
+}
+
+
+def test_everything_missing_is_told_at_once() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(catalog=True, environment={"THROUGHLINE_QUIET_MINUTES": "soon", "THROUGHLINE_BATCH": "0"})
+    for name in (
+        "AzureWebJobsStorage",
+        "THROUGHLINE_CATALOG_ENDPOINT",
+        "THROUGHLINE_QUIET_MINUTES",
+        "THROUGHLINE_BATCH",
+    ):
+        assert name in str(caught.value)
+
+
+def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -> None:
+    """A sender would lose them: no listener repeats what was answered by a 500."""
+    wrong = {"THROUGHLINE_NAMES": "nowhere.toml", "THROUGHLINE_BATCH": "0", "THROUGHLINE_CATALOG_ENDPOINT": "x"}
+    settings = load(catalog=False, environment={**LOCAL, **wrong})
+    assert (settings.names, settings.batch, settings.catalog) == (None, 50, None)
+    with pytest.raises(Misconfigured, match="THROUGHLINE_MAX_BODY_BYTES"):
+        load(catalog=False, environment={**LOCAL, "THROUGHLINE_MAX_BODY_BYTES": "0"})
+
+
+def test_what_is_given_counts_over_the_environment() -> None:
+    settings = load(catalog=True, environment={**LOCAL, "THROUGHLINE_BATCH": "1"}, over={"THROUGHLINE_BATCH": "2"})
+    assert settings.batch == 2
+
+
+def test_a_place_is_told_apart_from_other_settings() -> None:
+    assert named({"THROUGHLINE_NAMES": "x"})
+    assert not named({"THROUGHLINE_NAMES": "x"}, place=True)
+    assert all(named({name: "x"}, place=True) for name in LOCAL)
+
+
+def test_the_receiver_needs_no_catalog() -> None:
+    assert load(catalog=False, environment={"AzureWebJobsStorage": "AccountName=x"}).catalog is None
+
+
+def test_data_can_lie_in_another_account_than_what_the_host_keeps() -> None:
+    """The receiver's own account opens nothing but its keys: what it stores goes to the account of the data."""
+    own = {
+        "AzureWebJobsStorage__blobServiceUri": "https://own.blob.core.windows.net/",
+        "AzureWebJobsStorage__tableServiceUri": "https://own.table.core.windows.net/",
+        "AzureWebJobsStorage__clientId": "id",
+    }
+    data = {
+        "THROUGHLINE_STORAGE__blobServiceUri": "https://data.blob.core.windows.net/",
+        "THROUGHLINE_STORAGE__tableServiceUri": "https://data.table.core.windows.net/",
+    }
+    for environment in ({**own, **data}, {"AzureWebJobsStorage": "UseDevelopmentStorage=true", **data}):
+        storage = load(catalog=False, environment=environment).storage
+        assert storage.blob_endpoint == "https://data.blob.core.windows.net"
+        assert storage.table_endpoint == "https://data.table.core.windows.net"
+        assert storage.connection_string == ""
+    assert load(catalog=False, environment={**own, **data}).storage.client_id == "id"
+    assert load(catalog=False, environment=own).storage.blob_endpoint == "https://own.blob.core.windows.net"
+
+
+@pytest.mark.parametrize("given", ["THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"])
+def test_half_of_another_account_is_none(given: str) -> None:
+    environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", given: "https://data.example/"}
+    with pytest.raises(Misconfigured, match="belong together: set both, or neither"):
+        load(catalog=False, environment=environment)
+
+
+def test_an_identity_does_instead_of_a_connection_string() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            "AzureWebJobsStorage__blobServiceUri": "https://a.blob.core.windows.net/",
+            "AzureWebJobsStorage__tableServiceUri": "https://a.table.core.windows.net",
+            "AzureWebJobsStorage__clientId": "id",
+            "THROUGHLINE_CATALOG_ENDPOINT": LOCAL["THROUGHLINE_CATALOG_ENDPOINT"],
+        },
+    )
+    assert settings.storage.blob_endpoint == "https://a.blob.core.windows.net"
+    assert settings.catalog
+    assert settings.catalog.client_id == "id"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("THROUGHLINE_CATALOG_ENDPOINT", "http://contoso.purview.azure.com"),
+        ("THROUGHLINE_CATALOG_ENDPOINT", "contoso"),
+        ("THROUGHLINE_MAX_BODY_BYTES", "1.5"),
+        ("THROUGHLINE_END_TIMEOUT_MINUTES", "-1"),
+        ("THROUGHLINE_UNSEEN_DAYS", "never"),
+        ("THROUGHLINE_UNSEEN_DAYS", "1e12"),
+        ("THROUGHLINE_QUIET_MINUTES", "nan"),
+        ("THROUGHLINE_QUIET_MINUTES", "inf"),
+        ("THROUGHLINE_BATCH", "10000"),
+        ("AzureWebJobsStorage", "my storage account"),
+        ("THROUGHLINE_INDIRECT_COLUMNS", "yes"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "execute insert"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "append_data;drop_table"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "AppendData"),
+        ("THROUGHLINE_OPERATIONS_IGNORE", "*"),
+        ("THROUGHLINE_OPERATIONS_KEEP", "app.append_data"),
+    ],
+)
+def test_a_wrong_value_is_named(name: str, value: str) -> None:
+    with pytest.raises(Misconfigured, match=name):
+        load(catalog=True, environment={**LOCAL, name: value})
+
+
+def test_a_user_needs_a_password() -> None:
+    user = {"THROUGHLINE_CATALOG_USER": "admin", "THROUGHLINE_CATALOG_TOKEN": ""}
+    with pytest.raises(Misconfigured, match="needs a password"):
+        load(catalog=True, environment={**LOCAL, **user})
+
+
+def test_columns_of_a_plain_atlas_are_not_for_purview() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            **LOCAL,
+            "THROUGHLINE_ATLAS_COLUMNS": "true",
+            "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/datamap/api/atlas/v2",
+            "THROUGHLINE_CATALOG_TOKEN": "t",
+        },
+    )
+    with pytest.raises(Misconfigured, match="for a plain Apache Atlas"):
+        assemble(settings)
+
+
+def test_operations_are_listed_with_commas() -> None:
+    settings = load(
+        catalog=False,
+        environment={
+            **LOCAL,
+            "THROUGHLINE_OPERATIONS_IGNORE": " execute_delete_command, drop_*,,alter_tabl?,",
+            "THROUGHLINE_OPERATIONS_KEEP": " ",
+        },
+    )
+    assert settings.operations_ignored == ("execute_delete_command", "drop_*", "alter_tabl?")
+    assert settings.operations_kept == ()
+
+
+def test_no_print_shows_a_secret() -> None:
+    settings = load(
+        catalog=True,
+        environment={
+            **LOCAL,
+            "AzureWebJobsStorage": "AccountName=x;AccountKey=geheim",
+            "THROUGHLINE_CATALOG_TOKEN": "geheim",
+        },
+    )
+    assert "geheim" not in repr(settings)
+
+
+def test_the_example_of_local_settings_is_complete_and_says_nothing_unknown() -> None:
+    values = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
+    load(catalog=True, environment=values)
+    known = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
+    assert set(values) <= known
+
+
+def test_the_documentation_lists_every_setting() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text()
+    for setting in SETTINGS:
+        assert f"`{setting.name}`" in text
+        if setting.default:
+            assert f"`{setting.default}`" in text
+
+
+RECEIVER_ALONE = frozenset({"max_body_bytes", "redact", "operations_ignored", "operations_kept", "jobs", "namespaces"})
+"""Fields of `Settings` that `shared/bootstrap.py` does not read."""
+
+
+def test_the_documentation_says_which_settings_commands_take_from_the_functions() -> None:
+    """A setting without a source can't be made: so each is one of the three."""
+    text = (ROOT / "docs" / "settings.md").read_text()
+    section = text[text.index("## Commands and the functions") : text.index("## How fast the catalog is called")]
+    rows = dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|", section, re.MULTILINE))
+    by_source = {source: {setting.name for setting in SETTINGS if setting.source is source} for source in Source}
+    listed = {source: set(re.findall(r"`([A-Za-z_]+)`", rows[source.name.lower()])) for source in Source}
+    assert listed == by_source
+
+
+def test_what_commands_take_from_nowhere_is_the_receivers() -> None:
+    """What the composition root of the functions does not read can change nothing that a command does."""
+    root = (ROOT / "shared" / "bootstrap.py").read_text()
+    for name in RECEIVER_ALONE:
+        assert f"settings.{name}" not in root
+    assert all(setting.of_receiver for setting in SETTINGS if setting.source is Source.NONE)
+
+
+def test_no_credential_is_put_on_record() -> None:
+    secret = {
+        "AzureWebJobsStorage": "AccountName=x;AccountKey=geheim",
+        "THROUGHLINE_CATALOG_USER": "geheim",
+        "THROUGHLINE_CATALOG_TOKEN": "geheim",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=geheim",
+    }
+    found = load(catalog=True, environment={**LOCAL, **secret}).to_record
+    assert found.keys() == RECORDED.keys()
+    assert "geheim" not in str(found)
+    with pytest.raises(Misconfigured, match="no user and no password"):
+        load(catalog=True, environment={**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "https://ann:geheim@contoso/atlas"})
+
+
+def on_record(**settings: str) -> dict[str, str]:
+    return dict(load(catalog=True, environment={**LOCAL, **settings}).to_record)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in RECORDED if name not in {"THROUGHLINE_NAMES", "THROUGHLINE_CATALOG_ENDPOINT"}],
+)
+def test_each_recorded_setting_is_obeyed_and_its_difference_named(name: str) -> None:
+    setting = RECORDED[name]
+    text = next(text for text in ("true", "false", "12", "abc") if _is_new(setting, text))
+    record = on_record(**{name: text})
+    here = load(catalog=True, environment={**LOCAL, name: text})
+    assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
+    said = differing(record, {name: setting.default or "other"})
+    assert [each.name for each in said] == ([] if name == SHADOW else [name])
+
+
+def _is_new(setting: Setting, text: str) -> bool:
+    try:
+        return bool(setting.parse(text) != setting.parse(setting.default or ""))
+    except ValueError:
+        return False
+
+
+def test_shadow_mode_holds_where_either_side_has_it() -> None:
+    for functions, here in (("true", "false"), ("false", "true"), ("true", "true")):
+        record = on_record(THROUGHLINE_SHADOW=functions)
+        assert load(catalog=True, environment={**LOCAL, "THROUGHLINE_SHADOW": here}, record=record).shadow
+        assert differing(record, {"THROUGHLINE_SHADOW": here}) == ()
+    record = on_record(THROUGHLINE_SHADOW="false")
+    assert not load(catalog=True, environment=LOCAL, record=record).shadow
+
+
+def test_the_local_worlds_catalog_is_where_it_is_now() -> None:
+    """Its port may be another one since the functions last started; everything else is as they have it."""
+    record = on_record(THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:1/atlas", THROUGHLINE_COLLECTION="a")
+    over = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
+    found = load(catalog=True, environment={}, over=over, record=record).catalog
+    assert found
+    assert (found.endpoint, found.collection) == ("http://127.0.0.1:2/atlas", "a")
+
+
+def test_a_setting_that_only_a_newer_version_has_is_named() -> None:
+    for record in ({**on_record(), "THROUGHLINE_NEWEST": "x"}, {**on_record(), "THROUGHLINE_QUIET_MINUTES": "soon"}):
+        with pytest.raises(Misconfigured, match="another version"):
+            differing(record, {})
+    older = on_record()
+    del older["THROUGHLINE_SHOW_SQL"]
+    assert differing(older, {"THROUGHLINE_SHOW_SQL": "true"}) == (), "an older version has no such setting"

@@ -1,0 +1,327 @@
+"""What storage and catalog may answer, which class each becomes, how often it is tried, and what the sender hears."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+
+import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from shared.bootstrap_receiver import receiver_storage
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.errors import (
+    CatalogRefused,
+    CatalogUnavailable,
+    Contended,
+    Refused,
+    Retry,
+    StorageBusy,
+    StorageForbidden,
+    StorageUnavailable,
+    TooLarge,
+    Unreadable,
+    retry_after,
+)
+from shared.events.dead_letters import dead_letters
+from shared.ingest.receiver import Receipt, receive
+from shared.ingest.responses import come_again, kept, refused
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import dirty_processes
+from shared.reporting.status import status
+from shared.settings import Settings, load
+from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.azure import AzureStorage
+from tests.support.events import event, write
+from tests.support.publishing import Clock, Moody, settled
+from tests.support.scripted import Said, scripted
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+QUICK = Effort(connect=1, read=0.5, tries=3, longest_pause=1.2)
+
+RETRY_AFTER: dict[str, tuple[str, float]] = {
+    "seconds": ("120", 120),
+    "with blanks": (" 7 ", 7),
+    "a date": (format_datetime(NOW + timedelta(minutes=2), usegmt=True), 120),
+    "a date with an offset": ("Sat, 21 Nov 2026 12:01:00 +0200", 60),
+    "a date without one": ("Sat, 21 Nov 2026 10:01:00 -0000", 60),
+    "a date that has passed": (format_datetime(NOW - timedelta(days=1), usegmt=True), 0),
+    "a date far away": ("Fri, 31 Dec 2099 23:59:59 GMT", 3600),
+    "an hour at most": ("86400", 3600),
+    "more digits than a number has": ("9" * 5000, 3600),
+    "nothing": ("", 0),
+    "a fraction": ("1.5", 0),
+    "below nothing": ("-5", 0),
+    "other digits": ("\N{SUPERSCRIPT TWO}", 0),
+    "words": ("soon", 0),
+    "a date that is none": ("Sat, 99 Nov 2026 10:01:00 GMT", 0),
+}
+
+
+@pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.values(), ids=RETRY_AFTER)
+def test_what_retry_after_asks_for(header: str, seconds: float) -> None:
+    assert retry_after(header, NOW) == seconds
+
+
+ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
+ATLAS = json.dumps({"errorCode": "ATLAS-400-00-01", "errorMessage": "no"})
+SOON = {"Retry-After": "60"}
+
+CATALOG: dict[str, tuple[tuple[Said, ...], type[Exception] | None, float | None, int]] = {
+    # answers; the class, the seconds that it asks for, and how many calls were made
+    "an answer": ((Said(body=ENTITY),), None, None, 1),
+    "away once": ((Said(status=503), Said(body=ENTITY)), None, None, 2),
+    "cut off once": ((Said(cut=True), Said(body=ENTITY)), None, None, 2),
+    "too slow once": ((Said(late=0.8), Said(body=ENTITY)), None, None, 2),
+    "asks for a second": ((Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)), None, None, 2),
+    "asks for a minute": ((Said(status=429, headers=SOON),), CatalogUnavailable, 60, 1),
+    "away for a minute": ((Said(status=503, headers=SOON),), CatalogUnavailable, 60, 1),
+    **{
+        f"{status} for ever": ((Said(status=status),), CatalogUnavailable, 0, 3)
+        for status in (408, 429, 500, 502, 503, 504)
+    },
+    "too slow for ever": ((Said(late=0.8),), CatalogUnavailable, 0, 3),
+    "cut off for ever": ((Said(cut=True),), CatalogUnavailable, 0, 3),
+    "a page of a proxy": ((Said(body="<html>"),), CatalogUnavailable, 60, 1),
+    **{f"{status}": ((Said(status=status, body=ATLAS),), CatalogRefused, None, 1) for status in (400, 401, 403, 409)},
+    **{f"{status} without words": ((Said(status=status, body=""),), CatalogRefused, None, 1) for status in (413, 422)},
+    "leads elsewhere": ((Said(status=302, headers={"Location": "/x"}),), CatalogRefused, None, 1),
+}
+
+
+@pytest.mark.parametrize(("answers", "kind", "after", "calls"), CATALOG.values(), ids=CATALOG)
+def test_what_a_catalog_may_answer(
+    answers: tuple[Said, ...], kind: type[Exception] | None, after: float | None, calls: int
+) -> None:
+    with scripted(*answers) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        if kind is None:
+            assert catalog.find([("t", "q")]) == {("t", "q"): "g"}
+        else:
+            with pytest.raises(kind) as caught:
+                catalog.find([("t", "q")])
+            assert getattr(caught.value, "after", None) == after
+        assert server.calls == calls
+
+
+def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
+    with scripted(Said(status=404), Said(status=404), Said(body=ENTITY)) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
+        assert server.calls == 3
+
+
+def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
+    with scripted(Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)) as server:
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        began = time.monotonic()
+        catalog.find([("t", "q")])
+        assert 1 <= time.monotonic() - began < 3
+
+
+def test_a_name_that_nobody_knows_is_a_catalog_that_is_away() -> None:
+    client = SteadyAtlasClient("http://catalog.invalid", StaticToken("t"), effort=QUICK)
+    with pytest.raises(CatalogUnavailable, match="ConnectionError"):
+        AtlasCatalog(client).find([("t", "q")])
+
+
+class NoToken:
+    """An identity of which nobody knows anything."""
+
+    def get_token(self, *_: str, **__: object) -> AccessToken:
+        raise ClientAuthenticationError("secret=x")
+
+
+def test_without_a_token_storage_is_not_even_asked() -> None:
+    nowhere, nobody = "https://127.0.0.1:1", NoToken()
+    storage = AzureStorage(
+        BlobServiceClient(nowhere, credential=nobody, retry_total=0),
+        TableServiceClient(nowhere, credential=nobody, retry_total=0),
+    )
+    for call in (lambda: storage.read("runs", "a", "b"), lambda: storage.get("events", "a")):
+        with pytest.raises(StorageUnavailable, match=r"^No token for storage: sign in \(`az login`\)") as caught:
+            call()
+        assert caught.value.after == 60
+
+
+def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
+    with scripted(Said(body=ENTITY)) as server:
+        client = SteadyAtlasClient(
+            server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), effort=QUICK
+        )
+        told = r"No token for the catalog \(ClientAuthenticationError\): sign in"
+        with pytest.raises(CatalogUnavailable, match=told) as caught:
+            AtlasCatalog(client).find([("t", "q")])
+        assert (caught.value.after, server.calls) == (60, 0)
+
+
+def _error(status: int, code: str = "x", **headers: str) -> Said:
+    body = json.dumps({"odata.error": {"code": code, "message": {"value": "no"}}})
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Said(
+        status=status, body=body, headers={"x-ms-error-code": code, "Content-Type": "application/json", **named}
+    )
+
+
+AWAY, BUSY, FORBIDDEN = StorageUnavailable, StorageBusy, StorageForbidden
+STORAGE: dict[str, tuple[Said, type[StorageUnavailable], float, int]] = {
+    # the answer; the class, the seconds, and what the sender of an event is answered
+    "above its rates": (_error(503, "ServerBusy"), BUSY, 5, 429),
+    "above its rates, with a wait": (_error(503, "ServerBusy", Retry_After="7"), BUSY, 7, 429),
+    "too many requests": (_error(429, "TooManyRequests", Retry_After="30"), BUSY, 30, 429),
+    "timed out inside": (_error(500, "OperationTimedOut"), AWAY, 5, 503),
+    "an error inside": (_error(500, "InternalError"), AWAY, 5, 503),
+    "a bad gateway": (_error(502), AWAY, 5, 503),
+    "a gateway that waited": (_error(504), AWAY, 5, 503),
+    "a request that took too long": (_error(408), AWAY, 5, 503),
+    "a wrong key": (_error(403, "AuthenticationFailed"), FORBIDDEN, 60, 503),
+    "a role that is missing": (_error(403, "AuthorizationPermissionMismatch"), FORBIDDEN, 60, 503),
+    "a network that is kept out": (_error(403, "AuthorizationFailure"), FORBIDDEN, 60, 503),
+    "no identity": (_error(401, "NoAuthenticationInformation"), FORBIDDEN, 60, 503),
+    "too slow": (Said(late=2.5), AWAY, 5, 503),
+}
+
+CALLS: dict[str, Callable[[Storage], object]] = {
+    "put": lambda storage: storage.put_new("c", "b", b"x"),
+    "insert": lambda storage: storage.insert("t", Row(partition="p", key="k")),
+    "get": lambda storage: storage.get("c", "b"),
+    "read": lambda storage: storage.read("t", "p", "k"),
+    "query": lambda storage: list(storage.partition("t", "p")),
+    "list": lambda storage: list(storage.blobs("c")),
+}
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_what_storage_may_answer(name: str) -> None:
+    said, kind, after, answered = STORAGE[name]
+    with scripted(said) as server:
+        storage = receiver_storage(_settings(server.url))
+        for what, call in CALLS.items() if not said.late else [("put", CALLS["put"]), ("insert", CALLS["insert"])]:
+            before = server.calls
+            with pytest.raises(Retry) as caught:
+                call(storage)
+            assert type(caught.value) is kind, what
+            assert caught.value.after == after
+            assert server.calls == before + 1, "the sender waits, and comes again by itself"
+        with pytest.raises(StorageUnavailable) as told:
+            receive(storage, event("a", "START", "10:00:00", inputs=["/a"]), most_bytes=10**6)
+    answer = come_again(told.value)
+    assert answer.status == answered
+    assert answer.kind == "application/problem+json"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 2, "a listener waits no longer than five seconds"
+
+
+@pytest.mark.parametrize("code", ["AuthorizationFailure", "AuthorizationPermissionMismatch", ""])
+def test_a_refusal_by_the_network_is_another_than_one_for_a_role(code: str) -> None:
+    with scripted(_error(403, code or "AuthenticationFailed")) as server:
+        storage = receiver_storage(_settings(server.url))
+        for what, call in CALLS.items():
+            with pytest.raises(StorageForbidden) as caught:
+                call(storage)
+            assert caught.value.code == code, what
+
+
+def _settings(url: str) -> Settings:
+    account = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;"
+    return load(
+        catalog=False, environment={"AzureWebJobsStorage": f"{account}BlobEndpoint={url}/a;TableEndpoint={url}/a;"}
+    )
+
+
+def test_an_account_that_nobody_knows_is_storage_that_is_away() -> None:
+    storage = receiver_storage(_settings("http://storage.invalid"))
+    for what in ("put", "insert"):
+        with pytest.raises(StorageUnavailable) as caught:
+            CALLS[what](storage)
+        assert type(caught.value) is StorageUnavailable
+
+
+def test_a_blob_that_is_cut_off_on_the_way_is_read_again_later() -> None:
+    said = Said(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
+    with scripted(said) as server, pytest.raises(StorageUnavailable):
+        receiver_storage(_settings(server.url)).get("c", "b")
+
+
+REFUSALS: dict[str, tuple[Refused, int]] = {
+    "unreadable": (Unreadable("no", field="run"), 400),
+    "too large": (TooLarge("no"), 413),
+    "of another kind": (Refused("no", status=415), 415),
+}
+
+
+@pytest.mark.parametrize(("refusal", "expected"), REFUSALS.values(), ids=REFUSALS)
+def test_what_a_sender_must_mend_is_a_4xx_without_retry_after(refusal: Refused, expected: int) -> None:
+    answer = refused(refusal)
+    said = json.loads(answer.body)
+    assert (answer.status, said["status"], said["detail"]) == (expected, expected, "no")
+    assert said.get("field") == refusal.field
+    assert "Retry-After" not in answer.headers
+
+
+def test_what_is_kept_is_a_201() -> None:
+    receipt = Receipt(run_id="r", event_type="START", digest="d", omitted=("inputs[0]",))
+    answer = kept(receipt)
+    assert (answer.status, answer.kind, answer.headers) == (201, "application/json", {})
+    assert json.loads(answer.body) == {"status": "kept", "run": "r", "event": "d", "omitted": ["inputs[0]"]}
+
+
+def test_only_storage_that_pushes_back_gives_a_429() -> None:
+    for error, expected in (
+        (StorageBusy("x"), 429),
+        (StorageUnavailable("x"), 503),
+        (StorageUnavailable("x", 60), 503),
+    ):
+        assert come_again(error).status == expected
+    assert not issubclass(Contended, StorageUnavailable)
+
+
+def test_what_is_refused_waits_longer_each_time_and_not_all_as_long() -> None:
+    storage, clock = MemoryStorage(), Clock()
+    sinks = [f"/bad{number}" for number in range(6)]
+    settled(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
+    waits: list[list[float]] = []
+    for _ in range(12):
+        waits.append(sorted(_refused_all(storage, clock)))
+        clock.at += timedelta(hours=7)
+    assert all(len(set(each)) == len(sinks) for each in waits), "no two at the same time"
+    assert waits[0][-1] <= 60
+    assert all(later[0] > 1.2 * sooner[0] for sooner, later in pairwise(waits[:7]))
+    assert waits[-1][-1] <= 6 * 3600, "six hours at most"
+    assert waits[-1][0] >= 4 * 3600
+
+
+def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
+    """Have everything refused once: the seconds that each waits then."""
+
+    class Never(Moody):
+        def write_processes(self, *_: object) -> dict[str, str]:
+            raise CatalogRefused(status=400, code="x", detail="no")
+
+    publish(storage, Never(), Publishing(now=clock))
+    found, _, _ = dirty_processes(storage)
+    return [(each.due - clock.at).total_seconds() for each in found]
+
+
+def test_a_catalog_that_asks_for_an_hour_is_left_alone_for_an_hour() -> None:
+    class Asking(Moody):
+        def find(self, *_: object) -> dict[tuple[str, str], str]:
+            self.calls += 1
+            raise CatalogUnavailable("429", after=3600)
+
+    storage, catalog, clock = MemoryStorage(), Asking(), Clock()
+    settled(storage, *write("a", "app1", "10:00", "/a"))
+    for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
+        start = clock.at
+        clock.at += timedelta(minutes=minutes)
+        publish(storage, catalog, Publishing(now=clock))
+        assert catalog.calls == calls, minutes
+        clock.at = start
+    assert list(dead_letters(storage)) == []
+    assert status(storage).waiting == 2

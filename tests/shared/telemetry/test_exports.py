@@ -1,0 +1,119 @@
+"""Where spans and metrics go, in fresh processes: nowhere, the console, a collector, Application Insights."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local.azurite import Azurite
+from shared.telemetry.otel import trace_of
+from tests.local.hosting import wait_for
+from tests.plugins.collector import Collected
+
+ROOT = Path(__file__).parents[3]
+
+
+def surroundings(**settings: str) -> dict[str, str]:
+    """Settings that name a storage account and a catalog that nobody calls, and these."""
+    nowhere = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aw==;"
+    nowhere += "BlobEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"
+    known = {key: value for key, value in os.environ.items() if not key.startswith(("THROUGHLINE_", "OTEL_"))}
+    places = {"AzureWebJobsStorage": nowhere, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/v2"}
+    return {**known, **places, "THROUGHLINE_CATALOG_TOKEN": "t", **settings}
+
+
+def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter that has run this."""
+    command, environment = [sys.executable, "-W", "error", "-c", code], surroundings(**settings)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+LOADED = "import sys; print([name for name in sys.modules if 'opentelemetry' in name or 'azure.monitor' in name])"
+PARTS = {
+    "receiver": "import receiver_function, batch_function; from shared.bootstrap_receiver import receiver; receiver();",
+    "worker": "import parser_function, sweeper_function; from shared.bootstrap import worker; worker();",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nothing_of_opentelemetry_is_imported_when_it_is_off(part: str, azurite: Azurite) -> None:
+    there = {"AzureWebJobsStorage": azurite.connection_string}
+    off = python(PARTS[part] + LOADED, **there)
+    assert (off.stdout, off.stderr) == ("[]\n", "")
+    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console", **there).stdout
+
+
+def test_microsofts_exporter_does_not_hold_up_the_receiver() -> None:
+    string = "InstrumentationKey=00000000-0000-0000-0000-000000000001;IngestionEndpoint=http://127.0.0.1:1/"
+    settings = {"THROUGHLINE_TELEMETRY": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": string}
+    found = python(PARTS["receiver"] + LOADED, **settings)
+    assert "opentelemetry.sdk.trace" in found.stdout
+    assert "azure.monitor" not in found.stdout
+
+
+WRONG = {"a word": {"THROUGHLINE_TELEMETRY": "loud"}, "no connection string": {"THROUGHLINE_TELEMETRY": "azure"}}
+
+
+@pytest.mark.parametrize("settings", WRONG.values(), ids=WRONG)
+def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: dict[str, str]) -> None:
+    receiver = python(PARTS["receiver"], **settings)
+    assert (receiver.returncode, receiver.stderr) == (0, "")
+    worker = python(PARTS["worker"], **settings)
+    assert worker.returncode == 1
+    assert "Misconfigured" in worker.stderr
+    assert "THROUGHLINE_TELEMETRY" in worker.stderr
+
+
+TELL = "from shared.telemetry import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
+
+
+def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
+    there = {"AzureWebJobsStorage": azurite.connection_string}
+    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="console", **there)
+    assert '"name": "receive"' in ended.stderr
+    assert '"name": "throughline.events"' in ended.stderr
+
+
+def test_a_collector_is_sent_spans_and_metrics(collector: Collected, azurite: Azurite) -> None:
+    url, sent = collector.url, collector.bodies
+    settings = {"THROUGHLINE_TELEMETRY": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
+    ended = python(PARTS["worker"] + TELL, AzureWebJobsStorage=azurite.connection_string, **settings)
+    assert ended.returncode == 0, ended.stderr
+    assert trace_of("r").to_bytes(16) in sent["/v1/traces"]
+    assert b"throughline.events" in sent["/v1/metrics"]
+
+
+def test_application_insights_is_sent_requests_and_metrics(collector: Collected, azurite: Azurite) -> None:
+    url, sent = collector.url, collector.bodies
+    settings = {
+        "THROUGHLINE_TELEMETRY": "azure",
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": f"InstrumentationKey={'0' * 8}-0000-0000-0000-{'0' * 11}1;"
+        f"IngestionEndpoint={url}/",
+        "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
+        "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+    }
+    command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
+    pipe, there = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=there,
+        stdin=pipe,
+        stderr=pipe,
+    ) as process:
+        was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
+        _, said = process.communicate(b"\n")
+    assert (was_sent, process.returncode, said) == (True, 0, b"")
+    ((path, body),) = sent.items()
+    assert path.endswith("/track")
+    items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
+    (request,) = [item for item in items if item["data"]["baseType"] == "RequestData"]
+    assert request["data"]["baseData"]["name"] == "receive"
+    assert request["tags"]["ai.operation.id"] == f"{trace_of('r'):032x}"
+    assert request["data"]["baseData"]["properties"]["throughline.state"] == "kept"
+    names = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
+    assert names >= {"throughline.events", "throughline.receive.duration"}  # beside what the exporter tells of itself

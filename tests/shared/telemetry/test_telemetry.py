@@ -1,0 +1,411 @@
+"""What the pipeline tells of itself: lines, spans in one trace for each run, metrics; and what it never tells."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from local.catalog import CatalogServer
+from shared.catalog import Catalog, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
+from shared.ingest.receiver import receive, receive_batch
+from shared.processing.processor import settle_event
+from shared.processing.sweeper import Sweeping, sweep
+from shared.publishing.placeholders.reconciliation import tidy
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import backlog
+from shared.storage import MemoryStorage, Row
+from shared.storage_layout import EVENTS, stored_from_blob
+from shared.telemetry import EVENT, KINDS, PROCESS, SILENT, SWEEP, Act, Acts, Kind, Telemetry, line_of, write_line
+from shared.telemetry import text_without_secrets as cleaned
+from shared.telemetry.otel import Exports, Listener, trace_of
+from tests.support.events import event, run_id, write
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(slots=True)
+class Told:
+    """What was told: `lines` of the log, `spans` as they ended, and the metrics."""
+
+    spans: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
+    metrics: InMemoryMetricReader = field(default_factory=InMemoryMetricReader)
+    acts: list[Act] = field(default_factory=list)
+
+    @property
+    def telemetry(self) -> Telemetry:
+        listener = Listener(Exports(spans=(SimpleSpanProcessor(self.spans),), metrics=(self.metrics,)))
+        return Acts(self.acts.append, listener)
+
+    @property
+    def lines(self) -> list[str]:
+        return [line_of(act) for act in self.acts if act.kind.line]
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.spans.get_finished_spans() if span.name == name]
+
+    def points(self) -> dict[tuple[str, str], Any]:
+        """The points by the metric's name and its labels' values, with spaces between."""
+        data = self.metrics.get_metrics_data()
+        return {
+            (metric.name, " ".join(str(value) for value in dict(point.attributes or {}).values())): point
+            for resource in (data.resource_metrics if data else ())
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        }
+
+    def everything(self) -> str:
+        """All that was told, in one text."""
+        spans = [span.to_json() for span in self.spans.get_finished_spans()]
+        data = self.metrics.get_metrics_data()
+        return "\n".join([*self.lines, *spans, data.to_json() if data else ""])
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies: bytes) -> None:
+    """Each event through receiver, parser and publisher."""
+    done = {fact.name for fact in storage.blobs(EVENTS)}
+    for body in bodies:
+        receive(storage, body, most_bytes=10**6, telemetry=telemetry)
+    for fact in storage.blobs(EVENTS):
+        packed = storage.get(EVENTS, fact.name)
+        if fact.name not in done and packed:
+            settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+            publish(storage, catalog, Publishing(telemetry=telemetry))
+
+
+def trace(span: ReadableSpan) -> int:
+    assert span.context
+    return int(span.context.trace_id)
+
+
+def test_all_that_is_done_about_a_run_lies_in_one_trace(told: Told) -> None:
+    telemetry = told.telemetry
+    live(MemoryStorage(), MemoryCatalog(), telemetry, *write("a", "app", "10:00", "/a"))
+    names = [(span.name, trace(span) == trace_of(run_id("a"))) for span in told.spans.get_finished_spans()]
+    assert names == [
+        ("receive", True),
+        ("receive", True),
+        ("settle", True),
+        ("publish process", True),
+        ("publish", False),
+    ]
+    (batch,) = told.named("publish")
+    assert [link.context.trace_id for link in batch.links] == [trace_of(run_id("a"))]
+    (process,) = told.named("publish process")
+    assert [link.context.trace_id for link in process.links] == [trace(batch)]
+    assert process.attributes
+    assert process.attributes["throughline.runs"] == (run_id("a"),)
+
+
+def test_the_trace_is_the_same_for_whoever_tells_of_the_run() -> None:
+    one, other = Told(), Told()
+    storage = MemoryStorage()
+    start, end = write("a", "app", "10:00", "/a")
+    live(storage, MemoryCatalog(), one.telemetry, start)
+    live(storage, MemoryCatalog(), other.telemetry, end)
+    assert {trace(span) for span in (*one.named("receive"), *other.named("settle"))} == {trace_of(run_id("a"))}
+
+
+def test_traces_are_even_enough_to_sample_by() -> None:
+    """Samplers look at the last 56 or 64 bits; those of a UUID begin with the same two."""
+    ids = [trace_of(run_id(str(number))) for number in range(400)]
+    assert len(set(ids)) == 400
+    halves = sum((each & (1 << 64) - 1) < 1 << 63 for each in ids)
+    assert 150 < halves < 250
+
+
+def test_lines_say_what_became_of_each_event_run_and_process(told: Told) -> None:
+    storage, telemetry = MemoryStorage(), told.telemetry
+    live(storage, MemoryCatalog(), telemetry, *write("a", "app", "10:00", "/a"))
+    receive(storage, event("idle", "RUNNING", "10:00:00", application="app"), most_bytes=10**6, telemetry=telemetry)
+    with pytest.raises(Refused):
+        receive(storage, b"{", most_bytes=10**6, telemetry=telemetry)
+    facts = [line.rpartition(" seconds=")[0] for line in told.lines]
+    assert facts[0].startswith(f"event run={run_id('a')} state=kept bytes=")
+    assert facts[0].endswith("type=START job=app.adaptive_spark_plan.out")
+    job = "job=app.adaptive_spark_plan.out"
+    assert facts[2] == f"settling run={run_id('a')} {job} state=published events=2 processes=1"
+    assert facts[3].startswith(f"process run={run_id('a')} process=throughline:v1://tests/app/file/out state=written")
+    assert facts[4].endswith('reason="names no data set and ends nothing"')
+    assert facts[5].startswith('event state=refused bytes=1 status=400 reason="The body is not JSON: Input data was ')
+    assert len(facts) == 6
+
+
+def test_metrics_count_events_runs_processes_and_lag(told: Told) -> None:
+    storage, catalog, telemetry = MemoryStorage(), MemoryCatalog(), told.telemetry
+    live(storage, catalog, telemetry, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/a"))
+    receive(storage, event("idle", "RUNNING", "10:00:00", application="app"), most_bytes=10**6, telemetry=telemetry)
+    points = told.points()
+    values = {key: point.value for key, point in points.items() if hasattr(point, "value")}
+    assert values[("throughline.events", "kept")] == 4
+    assert values[("throughline.events", "ignored")] == 1
+    assert values[("throughline.runs", "published")] == 2
+    assert values[("throughline.publishes", "written")] + values[("throughline.publishes", "unchanged")] == 2
+    lag = points[("throughline.lag", "")]
+    assert lag.count == values[("throughline.publishes", "written")]
+    assert 0 <= lag.sum < 60
+    assert points[("throughline.receive.duration", "kept")].count == 4
+
+
+class Away(MemoryStorage):
+    """Storage that does not answer."""
+
+    def insert(self, table: str, row: Row) -> str | None:
+        raise StorageUnavailable(f"{table} {row.key[:5]} is away")
+
+
+def test_an_event_that_storage_does_not_take_is_told_too(told: Told) -> None:
+    with pytest.raises(StorageUnavailable):
+        receive(Away(), write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=told.telemetry)
+    assert "state=unavailable" in told.lines[0]
+    assert told.points()[("throughline.events", "unavailable")].value == 1
+    assert [span.status.is_ok for span in told.named("receive")] == [False]
+
+
+def test_a_batch_is_told_with_its_events(told: Told) -> None:
+    body = b"[%b]" % b",".join([*write("a", "app", "10:00", "/a"), b'{"x": 1}'])
+    receive_batch(MemoryStorage(), body, most_bytes=10**6, telemetry=told.telemetry)
+    assert [line.split()[0] for line in told.lines] == ["event", "event", "event", "batch"]
+    assert "failed=1" in told.lines[-1]
+    assert "events=3" in told.lines[-1]
+
+
+def test_dead_letters_are_told_once(told: Told) -> None:
+    storage, telemetry = MemoryStorage(), told.telemetry
+    receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
+    (fact,) = storage.blobs(EVENTS)
+    for _ in range(2):
+        settle_event(storage, stored_from_blob(fact.name), b"broken", telemetry=telemetry)
+    letters = [line for line in told.lines if line.startswith("dead_letter")]
+    assert len(letters) == 1
+    assert f"run={run_id('a')}" in letters[0]
+    assert told.points()[("throughline.dead_letters", "")].value == 1
+    assert [trace(span) for span in told.named("bury")] == [trace_of(run_id("a"))]
+
+
+class Moody(MemoryCatalog):
+    """A catalog that answers as it is told to."""
+
+    def __init__(self, *moods: Exception) -> None:
+        super().__init__()
+        self.moods = list(moods)
+
+    def write_processes(self, *arguments: Any) -> dict[str, str]:
+        if self.moods:
+            raise self.moods.pop(0)
+        return super().write_processes(*arguments)
+
+
+def test_refused_and_removed_processes_are_told(told: Told) -> None:
+    storage, telemetry = MemoryStorage(), told.telemetry
+    refusal = CatalogRefused(status=400, code="ATLAS-1", detail="https://u:hunter2@host/ is no name")
+    catalog = Moody(refusal)
+    live(storage, catalog, telemetry, *write("a", "app", "10:00", "/a"))
+    live(storage, catalog, telemetry, write("a", "app", "10:01", "/a", end="FAIL")[1])
+    live(storage, catalog, telemetry, *write("b", "app", "10:02", "/b"))
+    live(storage, catalog, telemetry, write("b", "app", "10:03", "/b", end="FAIL")[1])
+    states = [act.facts["state"] for act in told.acts if act.kind is PROCESS]
+    assert states == ["refused", "removed", "written", "removed"]
+    assert "hunter2" not in told.everything()
+    assert [span.status.is_ok for span in told.named("publish process")] == [False, True, True, True]
+
+
+def test_what_a_batch_met_is_told_when_the_catalog_is_away(told: Told) -> None:
+    catalog = Moody(CatalogUnavailable("away", after=1))
+    live(MemoryStorage(), catalog, told.telemetry, *write("a", "app", "10:00", "/a"))
+    (batch,) = told.named("publish")
+    assert batch.status.description == "CatalogUnavailable"
+
+
+def test_calls_to_the_catalog_lie_in_the_publishers_trace(told: Told, fresh_catalog: CatalogServer) -> None:
+    telemetry = told.telemetry
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), telemetry=telemetry)
+    live(MemoryStorage(), AtlasCatalog(client), telemetry, *write("a", "app", "10:00", "/a"))
+    client.close()
+    (batch,) = told.named("publish")
+    calls = told.named("catalog")
+    assert {trace(call) for call in calls} == {trace(batch)}
+    assert batch.context
+    assert {call.parent.span_id for call in calls if call.parent} == {batch.context.span_id}
+    assert batch.attributes
+    assert batch.attributes["throughline.calls"] == len(calls) == 3
+    assert all(call.status.is_ok for call in calls)
+    counts = {labels: point.value for (name, labels), point in told.points().items() if name.endswith("calls")}
+    assert counts == {"GET /entity/bulk ok": 1, "POST /entity/bulk ok": 2}
+    assert fresh_catalog.token not in told.everything()
+
+
+def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fresh_catalog: CatalogServer) -> None:
+    """A data set is on record once it has been searched for; until it is placed, a sweep looks for it as well."""
+    storage, telemetry = MemoryStorage(), told.telemetry
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), telemetry=telemetry)
+
+    def tick() -> None:
+        with telemetry.act(SWEEP):
+            tidy(storage, AtlasCatalog(client), Publishing(telemetry=telemetry))
+
+    class SweptMeanwhile(AtlasCatalog):
+        def create_assets(self, assets: Any) -> Any:
+            sweeper = threading.Thread(target=tick)
+            sweeper.start()
+            sweeper.join()
+            return super().create_assets(assets)
+
+    start, *rest = write("a", "app", "10:00", "/a")
+    said = json.loads(start)
+    said["inputs"].append({"namespace": "postgres://db:5432", "name": "sales.public.t"})
+    live(storage, SweptMeanwhile(client), telemetry, json.dumps(said).encode(), *rest)
+    client.close()
+    parents = {call.parent.span_id if call.parent else None for call in told.named("catalog")}
+    for name in ("publish", "sweep"):
+        (act,) = told.named(name)
+        assert act.context
+        assert act.context.span_id in parents
+        parents.remove(act.context.span_id)
+    assert parents == set()
+
+
+def test_calls_that_are_done_again_are_counted(told: Told) -> None:
+    effort = Effort(tries=3, longest_pause=0.01, connect=0.2)
+    client = SteadyAtlasClient("http://127.0.0.1:1/v2", StaticToken("t0k3n"), effort=effort, telemetry=told.telemetry)
+    with pytest.raises(CatalogUnavailable):
+        AtlasCatalog(client).find([("fs_path", "file:///a")])
+    client.close()
+    assert told.points()[("throughline.catalog.retries", "GET /entity/bulk")].value == 2
+    assert told.points()[("throughline.catalog.calls", "GET /entity/bulk unavailable")].value == 1
+
+
+def test_the_sweeper_tells_what_is_left(told: Told) -> None:
+    storage, telemetry = MemoryStorage(), told.telemetry
+    receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6)
+    for body in write("b", "app", "10:00", "/b"):
+        receive(storage, body, most_bytes=10**6)
+    with telemetry.act(SWEEP) as act:
+        act.note(**sweep(storage, Sweeping(grace=timedelta(seconds=-1), telemetry=telemetry)).facts)
+        act.note(**backlog(storage))
+    assert told.lines[-1].startswith(
+        f"sweep run={run_id('b')} settled=1 timed_out=0 undelivered=1 failed=0 archived=0 "
+    )
+    values = {name: point.value for (name, _), point in told.points().items() if hasattr(point, "value")}
+    assert values["throughline.waiting.runs"] == 1
+    assert values["throughline.dirty.processes"] == 1
+    assert 0 <= values["throughline.waiting.oldest"] < 60
+    assert 0 <= values["throughline.dirty.oldest"] < 60
+
+
+SECRETS = {
+    "hunter2": "jdbc:postgresql://db.example.com/sales?user=ada&password=hunter2",
+    "s1gn4ture": "https://acct.blob.core.windows.net/c/x?sv=2024&sig=s1gn4ture",
+    "k3yk3y": "s3a://AKIA:k3yk3y@bucket/x",
+}
+
+
+def test_no_secret_of_an_event_is_told(told: Told, fresh_catalog: CatalogServer) -> None:
+    telemetry = told.telemetry
+    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken("local-t0k3n"), telemetry=telemetry)
+    properties = {"spark.hadoop.fs.azure.account.key.acct": "pr0perty"}
+    bodies: list[bytes] = []
+    for number, (secret, address) in enumerate(SECRETS.items()):
+        for body in write(f"r{number}", "app", "10:00", "/a", sink=f"/o{number}"):
+            said = json.loads(body)
+            said["job"]["name"] = f"app.execute_insert.password={secret}"
+            said["inputs"].append({"namespace": address.rpartition("/")[0], "name": address})
+            said["inputs"].append({"namespace": address, "name": "t"})
+            said["run"]["facets"]["spark_properties"] = {"properties": properties}
+            bodies.append(json.dumps(said).encode())
+    storage = MemoryStorage()
+    live(storage, AtlasCatalog(client), telemetry, *bodies)
+    with pytest.raises(Refused):
+        receive(storage, b'{"eventType": "password=hunter2"}', most_bytes=10**6, telemetry=telemetry)
+    client.close()
+    everything = told.everything()
+    assert "settle" in everything
+    assert [secret for secret in (*SECRETS, "pr0perty", "local-t0k3n") if secret in everything] == []
+
+
+CLEANED: dict[str, tuple[str, str]] = {
+    "plain": ("The body is not JSON", "The body is not JSON"),
+    "a name": ("nightly.execute_merge: a=b", "nightly.execute_merge: a=b"),
+    "an error": ("KeyError: 'x'", "KeyError: 'x'"),
+    "a password": ("login with password=hunter2 failed", "login with password=… failed"),
+    "JSON": ('{"clientSecret": "hunter2", "a": 1}', '{"clientSecret": …, "a": 1}'),
+    "a header": ("Authorization: Bearer eyJ0.abc-def was refused", "Authorization: Bearer … was refused"),
+    "an address": ("can't reach https://u:hunter2@host/x today", "can't reach https://host/x today"),
+    "a connection": ("AccountName=a;AccountKey=hunter2==;x", "AccountName=a;x"),
+    "signed": ("GET https://a/b?sv=1&sig=hunter2 gone", "GET https://a/b gone"),
+}
+
+
+@pytest.mark.parametrize(("text", "told_as"), CLEANED.values(), ids=CLEANED)
+def test_texts_are_told_without_secrets(text: str, told_as: str) -> None:
+    assert cleaned(text) == told_as
+
+
+LINES: dict[str, tuple[dict[str, Any], str]] = {
+    "plain": ({"state": "kept", "bytes": 3}, "event run=r state=kept bytes=3 seconds=0.5"),
+    "spaces": ({"reason": 'a "b"'}, 'event run=r reason="a \\"b\\"" seconds=0.5'),
+    "a line's end": ({"job": "a\nfake=1"}, 'event run=r job="a\\nfake=1" seconds=0.5'),
+    "a mark that turns the direction": ({"job": "a\u202eb"}, 'event run=r job="a\\u202eb" seconds=0.5'),
+    "nothing": ({"job": ""}, 'event run=r job="" seconds=0.5'),
+    "a yes": ({"past_due": True}, "event run=r past_due=true seconds=0.5"),
+    "capitals of others": ({"job": "größe"}, "event run=r job=größe seconds=0.5"),
+}
+
+
+@pytest.mark.parametrize(("facts", "line"), LINES.values(), ids=LINES)
+def test_a_line_can_be_read_back_whatever_is_in_it(facts: dict[str, Any], line: str) -> None:
+    assert line_of(Act(kind=EVENT, runs=("r",), facts=facts, seconds=0.5)) == line
+
+
+def test_lines_are_as_loud_as_they_matter(caplog: pytest.LogCaptureFixture) -> None:
+    acts = Acts(write_line)
+    with caplog.at_level(logging.DEBUG):
+        for state in ("kept", "refused", "unavailable"):
+            acts.tell(EVENT, state=state)
+        with pytest.raises(KeyError), acts.act(EVENT):
+            raise KeyError("x")
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "ERROR", "WARNING"]
+
+
+def test_silence_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        live(MemoryStorage(), MemoryCatalog(), SILENT, *write("a", "app", "10:00", "/a"))
+    assert caplog.records == []
+
+
+def kinds_in(page: str) -> Iterator[tuple[Kind, str]]:
+    """Each kind with its part of the page."""
+    for kind in KINDS:
+        title = f"### {kind.name}\n"
+        assert title in page
+        yield kind, page.partition(title)[2].partition("\n##")[0]
+
+
+def test_the_page_lists_every_kind_and_metric() -> None:
+    page = (ROOT / "docs" / "telemetry.md").read_text()
+    for kind, part in kinds_in(page):
+        assert kind.meaning in part
+        assert not kind.span or f"`{kind.span}`" in part
+        for metric in kind.metrics:
+            labels = ", ".join(f"`{label}`" for label in metric.labels)
+            assert f"| `{metric.name}` | {metric.instrument} | {metric.unit} | {labels} | {metric.meaning} |" in part
+    assert page.count("| `throughline.") == sum(len(kind.metrics) for kind in KINDS)

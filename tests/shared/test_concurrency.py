@@ -1,0 +1,94 @@
+"""Threads of one process: what is asked for while it is done is done once more, and one run is settled once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from shared.concurrency.single_flight import OneByOne, OneForAll
+from shared.processing.processor import settle_event
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS
+from tests.support.events import write
+from tests.support.processing import Watched, post
+
+_SECONDS = 10
+
+
+def test_who_asks_while_it_is_done_returns_at_once_and_it_is_done_once_more_for_all_of_them() -> None:
+    one, began, go_on = OneForAll(), threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def work(by: str) -> None:
+        done.append(by)
+        began.set()
+        assert go_on.wait(_SECONDS)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(one.run, partial(work, "first"))
+        assert began.wait(_SECONDS)
+        for _ in range(3):
+            one.run(partial(work, "another"))
+        assert done == ["first"]
+        go_on.set()
+        first.result(_SECONDS)
+    assert done == ["first", "first"]
+
+
+def test_what_fails_is_raised_and_keeps_nobody_from_the_next_time() -> None:
+    one, done = OneForAll(), []
+
+    def fails() -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        one.run(fails)
+    one.run(lambda: done.append("again"))
+    assert done == ["again"]
+
+
+def test_one_key_is_held_by_one_thread_and_keeps_no_other_key_waiting() -> None:
+    turns, order = OneByOne(), list[str]()
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with turns.at("a"):
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as pool:
+        with turns.at("a"):
+            later = pool.submit(second)
+            assert waiting.wait(_SECONDS)
+            with turns.at("b"):
+                order.append("another")
+            order.append("first")
+        later.result(_SECONDS)
+    assert order == ["another", "first", "second"]
+
+
+def test_a_late_start_waits_for_the_end_that_is_being_settled_and_finds_nothing_left_to_do() -> None:
+    storage, turns = MemoryStorage(), OneByOne()
+    start, end = post(storage, *write("a", "app", "10:00", "/a"))
+    packed = {place: storage.get(EVENTS, place.blob) or b"" for place in (start, end)}
+    ending, starting = Watched(storage), Watched(storage)
+    noticed = threading.Event()
+
+    def start_comes(name: str, arguments: tuple[object, ...]) -> None:
+        if name == "partition" and arguments[0] == "runs" and not noticed.is_set():
+            # The end is on record, and its settling has begun: now the start is delivered.
+            late.append(pool.submit(settle_event, starting, start, packed[start], turns=turns))
+            assert noticed.wait(_SECONDS)
+
+    def start_looks(name: str, _: tuple[object, ...]) -> None:
+        if name == "read":
+            noticed.set()
+
+    late: list[object] = []
+    ending.step_in, starting.step_in = start_comes, start_looks
+    with ThreadPoolExecutor(1) as pool:
+        assert settle_event(ending, end, packed[end], turns=turns)
+    assert late
+    assert starting.calls.keys() <= {"read", "insert"}
+    assert ending.calls["replace"] == 2

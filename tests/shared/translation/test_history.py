@@ -1,0 +1,132 @@
+"""Many events to the final lineage: verdicts, ignored events, and the course of jobs over several runs."""
+
+import pytest
+
+from shared.openlineage import Event, decode
+from shared.translation import NO_PROCESS, History, Ignored, RunVerdict, translate_history
+from tests.support.building import event, own, packed, uid, write
+
+DAY = 24 * 60
+
+
+def _shown(events: list[Event]) -> dict[str, list[str]]:
+    history = translate_history(events)
+    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in history.processes}
+
+
+def _job(application: str, *sources: str, day: float = 0, end: str | None = "COMPLETE") -> list[Event]:
+    """An application that appends to one sink from each of the sources in turn."""
+    start = day * DAY
+    events = [own(application, "START", start)]
+    for number, each in enumerate(sources, start=1):
+        events += write(application, [each], minute=start + number)
+    return [*events, own(application, end, start + 20)] if end else events
+
+
+def test_no_events_are_no_history() -> None:
+    assert translate_history([]) == History(runs=(), processes=(), ignored=())
+
+
+def test_verdicts_are_published_skipped_or_waiting() -> None:
+    events = [
+        own("application", "START", 0),
+        *write("application", ["/a"]),
+        own("application", "COMPLETE", 5),
+        event("COMPLETE", run="constants", outputs=["/b"]),
+        event("COMPLETE", run="reads", inputs=["/a"]),
+        event("START", run="unfinished", inputs=["/a"], outputs=["/c"]),
+        event("FAIL", run="failed", inputs=["/a"], outputs=["/d"]),
+    ]
+    verdicts = {each.run_id: each for each in translate_history(events).runs}
+    run = events[1].run_id
+    assert verdicts == {
+        each.run_id: each
+        for each in (
+            RunVerdict(run_id=uid("application"), state="skipped", reason="an application's own event"),
+            RunVerdict(run_id=run, state="published"),
+            RunVerdict(run_id=uid("constants"), state="skipped", reason=NO_PROCESS),
+            RunVerdict(run_id=uid("reads"), state="skipped", reason="reads only"),
+            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end seen yet"),
+            RunVerdict(run_id=uid("failed"), state="skipped", reason="the run failed"),
+        )
+    }
+
+
+def test_ignored_events_are_told_with_their_reason() -> None:
+    job = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "job": {"namespace": "n", "name": "j"}}))
+    history = translate_history([job, event("RUNNING", run="quiet")])
+    assert history.runs == ()
+    assert history.ignored == (
+        Ignored(run_id="", reason="a job or data set event tells of no run"),
+        Ignored(run_id=uid("quiet"), reason="names no data set and ends nothing"),
+    )
+
+
+def test_a_job_that_runs_again_unchanged_changes_nothing() -> None:
+    once = translate_history(_job("one", "/a", "/b")).processes
+    again = translate_history([*_job("one", "/a", "/b"), *_job("two", "/a", "/b", day=1)]).processes
+    assert once == again
+
+
+@pytest.mark.parametrize("gap", [1, 30])
+def test_no_step_of_a_second_run_makes_a_source_flicker(gap: float) -> None:
+    first, second = _job("one", "/a", "/b"), _job("two", "/a", "/b", day=gap)
+    for length in range(len(second) + 1):
+        assert _shown([*first, *second[:length]]) == {"/out": ["/a", "/b"]}
+
+
+def test_a_changed_job_loses_its_old_source_when_it_is_complete() -> None:
+    first, second = _job("one", "/a", "/b"), _job("two", "/a", "/c", day=1)
+    assert _shown([*first, *second[:-1]]) == {"/out": ["/a", "/b", "/c"]}
+    assert _shown([*first, *second]) == {"/out": ["/a", "/c"]}
+
+
+def test_a_changed_job_that_fails_takes_nothing_away() -> None:
+    assert _shown([*_job("one", "/a"), *_job("two", "/b", day=1, end="FAIL")]) == {"/out": ["/a", "/b"]}
+
+
+def test_an_old_run_that_arrives_late_changes_nothing() -> None:
+    newer, old = _job("two", "/b", day=1), _job("one", "/a")
+    assert _shown([*newer, *old]) == _shown(newer) == {"/out": ["/b"]}
+
+
+def test_a_failure_that_arrives_late_withdraws() -> None:
+    written = write("application", ["/a"])
+    failure = event("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
+    assert failure.run_id == written[0].run_id
+    assert _shown(written) == {"/out": ["/a"]}
+    assert _shown([failure, *written]) == {}
+
+
+def test_one_write_that_spark_reports_as_two_runs_is_one_process() -> None:
+    ctas = event(
+        run="ctas", job="execute_create_data_source_table_as_select_command.d_t", inputs=["/a"], outputs=["/t"]
+    )
+    insert = event(run="insert", job="adaptive_spark_plan.warehouse_t", inputs=["/a"], outputs=["/t"])
+    (process,) = translate_history([ctas, insert]).processes
+    assert process.operations == ("ctas", "insert")
+
+
+def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
+    seed = event(run="seed", job="append_data.t", outputs=["/t"])
+    merge = event(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
+    (process,) = translate_history([seed, merge]).processes
+    assert process.operations == ("insert", "merge")
+    assert [each.name for each in process.inputs] == ["/staging"]
+
+
+def test_a_schema_that_is_inferred_from_the_target_is_no_operation_on_it() -> None:
+    """Listeners before 1.25 tell it as a job that reads and writes the same folder."""
+    inference = event(run="schema", job="map_partitions_parallel_collection", inputs=["/out"], outputs=["/out"])
+    (process,) = translate_history([*write("application", ["/a"]), inference]).processes
+    assert process.operations == ("insert",)
+
+
+def test_jobs_of_different_applications_are_different_processes() -> None:
+    events = [event(run=name, app_name=name, inputs=["/a"], outputs=["/out"]) for name in ("one", "two")]
+    assert len(translate_history(events).processes) == 2
+
+
+def test_a_run_whose_every_event_comes_twice_is_one() -> None:
+    events = _job("one", "/a", "/b")
+    assert translate_history(events * 2) == translate_history(events)

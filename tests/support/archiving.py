@@ -1,0 +1,52 @@
+"""Helpers for tests of archiving."""
+
+import gzip
+from datetime import timedelta
+from typing import Any
+
+from shared.events.archive_format import Line, lines_of
+from shared.events.archiver import Archiving
+from shared.publishing.planner import Publishing
+from shared.reporting.status import status
+from shared.storage_layout import ARCHIVE, StoredEvent
+from shared.translation import Patience
+from tests.support.processing import post, settle
+
+AT_ONCE = Archiving(after=timedelta(0), every=timedelta(0))
+
+HOW = Publishing(patience=Patience(quiet=timedelta(days=100_000)))
+
+
+def archiving(**said: Any) -> Archiving:
+    return Archiving(**{"after": timedelta(0), "every": timedelta(0), **said})
+
+
+def settled(storage: Any, *bodies: bytes) -> list[StoredEvent]:
+    places = post(storage, *bodies)
+    for place in places:
+        settle(storage, place)
+    return places
+
+
+def names(storage: Any, container: str) -> list[str]:
+    return [fact.name for fact in storage.blobs(container)]
+
+
+def archived_lines(storage: Any) -> list[Line]:
+    """All lines of all files, as somebody reads them who knows nothing of members."""
+    files = [storage.get(ARCHIVE, name) for name in names(storage, ARCHIVE)]
+    texts = [text for file in files for text in gzip.decompress(file).split(b"\n") if text]
+    return [line for text in texts for line in lines_of(gzip.compress(text + b"\n"))]
+
+
+def counts(storage: Any) -> dict[str, Any]:
+    """What of the status must not depend on where an event lies."""
+    found = status(storage)
+    assert found.reconciles
+    return {
+        "received": found.received,
+        "published": found.published,
+        "skipped": found.skipped_because,
+        "waiting": found.waiting_for,
+        "dead": found.dead,
+    }

@@ -1,0 +1,62 @@
+"""Helpers for tests of asset resolution."""
+
+from collections.abc import Iterable
+
+from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
+from shared.errors import CatalogUnavailable
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+
+LAKE = "abfss://raw@acct.dfs.core.windows.net"
+
+PATH, SET = "azure_datalake_gen2_path", "azure_datalake_gen2_resource_set"
+
+ROOT = "https://acct.dfs.core.windows.net/raw"
+
+A, B, OUT = (PATH, f"{ROOT}/a"), (PATH, f"{ROOT}/b"), (PATH, f"{ROOT}/out")
+
+
+class Counting(MemoryCatalog):
+    """A catalog that counts what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = self.searches = 0
+        self.away = False
+
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
+        self.looks += 1
+        if self.away:
+            raise CatalogUnavailable("no answer", after=0)
+        return super().look_up(keys)
+
+    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
+        self.searches += 1
+        return super().search(text, limit)
+
+    @property
+    def asked(self) -> int:
+        return self.looks + self.searches
+
+
+def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
+    """A run of a job, settled."""
+    columns = lineage({"x": [source(read, "x", IDENTITY, namespace=LAKE)]})
+    said = packed(
+        body(
+            run=f"{job} {run}",
+            application=f"application {job} {run}",
+            app_name=job,
+            minute=minute,
+            inputs=[dataset(read, LAKE)],
+            outputs=[dataset(sink, LAKE, columnLineage=columns)],
+        )
+    )
+    before = {fact.name for fact in storage.blobs(EVENTS)}
+    receive(storage, said, most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        if fact.name not in before:
+            settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")

@@ -1,0 +1,10 @@
+"""Helpers for tests of azurite."""
+
+from shared.bootstrap import assemble
+from shared.settings import load
+from shared.storage import Storage
+
+
+def on_azurite(connection: str) -> Storage:
+    places = {"AzureWebJobsStorage": connection, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    return assemble(load(catalog=True, environment=places)).storage

@@ -1,0 +1,36 @@
+"""Helpers for tests of catalog server."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from local.catalog import CatalogServer
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TABLE = "azure_sql_table"
+
+
+def post(server: CatalogServer, *entities: Json, path: str = "entity/bulk") -> requests.Response:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    body = {"entities": list(entities)}
+    return requests.post(f"{server.endpoint}/{path}", json=body, headers=headers, timeout=20)
+
+
+def get(server: CatalogServer, path: str, **query: str) -> requests.Response:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=20)
+
+
+def table(name: str, guid: int = -1, **attributes: Any) -> Json:
+    return {"typeName": TABLE, "guid": guid, "attributes": {"qualifiedName": name, "name": name, **attributes}}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "local.catalog", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)

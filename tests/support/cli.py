@@ -1,0 +1,38 @@
+"""Helpers for tests of cli."""
+
+from dataclasses import replace
+
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from shared.bootstrap import Worker
+from shared.catalog import MemoryCatalog
+from shared.naming import BUILT_IN
+from shared.processing.sweeper import Sweeping
+from shared.publishing.planner import Publishing
+from shared.storage import MemoryStorage
+
+runner = CliRunner()
+
+
+class Parts:
+    """What the commands work with: memory in the place of storage and catalog; tests may put another worker in."""
+
+    def __init__(self) -> None:
+        self.storage = MemoryStorage()
+        self.catalog = MemoryCatalog()
+        self.worker = Worker(
+            storage=self.storage,
+            catalog=self.catalog,
+            publishing=Publishing(batch=2),
+            sweeping=Sweeping(),
+            names=BUILT_IN,
+        )
+
+    def run(self, *words: str, say: str = "") -> Result:
+        """What a command says and does with these."""
+        return runner.invoke(app, words, input=say, obj=self.worker)
+
+    def shadow(self) -> None:
+        """From now on in shadow mode."""
+        self.worker = replace(self.worker, publishing=replace(self.worker.publishing, shadow=True))

@@ -1,0 +1,336 @@
+"""A small world that is whole, and a way to plant each kind of damage in it."""
+
+import gzip
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec import structs
+
+from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
+from shared.catalog import Catalog
+from shared.maintenance.replay import publish_all
+from shared.maintenance.verify.inconsistencies import World
+from shared.publishing.planner import Publishing
+from shared.records.ledger import Entry
+from shared.records.run_state import ContributionRecord, RunState, Supporter, content_digest
+from shared.records.states import Held
+from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.azure import AzureStorage
+from shared.storage_layout import EVENTS, StoredEvent, process_key, stored_from_blob
+from shared.translation import Patience
+from tests.support.building import asset, process
+from tests.support.events import event, run_id, write
+from tests.support.processing import post, settle
+
+PUBLISHING = Publishing(
+    now=lambda: datetime.now(UTC) + timedelta(days=1), patience=Patience(quiet=timedelta(days=100_000))
+)
+"""On the day after: nothing is under way any more."""
+
+BROKEN, MENDED = write("damaged", "app4", "14:00", "/x", sink="/y")
+
+
+def whole(storage: Storage, catalog: Catalog) -> World:
+    """Jobs of five application runs: two write one sink, one drops what it had staged, one has so many columns that
+    they fill a blob, and of one a START can't be read. All is settled and published.
+    """
+    draw = random.Random(5)
+    columns = {draw.randbytes(24).hex(): [("/w", draw.randbytes(24).hex())] for _ in range(1200)}
+    wide: dict[str, Any] = {"inputs": ["/w"], "outputs": ["/wide"], "application": "wide", "columns": columns}
+    bodies = [
+        event("app1", "START", "09:00:00"),
+        *write("a", "app1", "10:00", "/a"),
+        event("app1", "COMPLETE", "10:30:00"),
+        *write("b", "app2", "11:00", "/b"),
+        *write("c", "app3", "12:00", "/c", sink="/staged"),
+        *write("d", "app3", "12:10", "/staged", sink="/final"),
+        event("e", "COMPLETE", "12:20:00", outputs=["/staged"], application="app3", states={"/staged": ("DROP", "")}),
+        event("w", "COMPLETE", "13:01:00", **wide),
+        BROKEN,
+    ]
+    places = post(storage, *bodies)
+    put_blob(storage, EVENTS, places[-1].blob, b"no gzip")
+    for place in (*places[:-1], *post(storage, MENDED)):
+        settle(storage, place)
+    publish_all(storage, catalog, PUBLISHING)
+    return World(storage=storage, catalog=catalog, publishing=PUBLISHING, grace=timedelta(0), end_timeout=timedelta(0))
+
+
+def remove_blob(storage: Storage, container: str, name: str) -> None:
+    """What the port has no verb for: somebody deletes a blob."""
+    if isinstance(storage, MemoryStorage):
+        del storage._blobs[container][name]
+    elif isinstance(storage, AzureStorage):
+        storage._blobs.get_blob_client(container, name).delete_blob()
+
+
+def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
+    """What the port has no verb for: somebody changes a blob."""
+    remove_blob(storage, container, name)
+    storage.put_new(container, name, data)
+
+
+def _events(world: World, run: str) -> list[StoredEvent]:
+    found = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
+    return [each for each in found if each.run_id == run_id(run)]
+
+
+def _row(world: World, table: str, fits: Callable[[Row], bool]) -> Row:
+    return next(row for row in world.storage.scan(table) if fits(row))
+
+
+def _drop(world: World, table: str, fits: Callable[[Row], bool]) -> None:
+    row = _row(world, table, fits)
+    world.storage.delete(table, row.partition, row.key)
+
+
+def _state(world: World, run: str) -> RunState:
+    return RunState.of(
+        _row(world, "runs", lambda row: (row.partition, row.key) == (run_id(run), "state")), world.storage
+    )
+
+
+def _contribution(world: World, application: str) -> ContributionRecord:
+    row = _row(world, "contributions", lambda row: row.key.startswith(run_id(application)) and "~" not in row.key)
+    return ContributionRecord.of(row, world.storage)
+
+
+def _entry(world: World, sink: str) -> Entry:
+    return next(each for row in world.storage.scan("ledger") if (each := Entry.of(row)).qualified_name.endswith(sink))
+
+
+def _lost_event_row(world: World) -> None:
+    _drop(world, "runs", lambda row: row.partition == run_id("a") and row.key.startswith("event|"))
+
+
+def _foreign_copy(world: World) -> None:
+    """A blob that somebody copied here, of a run that nobody knows."""
+    body = write("copied", "app1", "10:10", "/a")[1]
+    place = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
+    world.storage.put_new(EVENTS, place.blob, gzip.compress(body))
+
+
+def _lost_event_blob(world: World) -> None:
+    remove_blob(world.storage, EVENTS, _events(world, "a")[0].blob)
+
+
+def _row_that_never_had_a_blob(world: World) -> None:
+    place = replace(_events(world, "a")[1], digest="f" * 32)
+    world.storage.insert("runs", Row(partition=place.run_id, key=place.row_key))
+
+
+def _never_delivered(world: World) -> None:
+    post(world.storage, *write("again", "app1", "10:10", "/a"))
+
+
+def _delivered_in_part(world: World) -> None:
+    post(world.storage, event("a", "RUNNING", "10:00:10", inputs=["/a"], outputs=["/out"], application="app1"))
+
+
+def _cut_off(world: World) -> None:
+    world.storage.replace("runs", replace(_state(world, "a"), settled=False).row(world.storage))
+
+
+def _forgotten_open_run(world: World) -> None:
+    """Without an end, and before the place from which the sweeper looks."""
+    post(world.storage, write("open", "app1", "10:10", "/a")[0])
+
+
+def _lost_state(world: World) -> None:
+    _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
+
+
+def _lost_state_of_one_who_left_word(world: World) -> None:
+    _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("e"), "state"))
+
+
+def _lost_lists(world: World) -> None:
+    row = _row(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
+    values = {name: value for name, value in row.values.items() if name != "lists"}
+    world.storage.replace("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
+
+
+def _lost_contribution(world: World) -> None:
+    _drop(world, "contributions", lambda row: row.key.startswith(run_id("app1")))
+
+
+def _lost_voice(world: World) -> None:
+    """The contribution is there, but has lost who said it."""
+    record = _contribution(world, "app1")
+    other = {run_id("nobody"): structs.replace(word, withdrawn=True) for word in record.supporters.values()}
+    world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
+
+
+def _ghost(world: World) -> None:
+    """What a run said of which nothing is stored."""
+    said = _contribution(world, "app1")
+    if said.content is None:
+        raise AssertionError("the world is not whole")
+    content = structs.replace(said.content, inputs=(*said.content.inputs, asset("/ghost")))
+    ghost = replace(
+        said,
+        application_run=run_id("ghost"),
+        digest=content_digest(content),
+        content=content,
+        supporters={run_id("ghost"): next(iter(said.supporters.values()))},
+    )
+    world.storage.insert("contributions", ghost.row(world.storage))
+
+
+def _wrong_voice(world: World) -> None:
+    """A run stands in a contribution of another."""
+    record = _contribution(world, "app1")
+    word = Supporter(seen=next(iter(record.supporters.values())).seen, generation=1)
+    supporters = {**record.supporters, run_id("b"): word}
+    world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
+
+
+def _lost_content(world: World) -> None:
+    remove_blob(world.storage, "contributions", next(iter(world.storage.blobs("contributions"))).name)
+
+
+def _lost_link(world: World) -> None:
+    _drop(world, "runs", lambda row: row.partition == run_id("app1") and row.key.startswith("process|"))
+
+
+def _lost_word(world: World) -> None:
+    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith("fate|"))
+
+
+def _lost_mark(world: World) -> None:
+    for place in post(world.storage, *write("more", "app2", "11:10", "/more")):
+        settle(world.storage, place)
+    for row in list(world.storage.scan("dirty")):
+        world.storage.delete("dirty", row.partition, row.key)
+
+
+def _lost_entry(world: World) -> None:
+    world.storage.delete("ledger", _entry(world, "/out").process, "catalog")
+
+
+def _never_noted_end(world: World) -> None:
+    past = datetime.now(UTC) - timedelta(hours=1)
+    world.storage.replace("ledger", replace(_entry(world, "/out"), state=Held.WRITING, until=past).row())
+
+
+def _deleted_process(world: World) -> None:
+    world.catalog.delete_process(PROCESS_TYPE, _entry(world, "/out").qualified_name)
+
+
+def _held(world: World, sink: str) -> ProcessEntity:
+    name = _entry(world, sink).qualified_name
+    return world.catalog.read_processes([name])[name].entity
+
+
+def _write(world: World, entity: ProcessEntity) -> None:
+    world.catalog.write_processes([entity], world.catalog.find([*entity.inputs, *entity.outputs]))
+
+
+def _input_taken_away(world: World) -> None:
+    """The guid stays, as it does with another hand: our own makes a process anew where deletes are soft."""
+    held = _held(world, "/out")
+    _write(world, replace(held, inputs=held.inputs[:1]))
+    (now,) = world.catalog.read_processes([held.qualified_name]).values()
+    world.storage.replace("ledger", replace(_entry(world, "/out"), guid=now.guid).row())
+
+
+def _columns_taken_away(world: World) -> None:
+    held = _held(world, "/out")
+    _write(world, replace(held, attributes=tuple({**dict(held.attributes), "columnMapping": "[]"}.items())))
+
+
+def _wrong_guid(world: World) -> None:
+    guid = "00000000-0000-0000-0000-000000000000"
+    world.storage.replace("ledger", replace(_entry(world, "/out"), guid=guid).row())
+
+
+def _made_anew(world: World) -> None:
+    """Deleted and made anew by another hand, just as it was."""
+    held = _held(world, "/out")
+    world.catalog.delete_process(PROCESS_TYPE, held.qualified_name)
+    _write(world, held)
+
+
+def _orphan_process(world: World) -> None:
+    """Of which nothing is on record: what it alone wrote is nobody's then."""
+    sink = asset_entity(asset("/nobodys"))
+    world.catalog.create_assets([sink])
+    wanted = replace(_held(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
+    _write(world, replace(wanted, outputs=((sink.type, sink.qualified_name),)))
+
+
+def _removed_in_the_ledger_alone(world: World) -> None:
+    """The process of a run that failed: the ledger says that it is gone, but it is not."""
+    name = _entry(world, "/final").qualified_name
+    held = replace(_held(world, "/final"), qualified_name=f"{name}/old")
+    _write(world, held)
+    entry = Entry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
+    world.storage.insert("ledger", entry.row())
+
+
+def _unused_placeholder(world: World) -> None:
+    world.catalog.create_assets([asset_entity(asset("/nobodys"))])
+
+
+def _mended_letter(world: World) -> None:
+    put_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob, gzip.compress(BROKEN))
+
+
+def _lost_letter_blob(world: World) -> None:
+    remove_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """A way to plant damage, and the kinds as which it is found: what follows from it is found with it. `adds`: what
+    the catalog has more when it is mended, for something new was lost.
+    """
+
+    plant: Callable[[World], None]
+    kinds: tuple[str, ...]
+    adds: bool = False
+
+    @property
+    def name(self) -> str:
+        """For tests."""
+        return self.plant.__name__.strip("_").replace("_", " ")
+
+
+def _all() -> Iterator[Planted]:
+    yield Planted(plant=_lost_event_row, kinds=("blob without row",))
+    yield Planted(plant=_foreign_copy, kinds=("blob without row",))
+    yield Planted(plant=_lost_event_blob, kinds=("row without blob",))
+    yield Planted(plant=_row_that_never_had_a_blob, kinds=("row without blob",))
+    yield Planted(plant=_never_delivered, kinds=("unsettled run",))
+    yield Planted(plant=_delivered_in_part, kinds=("unsettled run",))
+    yield Planted(plant=_cut_off, kinds=("unsettled run",))
+    yield Planted(plant=_forgotten_open_run, kinds=("unsettled run",))
+    yield Planted(plant=_lost_state, kinds=("lost state",))
+    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("lost state",))
+    yield Planted(plant=_lost_lists, kinds=("lost state",))
+    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "lost mark"))
+    yield Planted(plant=_lost_voice, kinds=("lost contribution", "lost mark"))
+    yield Planted(plant=_ghost, kinds=("lost link", "lost mark", "orphan contribution"))
+    yield Planted(plant=_wrong_voice, kinds=("orphan contribution",))
+    yield Planted(plant=_lost_content, kinds=("lost content",))
+    yield Planted(plant=_lost_link, kinds=("lost link",))
+    yield Planted(plant=_lost_word, kinds=("lost mark", "lost word"))
+    yield Planted(plant=_lost_mark, kinds=("lost mark",), adds=True)
+    yield Planted(plant=_lost_entry, kinds=("lost ledger entry",))
+    yield Planted(plant=_never_noted_end, kinds=("unfinished write",))
+    yield Planted(plant=_deleted_process, kinds=("gone process",))
+    yield Planted(plant=_input_taken_away, kinds=("changed process",))
+    yield Planted(plant=_columns_taken_away, kinds=("changed process",))
+    yield Planted(plant=_wrong_guid, kinds=("other guid",))
+    yield Planted(plant=_made_anew, kinds=("other guid",))
+    yield Planted(plant=_orphan_process, kinds=("orphan process",))
+    yield Planted(plant=_removed_in_the_ledger_alone, kinds=("orphan process",))
+    yield Planted(plant=_unused_placeholder, kinds=("unused placeholder",))
+    yield Planted(plant=_mended_letter, kinds=("usable letter",))
+    yield Planted(plant=_lost_letter_blob, kinds=("letter without blob", "row without blob"))
+
+
+PLANTED = {each.name: each for each in _all()}

@@ -1,0 +1,29 @@
+"""Helpers for tests of dead letters."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.naming import Names, rule
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent
+from tests.support.processing import Watched
+
+
+class Stepped(Watched):
+    """Storage that also hands on arguments with names."""
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            self.step_in(name, arguments)
+            return getattr(self.real, name)(*arguments, **named)
+
+        return called
+
+
+def put(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
+    """Change what a blob holds: what its storage did to it, or whoever repairs it."""
+    storage._blobs[EVENTS][place.blob] = (packed, datetime.now(UTC))
+
+
+MISWRITTEN = Names(rules=(rule("mine", type="fs_path", namespace="file", path=".*", to="{host}/{path}"),))
+"""A rule of somebody's own that uses groups which its patterns do not have."""

@@ -1,0 +1,48 @@
+"""Helpers for tests of deployment."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+
+class Root:
+    """What both apps answer at `/`: as the functions host does, with `status`; nothing is listening when it is 0."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        root = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = b"Function host is not running." if root.status == 503 else b"<html/>"
+                self.send_response(root.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def shared_root() -> Iterator[Root]:
+    root = Root()
+    yield root
+    root.close()
+
+
+@pytest.fixture
+def root(shared_root: Root) -> Root:
+    shared_root.status = 200
+    return shared_root

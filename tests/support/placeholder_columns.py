@@ -1,0 +1,104 @@
+"""Helpers for tests of placeholder columns."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+
+from local.catalog import CatalogServer
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.publishing.planner import Publishing
+from shared.publishing.publisher import publish
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
+
+Columns = tuple[tuple[str, str], ...]
+
+SQL = "sqlserver://srv.database.windows.net:1433"
+
+TABLE: AssetKey = ("azure_sql_table", "mssql://srv.database.windows.net/db/dbo/orders")
+
+FOLDER: AssetKey = ("azure_datalake_gen2_path", "https://acct.dfs.core.windows.net/raw/orders")
+
+
+def how(**more: Any) -> Publishing:
+    return Publishing(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+
+
+def schema(*columns: tuple[str, str]) -> Json:
+    return {"fields": [{"name": name, "type": kind} for name, kind in columns]}
+
+
+def copy(run: str, read: Columns, written: Columns, *, minute: float = 0, app: str = "load") -> bytes:
+    """A run that copies column x of an SQL table to a folder."""
+    columns = lineage({"x": [source("db.dbo.orders", "x", IDENTITY, namespace=SQL)]})
+    return packed(
+        body(
+            run=run,
+            application=run,
+            app_name=app,
+            minute=minute,
+            inputs=[dataset("db.dbo.orders", SQL, schema=schema(*read))],
+            outputs=[
+                dataset(
+                    "orders",
+                    "abfss://raw@acct.dfs.core.windows.net",
+                    columnLineage=columns,
+                    schema=schema(*written),
+                )
+            ],
+        )
+    )
+
+
+def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
+    for each in bodies:
+        receive(storage, each, most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+
+
+def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:
+    settle(storage, bodies)
+    publish(storage, catalog, how(**more))
+
+
+def over(server: CatalogServer) -> AtlasCatalog:
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+
+
+def get(server: CatalogServer, path: str, **parameters: str) -> Json:
+    answer = requests.get(
+        f"{server.endpoint}/{path}", params=parameters, headers={"Authorization": f"Bearer {server.token}"}, timeout=10
+    )
+    answer.raise_for_status()
+    found: Json = answer.json()
+    return found
+
+
+def by_name(server: CatalogServer, key: AssetKey) -> Json:
+    found: Json = get(server, f"entity/uniqueAttribute/type/{key[0]}", **{"attr:qualifiedName": key[1]})["entity"]
+    return found
+
+
+def active(entity: Json, name: str) -> list[str]:
+    return sorted(
+        each["displayText"]
+        for each in entity["relationshipAttributes"][name]
+        if (each["relationshipStatus"], each["entityStatus"]) == ("ACTIVE", "ACTIVE")
+    )
+
+
+X, Y, Z = ("x", "int"), ("y", "string"), ("z", "date")
+
+
+def entity(catalog: MemoryCatalog) -> ProcessEntity:
+    (found,) = catalog.processes.values()
+    return found

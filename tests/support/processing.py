@@ -1,0 +1,63 @@
+"""Helpers for tests of processing."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.records.run_state import ContributionRecord, RunState
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
+from tests.support.events import run_id
+
+
+class Watched:
+    """Storage that counts calls and lets a test step in at one of them."""
+
+    def __init__(self, real: MemoryStorage) -> None:
+        self.real = real
+        self.calls: Counter[str] = Counter()
+        self.step_in: Callable[[str, tuple[Any, ...]], None] = lambda _name, _arguments: None
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            self.calls[name] += 1
+            self.step_in(name, arguments)
+            return getattr(self.real, name)(*arguments, **named)
+
+        return called
+
+
+def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
+    """The events in the order in which they were posted."""
+    found = []
+    for body in bodies:
+        before = {fact.name for fact in storage.blobs(EVENTS)}
+        receive(storage, body, most_bytes=1_000_000)
+        found += [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS) if fact.name not in before]
+    return found
+
+
+def settle(storage: Any, place: StoredEvent) -> bool:
+    packed = storage.get(EVENTS, place.blob)
+    return settle_event(storage, place, packed)
+
+
+def contributions(storage: MemoryStorage) -> list[ContributionRecord]:
+    return [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
+
+
+def standing(storage: MemoryStorage) -> list[str]:
+    """The first inputs of the contributions that still stand."""
+    return [r.content.inputs[0].name for r in contributions(storage) if r.contribution and r.content]
+
+
+def state_of(storage: MemoryStorage, run: str) -> RunState:
+    row = storage.read("runs", run_id(run), "state")
+    assert row
+    return RunState.of(row, storage)
+
+
+class Killed(BaseException):
+    """`kill -9`."""

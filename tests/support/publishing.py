@@ -1,0 +1,53 @@
+"""Helpers for tests of publishing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from shared.atlas import ProcessEntity
+from shared.catalog import AssetKey, MemoryCatalog
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.planner import Publishing
+from shared.storage import MemoryStorage
+from shared.translation import Patience
+from tests.support.processing import post, settle
+
+
+@dataclass
+class Clock:
+    """A clock that tests set. It starts after every event and every mark."""
+
+    at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> Publishing:
+    return Publishing(now=clock, patience=Patience(quiet=quiet))
+
+
+class Moody(MemoryCatalog):
+    """A catalog that is away, or refuses processes by the end of their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.refuses = ""
+        self.calls = 0
+
+    def find(self, keys: object) -> dict[AssetKey, str]:
+        self.calls += 1
+        if self.away:
+            raise CatalogUnavailable("no answer", after=0)
+        return super().find(keys)  # type: ignore[arg-type]  # handed on as it came
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        if self.refuses and any(process.qualified_name.endswith(self.refuses) for process in processes):
+            raise CatalogRefused(status=400, code="ATLAS-400-00-01A", detail="no")
+        return super().write_processes(processes, guids)
+
+
+def settled(storage: MemoryStorage, *bodies: bytes) -> None:
+    for place in post(storage, *bodies):
+        settle(storage, place)

@@ -1,0 +1,45 @@
+"""Helpers for tests of scanned jobs."""
+
+from collections.abc import Iterator, Sequence
+
+from shared.ingest.receiver import receive
+from shared.processing.processor import settle_event
+from shared.storage import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
+from tests.support.scanned import NAMES, WORKSPACE, Scanned
+
+
+def _named(each: Scanned, **facets: object) -> Json:
+    if each.symlink:
+        namespace, name = each.symlink
+        facets["symlinks"] = {"identifiers": [{"namespace": namespace, "name": name, "type": "TABLE"}]}
+    return dataset(each.name, each.namespace, **facets)
+
+
+def jobs(data: Sequence[Scanned]) -> Iterator[tuple[Scanned, Scanned, bytes]]:
+    """A job from each data set to the one that is half of them further on, and the other way round."""
+    half = len(data) // 2
+    for index, read in enumerate(data):
+        written = data[(index + half) % len(data)]
+        columns = lineage({"x": [source(read.name, "x", IDENTITY, namespace=read.namespace)]})
+        yield (
+            read,
+            written,
+            packed(
+                body(
+                    run=f"run {index}",
+                    application=f"application {index}",
+                    app_name=f"{WORKSPACE}.job{index}",
+                    inputs=[_named(read)],
+                    outputs=[_named(written, columnLineage=columns)],
+                )
+            ),
+        )
+
+
+def settle_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
+    for each in bodies:
+        receive(storage, each, most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"", names=NAMES)

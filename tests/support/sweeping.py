@@ -1,0 +1,35 @@
+"""Helpers for tests of sweeping."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.storage import MemoryStorage
+from tests.support.events import run_id
+from tests.support.processing import Watched
+
+
+def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
+    """Storage on which one run can't be settled."""
+    seen = Watched(storage)
+
+    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "partition" and arguments == ("runs", run_id(run)):
+            raise error
+
+    seen.step_in = step_in
+    return seen
+
+
+class Later:
+    """A clock that tests set, after all that was received."""
+
+    def __init__(self) -> None:
+        self.at = datetime.now(UTC) + timedelta(days=1)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def sweep(self, storage: Any, minutes: float = 1) -> Swept:
+        self.at += timedelta(minutes=minutes)
+        return sweep(storage, Sweeping(end_timeout=timedelta(days=100), now=self))
