@@ -59,7 +59,7 @@ class EventGrid:
         url: str,
         subscriptions: tuple[Subscription, ...],
         note: Path | None = None,
-        poll: float = 0.3,
+        poll: float = 0.15,
         delay: float = 0.0,
         weather: Weather = _CALM,
         key: str = "",

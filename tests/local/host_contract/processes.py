@@ -32,11 +32,12 @@ def _in_flight(app: App, number: int) -> bool:
 @seen("a killed worker process costs the requests in it 500, and the next one answers those that come")
 def _killed_worker(bench: Bench) -> None:
     with sample("web", bench.scratch) as app, concurrent.futures.ThreadPoolExecutor() as pool:
-        app.start()
+        host = app.start()
         worker = app.get("/admin/host/status")["workerProcessId"]
         answers = [pool.submit(requests.get, f"{app.url}/api/slow", timeout=15) for _ in range(3)]
         assert _in_flight(app, 3)
         os.kill(worker, signal.SIGKILL)
+        assert wait_for(lambda: "the worker process is gone" in host.log.read_text())
         after = requests.get(f"{app.url}/api/items/7/a", timeout=15)
         assert [answer.result().status_code for answer in answers] == [500] * 3
         assert (after.status_code, after.text) == (200, "item|7|a")
