@@ -1,11 +1,8 @@
-"""Helpers for tests of deployment."""
+"""A stand-in for the address of a function app."""
 
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
-
-import pytest
 
 
 class Root:
@@ -33,16 +30,3 @@ class Root:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
-
-
-@pytest.fixture(scope="module")
-def shared_root() -> Iterator[Root]:
-    root = Root()
-    yield root
-    root.close()
-
-
-@pytest.fixture
-def root(shared_root: Root) -> Root:
-    shared_root.status = 200
-    return shared_root

@@ -1,7 +1,7 @@
 """`throughline doctor --group`: each failure of a deployment is played, and named with the command that mends it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,20 @@ from tests.cli.doctor.played_azure import (
     row,
 )
 from tests.support.deployment import Root
+
+
+@pytest.fixture(scope="module")
+def shared_root() -> Iterator[Root]:
+    root = Root()
+    yield root
+    root.close()
+
+
+@pytest.fixture
+def root(shared_root: Root) -> Root:
+    shared_root.status = 200
+    return shared_root
+
 
 ROOM = f"--resource-group {GROUP}"
 TEMPLATE = f"az deployment group create {ROOM} --name throughline --template-file infra/main.bicep"
