@@ -34,7 +34,7 @@ types: $(READY) ## Only the types
 	$(BIN)/mypy
 
 tests: $(READY) ## Only the tests
-	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m local.capture $(ARGS)

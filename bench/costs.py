@@ -25,9 +25,9 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.events import Archiving, archive
+from shared.events import ArchiveOptions, archive
 from shared.ingest import receive
-from shared.processing import settle_event, sweep
+from shared.processing import process_event, sweep
 from shared.publishing import publish, step_out, tidy
 from shared.records import backlog, record_settings
 from shared.settings import load
@@ -141,8 +141,12 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
             receive(worker.storage, item.raw, most_bytes=MOST_BYTES)
         for item in application:
             requests.phase = name and f"{name}: parser"
-            if item.kept and settle_event(
-                worker.storage, stored_from_blob(item.blob), item.packed, names=worker.names, recent=worker.recent
+            if item.kept and process_event(
+                worker.storage,
+                stored_from_blob(item.blob),
+                item.packed,
+                names=worker.names,
+                blob_cache=worker.blob_cache,
             ):
                 requests.phase = name and f"{name}: publisher"
                 publish(worker.storage, worker.catalog, worker.publishing)
@@ -151,7 +155,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
 
 def _archive(worker: Worker, requests: Requests) -> None:
     """What the sweeper does with settled events, a month later."""
-    later = Archiving(after=timedelta(hours=48), at_once=8, now=lambda: datetime.now(UTC) + _LATER)
+    later = ArchiveOptions(after=timedelta(hours=48), at_once=8, now=lambda: datetime.now(UTC) + _LATER)
     requests.phase = "archive"
     archive(worker.storage, later)
     requests.phase = ""

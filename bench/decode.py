@@ -11,7 +11,7 @@ from bench.figures import Figure, Rounds
 from bench.replay import Family, families
 from bench.sizes import Sizes, Steps
 from shared.atlas import process_entity
-from shared.gc_tuning import calm_collector
+from shared.gc_tuning import tune_gc
 from shared.model import Lineage
 from shared.openlineage import Event, decode, merge
 from shared.translation import translate, translate_history
@@ -26,7 +26,7 @@ _WANTED = 20_000
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """A figure for each captured scenario and for all; what each run costs by itself; and events a second."""
     found = families()
-    calm_collector()  # as the functions do when they start
+    tune_gc()  # as the functions do when they start
     steps.begin("decode and translate", sizes.decode_rounds * len(found))
     whole: dict[str, Rounds] = {}
     alone: dict[str, Rounds] = {}

@@ -25,10 +25,10 @@ from bench.costs import CAPTURE, JOBS, MOST_BYTES
 from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
 from shared.catalog import MemoryCatalog
-from shared.events import Archiving, archive
+from shared.events import ArchiveOptions, archive
 from shared.ingest import receive
-from shared.processing import Sweeping, settle_event, sweep
-from shared.publishing import Publishing, publish
+from shared.processing import SweepOptions, process_event, sweep
+from shared.publishing import PublishOptions, publish
 from shared.records import backlog
 from shared.storage import MemoryStorage, Storage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -120,7 +120,7 @@ class _Site:
 
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
         """Applications as they come: each event is received, and settled by the parser, which publishes."""
-        how = Publishing(telemetry=self._telemetry, linger=timedelta(0))
+        how = PublishOptions(telemetry=self._telemetry, linger=timedelta(0))
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")
@@ -129,7 +129,7 @@ class _Site:
                 if item.kept:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
-                    if settle_event(self._storage, place, item.packed, telemetry=self._telemetry):
+                    if process_event(self._storage, place, item.packed, telemetry=self._telemetry):
                         publish(self._storage, self._catalog, how)
         lines.call("")
 
@@ -137,7 +137,7 @@ class _Site:
         """What the sweeper does with settled events, a month later; how many blobs that deletes."""
         before = sum(1 for _ in self._storage.blobs(EVENTS))
         lines.phase = "archive"
-        archive(self._storage, Archiving(after=timedelta(hours=48), now=lambda: datetime.now(UTC) + _LATER))
+        archive(self._storage, ArchiveOptions(after=timedelta(hours=48), now=lambda: datetime.now(UTC) + _LATER))
         lines.phase = ""
         return before - sum(1 for _ in self._storage.blobs(EVENTS))
 
@@ -145,7 +145,7 @@ class _Site:
         """One tick of the sweeper with nothing to do."""
         lines.call("idle sweep")
         with self._telemetry.act(SWEEP) as act:
-            act.note(past_due=False, **sweep(self._storage, Sweeping(telemetry=self._telemetry)).facts)
+            act.note(past_due=False, **sweep(self._storage, SweepOptions(telemetry=self._telemetry)).facts)
             act.note(**backlog(self._storage))
         lines.call("")
 

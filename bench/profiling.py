@@ -24,7 +24,7 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.ingest import receive
-from shared.processing import settle_event
+from shared.processing import process_event
 from shared.publishing import publish
 from shared.settings import load
 from shared.storage_layout import stored_from_blob
@@ -110,13 +110,13 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         receive(worker.storage, raw, most_bytes=_MOST_BYTES)
         if parse:
-            settle_event(
+            process_event(
                 worker.storage,
                 stored_from_blob(blob),
                 packed,
                 names=worker.names,
-                recent=worker.recent,
-                lately=worker.lately,
+                blob_cache=worker.blob_cache,
+                application_cache=worker.application_cache,
             )
 
     sent = 0

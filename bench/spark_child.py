@@ -17,9 +17,9 @@ import pyspark
 from pyspark.sql import functions as f
 
 from local.versions import SPARK_3, SPARK_4
-from shared.gc_tuning import calm_collector
+from shared.gc_tuning import tune_gc
 from shared.openlineage import decode, merge
-from shared.translation import Around, Datasets, fates_in, schemas_in, told_by, translate
+from shared.translation import Datasets, RunContext, application_facts_of, lifecycle_events_in, schemas_in, translate
 from spark_pipeline.bronze import ingest, kept
 from spark_pipeline.engine import Local, opened
 from spark_pipeline.gold import Columns, downstream, impact
@@ -109,7 +109,7 @@ def _translation(lake: Lake, source: str) -> dict[str, Any]:
     whole = _best(lambda: silver(MOST))
     rows = lake.read(EVENTS).where("not late and ignored is null").orderBy("run_id", "event_time")
     texts = [(row["run_id"], row["text"].encode()) for row in rows.select("run_id", "text").toLocalIterator()]
-    calm_collector()
+    tune_gc()
     computing = time.process_time()
     bare = _best(lambda: _bare(texts))
     computing = (time.process_time() - computing) / _TIMES
@@ -187,11 +187,11 @@ def _bare(texts: list[tuple[str, bytes]]) -> None:
     for run_id, text in [*texts, ("", b"")]:
         if run_id != last and own:
             whole = merge(own)
-            around = Around(told=told_by(whole))
+            around = RunContext(told=application_facts_of(whole))
             tells = whole.ended == "COMPLETE" and (whole.inputs or whole.outputs)
             datasets = Datasets.of(whole, around) if tells else None
             translate(whole, around, datasets=datasets)
-            fates_in(whole, around)
+            lifecycle_events_in(whole, around)
             if datasets:
                 schemas_in(datasets)
             own = []

@@ -12,7 +12,7 @@ from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
 from shared import maintenance
 from shared.bootstrap import Worker
-from shared.errors import CatalogRefused, CatalogUnavailable, Contended, StorageUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable, WriteConflict
 from shared.maintenance import Filled, ToFill
 
 _AGAIN = "What was written is on record: `throughline backfill --resume` goes on"
@@ -52,7 +52,7 @@ def backfill(
         done = _fill(parts, after)
     except StorageUnavailable as error:
         fail(f"{error}. Once storage answers: {_AGAIN[0].lower()}{_AGAIN[1:]}")
-    except (CatalogUnavailable, CatalogRefused, Contended) as error:
+    except (CatalogUnavailable, CatalogRefused, WriteConflict) as error:
         fail(f"{error}. {_AGAIN}")
     _tell(parts, done, as_json=as_json)
 

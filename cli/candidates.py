@@ -12,7 +12,7 @@ from shared.bootstrap import Worker
 from shared.catalog import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming import AssetName, Candidate, candidates, rank_told
-from shared.records import FoundAsset
+from shared.records import AssetMatch
 
 Steps = Sequence[Sequence[Candidate]]
 
@@ -24,7 +24,7 @@ class Answer:
     """
 
     held: dict[AssetName, HeldAsset]
-    found: FoundAsset
+    found: AssetMatch
     searched: tuple[tuple[AssetName, str], ...] = ()
     problem: TypeChange | None = None
 

@@ -14,7 +14,7 @@ from cli.letters import SHORT, as_document, in_lines, pretty, times, unpacked, v
 from cli.target import HOME, Home, away, parts_of
 from shared import events, maintenance
 from shared.bootstrap import Worker
-from shared.errors import Contended, StorageUnavailable
+from shared.errors import StorageUnavailable, WriteConflict
 from shared.events import DeadLetter
 from shared.maintenance import Outcome
 from shared.storage import Storage
@@ -171,7 +171,7 @@ def discard(
             out.print(in_lines(letter))
             if yes and events.discard(storage, letter.digest) is None:
                 note("gone", f"{letter.digest[:SHORT]} was used meanwhile")
-    except Contended as error:
+    except WriteConflict as error:
         fail(f"{error}. Try again")
     except StorageUnavailable as error:
         fail(f"{error}. Try again: what was discarded stays so")

@@ -8,14 +8,14 @@ import typer
 
 from cli.console import err, fail, out, plain
 from cli.letters import visible
-from shared.errors import CatalogRefused, CatalogUnavailable, Contended, StorageUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable, WriteConflict
 
 Plan = Annotated[bool, typer.Option("--plan", help="Only say what would be removed")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask")]
 Most = Annotated[int, typer.Option(min=0, help="How many are listed; 0 for all")]
 AsJson = Annotated[bool, typer.Option("--json", help="The machine-readable form of --plan")]
 
-_FAILURES = (CatalogRefused, CatalogUnavailable, Contended, StorageUnavailable)
+_FAILURES = (CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from cli.stopping import INTERRUPTED, stopping
 from cli.target import HOME, Home, parts_of
 from shared import events, maintenance, processing
 from shared.bootstrap import Worker
-from shared.errors import Contended, StorageUnavailable
+from shared.errors import StorageUnavailable, WriteConflict
 from shared.events import Wanted
 from shared.maintenance import Extent, Rebuild, Stage
 
@@ -54,7 +54,7 @@ def rebuild(
         complete = tell_published(parts)
     except StorageUnavailable as error:
         fail(f"{error}. Once storage answers, {_AGAIN}")
-    except Contended as error:
+    except WriteConflict as error:
         fail(f"{error}. {_AGAIN}")
     if not complete:
         raise typer.Exit(1)

@@ -13,7 +13,7 @@ from cli.target import HOME, Home, parts_of
 from shared import publishing
 from shared.bootstrap import Worker
 from shared.publishing import Reconciled
-from shared.records import FoundAsset
+from shared.records import AssetMatch
 
 Plan = Annotated[bool, typer.Option("--plan", help="Only say what would be moved, and where")]
 
@@ -50,8 +50,8 @@ def reconcile(
         _reconcile(parts, placed)
 
 
-def _look(parts: Worker, placed: Sequence[FoundAsset]) -> list[FoundAsset]:
-    found: list[FoundAsset] = []
+def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
+    found: list[AssetMatch] = []
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking for placeholders", total=len(placed))
         for batch in publishing.batches(placed, parts.publishing.batch):
@@ -60,7 +60,7 @@ def _look(parts: Worker, placed: Sequence[FoundAsset]) -> list[FoundAsset]:
     return found
 
 
-def _tell(found: Sequence[FoundAsset], most: int, *, as_json: bool) -> None:
+def _tell(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
     moved = [each for each in found if each.scanned]
     unsure = [each for each in found if each.rivals]
     if as_json:
@@ -85,7 +85,7 @@ def _asset(key: tuple[str, str]) -> dict[str, str]:
     return {"type": key[0], "qualified_name": key[1]}
 
 
-def _reconcile(parts: Worker, placed: Sequence[FoundAsset]) -> None:
+def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
     done = Reconciled()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking for placeholders", total=len(placed))

@@ -16,7 +16,7 @@ from shared import events, maintenance
 from shared.bootstrap import Worker
 from shared.errors import StorageUnavailable
 from shared.events import Wanted
-from shared.maintenance import Fate, Outcome, ReplayedLetter, Stop
+from shared.maintenance import Outcome, ReplayedLetter, RunChange, Stop
 
 _RUN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -78,16 +78,16 @@ def _run_id(text: str) -> str:
 
 
 def _tell_plan(parts: Worker, begin: Stop) -> None:
-    fates: Counter[Fate] = Counter()
+    fates: Counter[RunChange] = Counter()
     events = 0
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
         for each in maintenance.plan(parts.storage, begin):
             progress.advance(task)
             fates[each.fate] += 1
-            events += len(each.run.events) if each.fate in {Fate.SETTLED, Fate.EARLIER} else 0
-    out.print(f"{_runs(fates[Fate.SETTLED])} would be settled anew, with {events:,} events")
-    for fate in (Fate.OPEN, Fate.OTHER_JOB):
+            events += len(each.run.events) if each.fate in {RunChange.SETTLED, RunChange.EARLIER} else 0
+    out.print(f"{_runs(fates[RunChange.SETTLED])} would be settled anew, with {events:,} events")
+    for fate in (RunChange.OPEN, RunChange.OTHER_JOB):
         if fates[fate]:
             out.print(f"{fates[fate]:,} are {fate}")
 
@@ -98,7 +98,7 @@ def _runs(number: int) -> str:
 
 def _replay(parts: Worker, begin: Stop) -> bool:
     """Replay and publish, and say what was done. Whether all went well; ends the command when it was stopped."""
-    fates: Counter[Fate] = Counter()
+    fates: Counter[RunChange] = Counter()
     letters: Counter[Outcome] = Counter()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
@@ -114,8 +114,10 @@ def _replay(parts: Worker, begin: Stop) -> bool:
             else:
                 fates[each.fate] += 1
                 progress.advance(task)
-    settled = f"{_runs(fates[Fate.SETTLED])} settled anew"
-    others = [f"{fates[fate]:,} {fate}" for fate in (Fate.OPEN, Fate.OTHER_JOB, Fate.BUSY) if fates[fate]]
+    settled = f"{_runs(fates[RunChange.SETTLED])} settled anew"
+    others = [
+        f"{fates[fate]:,} {fate}" for fate in (RunChange.OPEN, RunChange.OTHER_JOB, RunChange.BUSY) if fates[fate]
+    ]
     out.print(", ".join([settled, *others]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
@@ -125,9 +127,9 @@ def _replay(parts: Worker, begin: Stop) -> bool:
             "stopped", f"{_place(here)}. What was settled is published as usual; `throughline replay --resume` goes on"
         )
         raise typer.Exit(INTERRUPTED)
-    if fates[Fate.BUSY]:
+    if fates[RunChange.BUSY]:
         note("busy", "runs that kept changing are being settled by others: replay them again if that is not enough")
-    return tell_published(parts) and not fates[Fate.BUSY] and not set(letters) - {Outcome.USED}
+    return tell_published(parts) and not fates[RunChange.BUSY] and not set(letters) - {Outcome.USED}
 
 
 def _place(here: Stop) -> str:

@@ -10,8 +10,8 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
-from shared.events import bury
-from shared.processing import settle_event
+from shared.events import add_dead_letter
+from shared.processing import process_event
 from shared.publishing import publish
 from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
@@ -23,15 +23,15 @@ def main(event: func.InputStream) -> None:
     try:
         place = stored_from_blob(name)
     except Quarantined as error:
-        bury(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
+        add_dead_letter(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
-    settled = settle_event(
+    settled = process_event(
         parts.storage,
         place,
         event.read(),
         names=parts.names,
-        recent=parts.recent,
-        lately=parts.lately,
+        blob_cache=parts.blob_cache,
+        application_cache=parts.application_cache,
         turns=parts.settling,
         rest=time.sleep,
         telemetry=parts.telemetry,

@@ -10,18 +10,18 @@ from typing import Any
 
 from shared.adapters import Effort, credential_of, paths_of, storage_at, telemetry_to
 from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
-from shared.concurrency import OneByOne, OneForAll, SideBySide
+from shared.concurrency import KeyedLock, ParallelMap, SingleFlight
 from shared.errors import Misconfigured
-from shared.events import Archiving, Recent
-from shared.gc_tuning import calm_collector
+from shared.events import ArchiveOptions, BlobCache
+from shared.gc_tuning import tune_gc
 from shared.naming import BUILT_IN, Names, parse_names
-from shared.processing import Lately, Sweeping
-from shared.publishing import Finding, Publishing
+from shared.processing import ApplicationCache, SweepOptions
+from shared.publishing import PublishOptions, ResolutionOptions
 from shared.records import check_versions, record_settings
 from shared.settings import CatalogSettings, Settings, StorageSettings, load
 from shared.storage import Storage
 from shared.telemetry import SILENT, Telemetry
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
@@ -38,16 +38,16 @@ class Worker:
 
     storage: Storage
     catalog: Catalog
-    publishing: Publishing
-    sweeping: Sweeping
+    publishing: PublishOptions
+    sweeping: SweepOptions
     names: Names
     types: Types | None = None
     account: Account | None = None
     collection: str = ""
-    recent: Recent = field(default_factory=Recent)
-    lately: Lately = field(default_factory=Lately)
-    settling: OneByOne = field(default_factory=OneByOne)
-    publisher: OneForAll = field(default_factory=OneForAll)
+    blob_cache: BlobCache = field(default_factory=BlobCache)
+    application_cache: ApplicationCache = field(default_factory=ApplicationCache)
+    settling: KeyedLock = field(default_factory=KeyedLock)
+    publisher: SingleFlight = field(default_factory=SingleFlight)
     telemetry: Telemetry = SILENT
     to_record: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ def worker() -> Worker:
     parts = assemble(settings, telemetry_to(settings.telemetry))
     check_versions(parts.storage)
     record_settings(parts.storage, parts.to_record)
-    calm_collector()
+    tune_gc()
     return parts
 
 
@@ -84,7 +84,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         types=_types(client),
         account=_account(client, settings.catalog),
         collection=settings.catalog.collection,
-        publishing=Publishing(
+        publishing=PublishOptions(
             batch=settings.batch,
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
@@ -92,15 +92,17 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
             paths=paths_of(settings.paths),
             shadow=settings.shadow,
             linger=_LINGER,
-            side_by_side=SideBySide(at_once=_SIDE_BY_SIDE),
-            finding=Finding(search=settings.lookup.search, hits=settings.lookup.hits, misses=settings.lookup.misses),
-            patience=Patience(quiet=settings.times.quiet, unseen=settings.times.unseen),
+            side_by_side=ParallelMap(at_once=_SIDE_BY_SIDE),
+            finding=ResolutionOptions(
+                search=settings.lookup.search, hits=settings.lookup.hits, misses=settings.lookup.misses
+            ),
+            patience=SupersessionPolicy(quiet=settings.times.quiet, unseen=settings.times.unseen),
             telemetry=telemetry,
         ),
-        sweeping=Sweeping(
+        sweeping=SweepOptions(
             end_timeout=settings.times.end_timeout,
             names=names,
-            archiving=Archiving(
+            archiving=ArchiveOptions(
                 after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
             ),
             telemetry=telemetry,

@@ -11,8 +11,8 @@
     |   |   |-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
     |   |   `-- StorageForbidden refuses our identity or our network, until somebody changes that
     |   |-- CatalogUnavailable
-    |   |-- Contended       another worker changed the same row; starting over settles it
-    |   |   `-- Overtaken   another has begun to settle the same run since: it knows all that we know
+    |   |-- WriteConflict   another worker changed the same row: start over
+    |   |   `-- Superseded  a newer worker processes the same run: it wins
     |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it anew
     |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
     `-- Misconfigured       settings are missing or wrong: nothing starts
@@ -113,11 +113,11 @@ class CatalogUnavailable(Retry):
     __str__ = Retry.__str__
 
 
-class Contended(Retry):
+class WriteConflict(Retry):
     """Somebody else kept changing the row we needed."""
 
 
-class Overtaken(Contended):
+class Superseded(WriteConflict):
     """Somebody else has begun to settle the same run after us, with all that we had put on record."""
 
 

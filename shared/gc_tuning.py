@@ -9,7 +9,7 @@ from contextlib import contextmanager
 _SELDOM = (50_000, 20, 50)
 
 
-def calm_collector() -> None:
+def tune_gc() -> None:
     """Have the garbage collector look seldom, and not at what was there from the start: in a process of ours."""
     gc.collect()
     gc.freeze()

@@ -142,7 +142,7 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     processes: tuple[Process, ...]
 
 
-class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ApplicationTimes(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of an application run beside its contributions.
 
     `first` and `last` are the times of its own events, `ended` its own end: COMPLETE, FAIL, ABORT or nothing yet.

@@ -311,7 +311,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "records import processing": (
         "shared/records/x.py",
-        "from shared.processing import settle_run",
+        "from shared.processing import process_run",
         "may not import shared.processing",
     ),
     "processing imports publishing": (

@@ -27,10 +27,10 @@ class Calls:
 
     def to_json(self) -> dict[str, Any]:
         """Give `reads`, `writes`, `by_verb`, `by_outcome`, `entities` (not deleted) and the same `since_start`."""
-        recent = [(verb, status, writes, count) for (verb, status, writes), count in self._since_start.items()]
+        blob_cache = [(verb, status, writes, count) for (verb, status, writes), count in self._since_start.items()]
         return _summary(self._store.calls()) | {
             "entities": self._store.count("status = 'ACTIVE'"),
-            "since_start": _summary(sorted(recent)),
+            "since_start": _summary(sorted(blob_cache)),
         }
 
 

@@ -13,7 +13,7 @@ _CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideBySide:
+class ParallelMap:
     """So many calls `at_once`, one after the other where that is 1; `beat` is called now and then, to hold a lease."""
 
     at_once: int = 1

@@ -12,7 +12,7 @@ from zlib import crc32
 _LOCKS = 256
 
 
-class OneForAll:
+class SingleFlight:
     """Work that is done once for all who ask for it: who asks while it is being done leaves it to whoever is at it."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class OneForAll:
                 self._at_it.release()
 
 
-class OneByOne:
+class KeyedLock:
     """Work on the same thing by one thread at a time; a thread works on one thing only."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ Imports records.
 
 from shared.events.archive_format import Member, job_in, members_of
 from shared.events.archive_index import ARCHIVED, CLOSED, Archived, ArchiveMissing, Kept, is_stored, stored_packed
-from shared.events.archiver import Archiving, archive
-from shared.events.blob_cache import AtHand, Known, Recent
+from shared.events.archiver import ArchiveOptions, archive
+from shared.events.blob_cache import AtHand, BlobCache, Known
 from shared.events.dead_letters import (
     DISCARDED,
     GIVEN_UP,
@@ -18,9 +18,9 @@ from shared.events.dead_letters import (
     discard,
     let_go,
     note_letter,
-    tell_letter,
+    report_dead_letter,
 )
-from shared.events.run_loader import Gathered, bury, gather, heard_digest, readable
+from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
 from shared.events.stored_runs import (
     Arrived,
     Noted,
@@ -41,22 +41,22 @@ __all__ = [
     "GIVEN_UP",
     "LONGEST_ERROR",
     "ArchiveMissing",
+    "ArchiveOptions",
     "Archived",
-    "Archiving",
     "Arrived",
     "AtHand",
+    "BlobCache",
     "DeadLetter",
     "Gathered",
     "Kept",
     "Known",
     "Member",
     "Noted",
-    "Recent",
     "StoredRun",
     "Wanted",
+    "add_dead_letter",
     "archive",
     "arrivals",
-    "bury",
     "count_again",
     "dead_letter",
     "dead_letters",
@@ -73,7 +73,7 @@ __all__ = [
     "noted",
     "packed_event",
     "readable",
+    "report_dead_letter",
     "stored_packed",
     "stored_runs",
-    "tell_letter",
 ]

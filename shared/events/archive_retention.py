@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.events.archive_format import members_of
 from shared.events.archive_index import Archived
 from shared.records import RunState
@@ -53,4 +53,4 @@ def _mark_gone(storage: Storage, run: str, digests: frozenset[str]) -> None:
         wanted = replace(state, gone=True, merged=state.merged - digests)
         if wanted == state or storage.replace(RUNS, wanted.row(storage)):
             return
-    raise Contended(f"Run {run} kept changing while its events were deleted", after=2)
+    raise WriteConflict(f"Run {run} kept changing while its events were deleted", after=2)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from shared.concurrency import SideBySide
+from shared.concurrency import ParallelMap
 from shared.events.archive_format import Line, member_of, members_of, with_content
 from shared.events.archive_index import Archived, archived_of, file_of, partition_of
 from shared.records import packed_cell, unpacked_cell
@@ -96,7 +96,7 @@ def pending_batch(storage: Storage) -> Batch | None:
     )
 
 
-def write_batch(storage: Storage, batch: Batch, calls: SideBySide) -> int:
+def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
     """Write the file of a batch that is on record, and let go of its blobs. How many events were written.
 
     Whatever part of that was done before is found done: a file that is there, of the same events, is not written again.
@@ -120,7 +120,7 @@ def write_batch(storage: Storage, batch: Batch, calls: SideBySide) -> int:
     return len(packed) if is_new else 0
 
 
-def _file_of(storage: Storage, batch: Batch, calls: SideBySide) -> tuple[bytes, frozenset[str]]:
+def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes, frozenset[str]]:
     """The file of what is still to be archived, and the blobs of which the archive tells already: the same event was
     sent again after it had been archived.
     """

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from shared.concurrency import SideBySide
+from shared.concurrency import ParallelMap
 from shared.errors import Quarantined
 from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
@@ -35,7 +35,7 @@ _FINAL = frozenset({"published", "skipped", "dead"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archiving:
+class ArchiveOptions:
     """How to archive.
 
     `after`: how long a settled run must have been quiet (None: nothing is archived); `keep`: how long files of the
@@ -54,7 +54,7 @@ class Archiving:
 
 def archive(
     storage: Storage,
-    how: Archiving,
+    how: ArchiveOptions,
     *,
     goes_on: Callable[[], bool] = lambda: True,
     beat: Callable[[], object] = lambda: None,
@@ -69,7 +69,7 @@ def archive(
     now = how.now()
     if (how.after is None and how.keep is None) or now < _next(storage):
         return done
-    calls = SideBySide(at_once=how.at_once, beat=beat)
+    calls = ParallelMap(at_once=how.at_once, beat=beat)
     if pending := pending_batch(storage):
         done["archived"] += write_batch(storage, pending, calls)
     if how.after is not None:
@@ -97,7 +97,7 @@ def _next(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime.min.replace(tzinfo=UTC)
 
 
-def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
+def _closed(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
     """The events of runs that are closed, or can be closed now, in batches."""
     arrivals: dict[str, list[BlobFact]] = {}
     facts: list[tuple[str, BlobFact]] = []
@@ -124,7 +124,7 @@ def _closed(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator
         yield items
 
 
-def _ignored(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
+def _ignored(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
     """Ignored events, in batches of one hour and reason."""
     chosen = _Filling(how)
     for fact in storage.blobs(IGNORED):
@@ -140,7 +140,7 @@ def _ignored(storage: Storage, how: Archiving, quiet_since: datetime) -> Iterato
 class _Filling:
     """The events chosen so far for one file."""
 
-    def __init__(self, how: Archiving) -> None:
+    def __init__(self, how: ArchiveOptions) -> None:
         self._how = how
         self._items: list[Item] = []
         self._size = 0

@@ -19,7 +19,7 @@ class Known(Protocol):
         """The packed event with this digest; None where it is not known."""
 
 
-class Recent:
+class BlobCache:
     """Packed events by digest: as many of the latest as fit into 32 MiB. For all threads of a process."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
@@ -50,8 +50,8 @@ class AtHand:
 
     digest: str
     packed: bytes
-    recent: Recent
+    blob_cache: BlobCache
 
     def get(self, digest: str, /) -> bytes | None:
         """As `Known` says."""
-        return self.packed if digest == self.digest else self.recent.get(digest)
+        return self.packed if digest == self.digest else self.blob_cache.get(digest)

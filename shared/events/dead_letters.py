@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import Contended, GivenUp, Quarantined, Refused
+from shared.errors import GivenUp, Quarantined, Refused, WriteConflict
 from shared.events.archive_index import job_in_archive
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
@@ -121,7 +121,7 @@ def dead_letter(storage: Storage, digest: str) -> DeadLetter | None:
 
 def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> bool:
     """Put an event on record that can't be used; one that is on record is counted once more and stays as it is, dead or
-    discarded. Whether it is new. Raises Contended when others keep changing it.
+    discarded. Whether it is new. Raises WriteConflict when others keep changing it.
 
     A foreign name is noted once: each sweep meets it, and nothing can come of that.
     """
@@ -141,7 +141,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
                 return True
         elif fresh.reason == FOREIGN or count_again(storage, known, fresh):
             return False
-    raise Contended(f"Dead letter {digest} kept changing", after=2)
+    raise WriteConflict(f"Dead letter {digest} kept changing", after=2)
 
 
 def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
@@ -153,7 +153,7 @@ def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
 def discard(storage: Storage, digest: str) -> DeadLetter | None:
     """Have an event that can't be used count as skipped from now on; its blob stays. Doing so again changes nothing.
 
-    The letter as it is then; None when it has left meanwhile. Raises Contended when others keep changing it.
+    The letter as it is then; None when it has left meanwhile. Raises WriteConflict when others keep changing it.
     """
     for _ in range(_TRIES):
         known = dead_letter(storage, digest)
@@ -163,7 +163,7 @@ def discard(storage: Storage, digest: str) -> DeadLetter | None:
         etag = storage.replace(DEAD_LETTERS, wanted.row())
         if etag:
             return replace(wanted, etag=etag)
-    raise Contended(f"Dead letter {digest} kept changing", after=2)
+    raise WriteConflict(f"Dead letter {digest} kept changing", after=2)
 
 
 def let_go(storage: Storage, letter: DeadLetter) -> bool:
@@ -177,7 +177,7 @@ def _job(storage: Storage, place: StoredEvent | None) -> str:
     return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""
 
 
-def tell_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
+def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
     """An event became a dead letter."""
     runs = []
     with suppress(Quarantined):  # a foreign name tells no run

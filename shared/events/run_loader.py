@@ -10,13 +10,13 @@ from shared.errors import Refused
 from shared.events.archive_index import ARCHIVED, Archived, Kept, kept_events
 from shared.events.blob_cache import Known
 from shared.events.compaction import Folded, fold_most, folded_of
-from shared.events.dead_letters import note_letter, tell_letter
+from shared.events.dead_letters import note_letter, report_dead_letter
 from shared.openlineage import Event, decode
 from shared.records import RunState
 from shared.storage import Row, Storage
 from shared.storage_layout import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
 from shared.telemetry import SILENT, Telemetry
-from shared.translation import Around
+from shared.translation import RunContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,12 @@ class Gathered:
         """The digests of the events."""
         return frozenset(place.digest for place in self.places)
 
-    def is_settled_with(self, heard: Around) -> bool:
+    def is_settled_with(self, heard: RunContext) -> bool:
         """Whether there is nothing new: somebody else who was told the same has settled it so."""
         return self.state.settled and self.state.merged == self.merged and self.state.heard == heard_digest(heard)
 
 
-def heard_digest(heard: Around) -> str:
+def heard_digest(heard: RunContext) -> str:
     """Stands for what a run has heard of its application."""
     return digest_of(msgspec.json.encode((heard.told, heard.batches)))
 
@@ -112,12 +112,12 @@ def readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None
     try:
         event = decode(kept.raw())
     except (Refused, OSError, EOFError, zlib.error) as error:
-        bury(storage, kept.place.blob, kept.place.digest, error, telemetry)
+        add_dead_letter(storage, kept.place.blob, kept.place.digest, error, telemetry)
         return None
     return event
 
 
-def bury(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
+def add_dead_letter(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
     """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
     if note_letter(storage, blob, digest, error):
-        tell_letter(telemetry, blob, error)
+        report_dead_letter(telemetry, blob, error)

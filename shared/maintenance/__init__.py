@@ -8,9 +8,9 @@ from shared.maintenance.import_processes import backfill
 from shared.maintenance.purge import Purged, our_placeholders, ours, purge
 from shared.maintenance.rebuild import Extent, Rebuild, Stage, extent, last_rebuild, rebuild
 from shared.maintenance.replay import (
-    Fate,
     Outcome,
     ReplayedLetter,
+    RunChange,
     Stop,
     last_stop,
     plan,
@@ -26,13 +26,13 @@ from shared.maintenance.verify.verification import Found, verify
 __all__ = [
     "KINDS",
     "Extent",
-    "Fate",
     "Filled",
     "Found",
     "Outcome",
     "Purged",
     "Rebuild",
     "ReplayedLetter",
+    "RunChange",
     "Stage",
     "Stop",
     "ToFill",

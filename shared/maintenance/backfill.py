@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.catalog import Catalog
 from shared.errors import CatalogUnavailable
-from shared.publishing import Published, Publishing, batches, publish, step_out
+from shared.publishing import Published, PublishOptions, batches, publish, step_out
 from shared.records import Entry, Held, dirty_processes, mark_dirty, write_anew
 from shared.storage import Row, Storage
 from shared.storage_layout import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
@@ -44,13 +44,13 @@ class ToFill:
     written: int
 
 
-def to_fill(storage: Storage, how: Publishing) -> ToFill:
+def to_fill(storage: Storage, how: PublishOptions) -> ToFill:
     """How much there is. Writes nothing, and asks the catalog nothing."""
     held_back = 0 if how.shadow else sum(1 for _ in storage.partition(SHADOW, DIRTY_PARTITION))
     return ToFill(waiting=held_back + _waiting(storage, how), written=sum(1 for _ in _written(storage, "")))
 
 
-def missing(storage: Storage, catalog: Catalog, how: Publishing) -> Iterator[tuple[int, Sequence[Entry]]]:
+def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[tuple[int, Sequence[Entry]]]:
     """Batch by batch, how many were looked for and those that the catalog does not have though the ledger says so."""
     for batch in batches(_written(storage, ""), how.batch):
         yield len(batch), _missing(catalog, batch)
@@ -65,7 +65,7 @@ def last_fill(storage: Storage) -> str | None:
 def fill(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     *,
     after: str = "",
     tell: Callable[[Filled], None] = lambda _: None,
@@ -74,7 +74,7 @@ def fill(
     """Write what the catalog lacks, and tell how far that has come. Goes no further once `how.stopped`.
 
     A catalog that asks to be left alone is waited for. Raises CatalogUnavailable when it goes on so for long,
-    CatalogRefused without access, Contended and StorageUnavailable: what was written is on record, and `last_fill`
+    CatalogRefused without access, WriteConflict and StorageUnavailable: what was written is on record, and `last_fill`
     tells where to go on.
     """
     work = _Work(storage=storage, catalog=catalog, how=how, tell=tell, wait=wait)
@@ -105,7 +105,7 @@ class _Work:
 
     storage: Storage
     catalog: Catalog
-    how: Publishing
+    how: PublishOptions
     tell: Callable[[Filled], None]
     wait: Callable[[float], None]
     so_far: Filled = field(default_factory=Filled)
@@ -161,7 +161,7 @@ class _Work:
             self.wait(min(left, _OTHERS))
 
 
-def _waiting(storage: Storage, how: Publishing) -> int:
+def _waiting(storage: Storage, how: PublishOptions) -> int:
     """How many marks are due, but for what the catalog would not have by itself: that has waits of its own."""
     now = how.now()
     return sum(each.due <= now and not each.alone for each in dirty_processes(storage)[0])

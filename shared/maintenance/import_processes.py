@@ -16,7 +16,7 @@ from shared.model import Process
 from shared.publishing import (
     Plan,
     Published,
-    Publishing,
+    PublishOptions,
     batches,
     found_for,
     is_in_time,
@@ -35,7 +35,7 @@ from shared.translation import shown
 def backfill(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     processes: Iterable[Process],
     *,
     note_done: Callable[[Published], None] = lambda _: None,
@@ -43,7 +43,7 @@ def backfill(
 ) -> Published:
     """Write these processes as far as the catalog does not hold them: counts of what was done, told after each too.
 
-    Raises Contended when another writes all the time, CatalogUnavailable and StorageUnavailable: what was written
+    Raises WriteConflict when another writes all the time, CatalogUnavailable and StorageUnavailable: what was written
     until then is on record, begin again. A process that the catalog refuses is counted, and the others go on. In shadow
     mode nothing is written.
     """
@@ -57,7 +57,7 @@ def backfill(
     return done
 
 
-def _fill(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Process], done: Published) -> None:
+def _fill(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Process], done: Published) -> None:
     wanted: list[Plan] = []
     for process in (shown(each, how.paths) for each in batch):
         if process is None:
@@ -73,7 +73,7 @@ def _fill(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[P
         _write(storage, catalog, how, wanted, done)
 
 
-def _plan(storage: Storage, how: Publishing, process: Process) -> Plan:
+def _plan(storage: Storage, how: PublishOptions, process: Process) -> Plan:
     """As the publisher's own, but that no mark stands behind it."""
     entity = process_entity(process, with_indirect=how.with_indirect)
     key = process_key(process.qualified_name)
@@ -87,7 +87,7 @@ def _plan(storage: Storage, how: Publishing, process: Process) -> Plan:
     )
 
 
-def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence[Plan], done: Published) -> None:
+def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequence[Plan], done: Published) -> None:
     """In one call; where that is refused, in halves, down to the one that the catalog will not have."""
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[_Begun] | None = None
@@ -130,7 +130,11 @@ def _write(storage: Storage, catalog: Catalog, how: Publishing, wanted: Sequence
 
 
 def _written(
-    catalog: Catalog, how: Publishing, ready: Sequence[ProcessEntity], guids: Mapping[AssetKey, str], until: datetime
+    catalog: Catalog,
+    how: PublishOptions,
+    ready: Sequence[ProcessEntity],
+    guids: Mapping[AssetKey, str],
+    until: datetime,
 ) -> dict[str, str]:
     """As `write_processes`; it is not begun where it might not be over by then."""
     if not is_in_time(how, until, catalog.calls_to_write(ready)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from shared.atlas import PROCESS_TYPE
 from shared.catalog import AssetKey, Catalog
 from shared.publishing import (
-    Publishing,
+    PublishOptions,
     assets_on_record,
     batches,
     is_in_time,
@@ -50,16 +50,17 @@ def ours(storage: Storage) -> Iterator[Entry]:
     return (entry for entry in entries if entry.state is not Held.NOTHING)
 
 
-def our_placeholders(storage: Storage, catalog: Catalog, how: Publishing) -> Iterator[AssetKey]:
+def our_placeholders(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[AssetKey]:
     """The assets that we placed and that still bear our mark, used by others or not. Reads only."""
     for found in placeholders(catalog, assets_on_record(storage), how.batch):
         yield from sorted(found)
 
 
-def purge(storage: Storage, catalog: Catalog, how: Publishing) -> Iterator[Purged]:
+def purge(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[Purged]:
     """Remove all processes, then all placeholders: step by step, as it is asked for.
 
-    Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, or Contended when another publisher does not let go.
+    Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
+    lease.
     """
     for entries in batches(ours(storage), how.batch):
         yield _purge_processes(storage, catalog, how, entries)
@@ -68,7 +69,7 @@ def purge(storage: Storage, catalog: Catalog, how: Publishing) -> Iterator[Purge
         yield Purged(placeholders=removed, kept=kept)
 
 
-def _purge_processes(storage: Storage, catalog: Catalog, how: Publishing, entries: Sequence[Entry]) -> Purged:
+def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, entries: Sequence[Entry]) -> Purged:
     with turn(storage):
         until = how.now() + 2 * how.call_bound
         begun: list[tuple[Entry, Dirty | None]] = []

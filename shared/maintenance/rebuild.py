@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 
-from shared.concurrency import SideBySide
+from shared.concurrency import ParallelMap
 from shared.errors import Quarantined
 from shared.events import CLOSED, Wanted, members_of, noted, stored_runs
 from shared.maintenance.rebuild_records import note_blob, note_member, unbuildable
@@ -110,8 +110,8 @@ def rebuild(
     calls are made side by side to delete and to read.
 
     Goes no further once `stopped`; then, and after a crash, `last_rebuild` tells where to go on, and nothing is
-    published until that has been done. Raises StorageUnavailable when storage is away, and Contended when others keep
-    settling the same run.
+    published until that has been done. Raises StorageUnavailable, and WriteConflict when others keep processing
+    the same run.
     """
     here = begin or Rebuild(began=datetime.now(UTC))
     others = _Others(storage)
@@ -122,7 +122,7 @@ def rebuild(
         for stage in _STAGES[_STAGES.index(here.stage) :]:
             here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
             storage.upsert(CONTROL, here.row())
-            how = _How(names=names, calls=SideBySide(at_once=at_once))
+            how = _How(names=names, calls=ParallelMap(at_once=at_once))
             for number, name in enumerate(_DO[stage](storage, here, how), start=1):
                 here = replace(here, after=name)
                 others.keep_away()
@@ -141,7 +141,7 @@ def rebuild(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _How:
     names: Names
-    calls: SideBySide
+    calls: ParallelMap
 
 
 class _Others:

@@ -5,7 +5,7 @@ import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.events import Archived, Member, job_in
 from shared.openlineage import stronger_end
 from shared.records import APPLICATION_ROWS, FATED, ContributionRecord, RunState, words_of
@@ -112,4 +112,4 @@ def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, 
         )
         if storage.replace(RUNS, wanted.row(storage)) if found else storage.insert(RUNS, wanted.row(storage)):
             return
-    raise Contended(f"Run {fresh.run_id} kept changing while it was rebuilt", after=2)
+    raise WriteConflict(f"Run {fresh.run_id} kept changing while it was rebuilt", after=2)

@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 
 from shared.catalog import Catalog
-from shared.errors import Contended, Refused, StorageUnavailable
+from shared.errors import Refused, StorageUnavailable, WriteConflict
 from shared.events import (
     LONGEST_ERROR,
     DeadLetter,
@@ -35,8 +35,8 @@ from shared.events import (
 )
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH, decode, stronger_end
-from shared.processing import settle_run
-from shared.publishing import Published, Publishing, publish, step_out
+from shared.processing import process_run
+from shared.publishing import Published, PublishOptions, publish, step_out
 from shared.records import RunState, dirty_processes
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
@@ -50,7 +50,7 @@ _MOST_REMEMBERED = 100_000
 """Runs that were settled for their dead letters and need not be settled twice; beyond that they are."""
 
 
-class Fate(StrEnum):
+class RunChange(StrEnum):
     """What a replay did to a run in one hour of it."""
 
     SETTLED = "settled"
@@ -66,7 +66,7 @@ class ReplayedRun:
     """A run in one hour of it, and what was done."""
 
     run: StoredRun
-    fate: Fate
+    fate: RunChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def replay(
         if stopped():
             _note(storage, here)
             return
-        fate = Fate.SETTLED if run.run_id in done else _replay_run(storage, run, begin.wanted, names)
+        fate = RunChange.SETTLED if run.run_id in done else _replay_run(storage, run, begin.wanted, names)
         here = replace(here, after=run.folder)
         if number % _NOTE_EVERY == 0:
             here = _note(storage, here)
@@ -145,33 +145,33 @@ def plan(storage: Storage, begin: Stop) -> Iterator[ReplayedRun]:
         yield ReplayedRun(run=run, fate=_destined(storage, run, begin.wanted, noted(storage, run.run_id)))
 
 
-def _destined(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> Fate:
+def _destined(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> RunChange:
     jobs = known.jobs or _jobs_told(storage, run) if wanted.job else ()
     if wanted.job and not any(wanted.fits(job) for job in jobs):
-        return Fate.OTHER_JOB
+        return RunChange.OTHER_JOB
     if not known.missing(run.events) and any(
         wanted.holds(event.time) and event.time < run.hour for event in known.events
     ):
-        return Fate.EARLIER
+        return RunChange.EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
     state = _state(storage, run.run_id)
     if state and state.gone:
-        return Fate.GONE  # a part of it is no longer there: it stays as it is
+        return RunChange.GONE  # a part of it is no longer there: it stays as it is
     if not ends and state is None:
-        return Fate.OPEN  # nobody has settled it yet: from then on that would have to be done for each event
-    return Fate.SETTLED
+        return RunChange.OPEN  # nobody has settled it yet: from then on that would have to be done for each event
+    return RunChange.SETTLED
 
 
-def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) -> Fate:
+def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) -> RunChange:
     known = noted(storage, run.run_id)
     fate = _destined(storage, run, wanted, known)
-    if fate is not Fate.OTHER_JOB:
+    if fate is not RunChange.OTHER_JOB:
         note_events(storage, known.missing(run.events))
-    if fate is Fate.SETTLED:
+    if fate is RunChange.SETTLED:
         try:
             settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
-        except Contended:
-            return Fate.BUSY
+        except WriteConflict:
+            return RunChange.BUSY
     return fate
 
 
@@ -203,7 +203,7 @@ def settle_stored(
     told = state.end if state else None
     is_open = state is None or not state.closed
     news = last if is_open and last and stronger_end(told, last.end) != told else None
-    settle_run(storage, run_id, trigger=news, names=names)
+    process_run(storage, run_id, trigger=news, names=names)
 
 
 class Outcome(StrEnum):
@@ -274,7 +274,7 @@ def _letters_of(
     try:
         note_events(storage, noted(storage, run_id).missing(place for _, place in group))
         settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
-    except Contended:
+    except WriteConflict:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
         return
     except StorageUnavailable:
@@ -295,7 +295,7 @@ def _letters_of(
             yield _failed(storage, letter)
 
 
-def publish_all(storage: Storage, catalog: Catalog, how: Publishing) -> tuple[Published, int]:
+def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tuple[Published, int]:
     """Publish what is due, for longer than one shift where that is needed: what was done, and how many processes are
     left: another publisher is at them, they wait for their time, or the catalog is away (then `error` says so).
 

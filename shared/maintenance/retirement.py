@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.catalog import AssetKey, Catalog
-from shared.publishing import Publishing, Reading, assets_on_record, last_said, placeholders, recorded
+from shared.publishing import PublishOptions, Reading, assets_on_record, last_said, placeholders, recorded
 from shared.records import Entry, Held, ledger_entry, mark_dirty, note
 from shared.storage import Storage
 from shared.storage_layout import LEDGER
@@ -57,7 +57,7 @@ def retire(storage: Storage, chosen: Unseen) -> bool:
     return True
 
 
-def lonely(storage: Storage, catalog: Catalog, how: Publishing, leaving: Sequence[Unseen]) -> Iterator[AssetKey]:
+def lonely(storage: Storage, catalog: Catalog, how: PublishOptions, leaving: Sequence[Unseen]) -> Iterator[AssetKey]:
     """The assets that we placed and nothing will use any more once these processes have left: neither a process on our
     record, nor anything else that the catalog links to them. Reads only.
     """

@@ -3,14 +3,14 @@
 Imports events and records.
 """
 
-from shared.processing.application_cache import Lately
-from shared.processing.processor import settle_event, settle_run
-from shared.processing.sweeper import Sweeping, sweep
+from shared.processing.application_cache import ApplicationCache
+from shared.processing.processor import process_event, process_run
+from shared.processing.sweeper import SweepOptions, sweep
 
 __all__ = [
-    "Lately",
-    "Sweeping",
-    "settle_event",
-    "settle_run",
+    "ApplicationCache",
+    "SweepOptions",
+    "process_event",
+    "process_run",
     "sweep",
 ]

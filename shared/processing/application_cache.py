@@ -13,7 +13,7 @@ from shared.storage import Storage
 _MOST = 1024
 
 
-class Lately:
+class ApplicationCache:
     """The applications that were met last. For all threads of a process."""
 
     def __init__(self, most: int = _MOST) -> None:

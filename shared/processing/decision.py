@@ -6,7 +6,7 @@ from shared.model import Lineage, Process
 from shared.openlineage import MergedRun
 from shared.records import Changes, ContentKey, State, Words, changes_by_asset, content_digest
 from shared.storage_layout import process_key
-from shared.translation import Around, Skip, Wait, translate
+from shared.translation import RunContext, Skip, Wait, translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +24,14 @@ class Decided:
     """
 
     run: MergedRun | None
-    heard: Around
+    heard: RunContext
     outcome: Outcome
     contents: dict[ContentKey, Process] = field(default_factory=dict)
     words: Words = field(default_factory=Words)
     changes: Changes = field(default_factory=dict)
 
 
-def decide(run: MergedRun | None, heard: Around, *, timed_out: bool, stored: bool) -> Decided:
+def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decided:
     """What to put on record of a run, None when none of its events can be used; `stored`: whether any is stored at all.
     `timed_out`: its end is not waited for any more.
 
@@ -53,7 +53,7 @@ def decide(run: MergedRun | None, heard: Around, *, timed_out: bool, stored: boo
     return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), words=words, changes=changes)
 
 
-def dead(heard: Around, why: str) -> Decided:
+def dead(heard: RunContext, why: str) -> Decided:
     """Of a run that cannot be used at all."""
     return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
 

@@ -21,15 +21,26 @@ from dataclasses import replace
 from functools import partial
 from traceback import format_tb
 
-from shared.concurrency import OneByOne
-from shared.errors import Contended, Overtaken
-from shared.events import ArchiveMissing, AtHand, Gathered, Kept, Known, Recent, bury, gather, heard_digest, readable
+from shared.concurrency import KeyedLock
+from shared.errors import Superseded, WriteConflict
+from shared.events import (
+    ArchiveMissing,
+    AtHand,
+    BlobCache,
+    Gathered,
+    Kept,
+    Known,
+    add_dead_letter,
+    gather,
+    heard_digest,
+    readable,
+)
 from shared.model import Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import MergedRun, merge, stronger_end
-from shared.processing.application_cache import Lately
+from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
-from shared.processing.propagation import tell_siblings
+from shared.processing.propagation import propagate
 from shared.records import (
     ContentKey,
     ContributionRecord,
@@ -48,7 +59,7 @@ from shared.secrets import text_without_secrets
 from shared.storage import Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
 from shared.telemetry import RUN, SILENT, Telemetry
-from shared.translation import Around, facts_of
+from shared.translation import RunContext, facts_of
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8
@@ -63,27 +74,27 @@ _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError
 """What merging or translating raises when it meets what nobody thought of: a dead letter, and the others go on."""
 
 
-def settle_event(
+def process_event(
     storage: Storage,
     event: StoredEvent,
     packed: bytes,
     *,
     names: Names = BUILT_IN,
-    recent: Recent | None = None,
-    lately: Lately | None = None,
-    turns: OneByOne | None = None,
+    blob_cache: BlobCache | None = None,
+    application_cache: ApplicationCache | None = None,
+    turns: KeyedLock | None = None,
     rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
-    """Take note of an event whose blob (`packed`) has arrived; settle its run when that may have changed. `recent` are
-    events that were at hand lately: this one is added; `lately` is what was known of applications; `turns`: threads of
-    this process settle one run one by one; `rest` is how to wait while others settle the same runs.
+    """Record an event whose blob (`packed`) has arrived, and process its run when the event may have changed it.
 
-    An event that cannot end a run costs one point read unless the run has ended already. Returns whether the publisher
-    may have something to do. Raises Retry when storage is away or others keep changing the same rows.
+    `blob_cache` keeps recently read blobs, this one included; `application_cache` keeps application facts; `turns`
+    serialises the threads that process one run; `rest` waits while others process the same run. An event that cannot
+    end a run costs one point read unless the run has ended. Returns whether the publisher may have something to do.
+    Raises Retry when storage is away or the same rows keep changing.
     """
-    recent = recent or Recent()
-    recent.put(event.digest, packed)
+    blob_cache = blob_cache or BlobCache()
+    blob_cache.put(event.digest, packed)
     if event.end is None:
         found = storage.read(RUNS, event.run_id, STATE)
         if found is None:
@@ -91,14 +102,14 @@ def settle_event(
         state = RunState.of(found, storage)
         if state.closed or state.done_with(event.digest, None):
             return False
-    known = AtHand(digest=event.digest, packed=packed, recent=recent)
+    known = AtHand(digest=event.digest, packed=packed, blob_cache=blob_cache)
     with turns.at(event.run_id) if turns else nullcontext():
-        return settle_run(
+        return process_run(
             storage,
             event.run_id,
             trigger=event,
             known=known,
-            lately=lately,
+            application_cache=application_cache,
             names=names,
             rest=rest,
             telemetry=telemetry,
@@ -117,27 +128,26 @@ def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, tel
     return bool(written)
 
 
-def settle_run(
+def process_run(
     storage: Storage,
     run_id: str,
     *,
     trigger: StoredEvent | None = None,
     timed_out: bool = False,
     known: Known | None = None,
-    lately: Lately | None = None,
+    application_cache: ApplicationCache | None = None,
     names: Names = BUILT_IN,
     nested: bool = False,
     leaves: bool = False,
     rest: Rest = lambda _: None,
     telemetry: Telemetry = SILENT,
 ) -> bool:
-    """Settle a run from all that is stored of it: whether the publisher may have something to do. `timed_out`: its end
-    is not waited for any more.
+    """Process a run from all that is stored of it; returns whether the publisher may have something to do.
 
-    `known` holds blobs that need not be read again, by digest; `lately` is what was known of applications; `names` are
-    the rules by which data sets are named; `nested`: it is settled because of a sibling; `leaves`: the run is left to
-    whoever overtakes us, and Overtaken raised; `rest` waits before another try; `telemetry`: who is told. Nothing that
-    triggers it changes a run that is closed; one whose events are gone stays as it is.
+    `timed_out`: its end is not awaited any longer. `known` holds blobs that need not be read again, by digest;
+    `application_cache` keeps application facts; `names` are the naming rules; `nested`: it is processed because of
+    another run of its application; `leaves`: raise Superseded where a newer worker processes the run; `rest` waits
+    before another try. No trigger changes a run that is closed, or one whose events are gone.
     """
     began = time.time_ns()
     for tried in range(_TRIES):
@@ -154,25 +164,25 @@ def settle_run(
             # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
             return True  # whoever settled it may have died before it was published
         try:
-            marked = _settle_once(
+            marked = _process_once(
                 storage,
                 run_id,
                 known or {},
                 names,
                 telemetry,
-                lately=lately,
+                application_cache=application_cache,
                 nested=nested,
                 again=tried > 0,
                 yields=nested or trigger is not None or (timed_out and tried > 0),
                 began=began,
             )
-        except Overtaken:
+        except Superseded:
             if leaves:
                 raise
             continue
         if marked is not None:
             return marked or tried > 0
-    raise Contended(f"Run {run_id} kept changing while it was settled", after=2)
+    raise WriteConflict(f"Run {run_id} kept changing while it was settled", after=2)
 
 
 def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState | None:
@@ -198,34 +208,34 @@ def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool
     return replace(wanted, settled=False, etag=etag) if etag else None
 
 
-def _settle_once(
+def _process_once(
     storage: Storage,
     run_id: str,
     known: Known,
     names: Names,
     telemetry: Telemetry,
     *,
-    lately: Lately | None,
+    application_cache: ApplicationCache | None,
     nested: bool,
     again: bool,
     yields: bool,
     began: int,
 ) -> bool | None:
     """Gather, decide, apply: whether anything was marked dirty. None when more was told meanwhile. `again`: it was
-    tried before; `yields`: whoever has settled it meanwhile with all that we know is right. Raises Overtaken.
+    tried before; `yields`: whoever has settled it meanwhile with all that we know is right. Raises Superseded.
     """
     try:
         gathered = gather(storage, run_id, known, telemetry)
     except ArchiveMissing as error:
         _LOG.error("run left as it is run=%s error=%s", run_id, error)
         return False
-    heard = Around(names=names)
+    heard = RunContext(names=names)
     try:
         run = merge(gathered.events) if gathered.events else None
         settled = yields and gathered.state.settled
         # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
         fresh = nested or (again and settled)
-        ask = lately.ask if lately and not fresh else application
+        ask = application_cache.ask if application_cache and not fresh else application
         heard = listen(storage, run, names, ask) if run else heard
         if settled and gathered.is_settled_with(heard):
             return not nested  # whoever settled it may have died before it was published
@@ -235,9 +245,9 @@ def _settle_once(
         where = "".join(format_tb(error.__traceback__)[-_FRAMES:])  # without the error's own text, which quotes events
         _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
         for place in gathered.places:
-            bury(storage, place.blob, place.digest, error, telemetry)
+            add_dead_letter(storage, place.blob, place.digest, error, telemetry)
         decided = dead(heard, why)
-    marked = _apply(storage, gathered, decided, lately, telemetry, nested=nested)
+    marked = _apply(storage, gathered, decided, application_cache, telemetry, nested=nested)
     if marked is not None:
         telemetry.tell(
             RUN,
@@ -256,12 +266,12 @@ def _apply(
     storage: Storage,
     gathered: Gathered,
     decided: Decided,
-    lately: Lately | None,
+    application_cache: ApplicationCache | None,
     telemetry: Telemetry,
     *,
     nested: bool,
 ) -> bool | None:
-    """As `_settle_once`: each change of the state is made against whoever else changes it."""
+    """As `_process_once`: each change of the state is made against whoever else changes it."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
@@ -287,10 +297,10 @@ def _apply(
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
         if outcome.verdict is not State.WAITING or state.left or state.changed:
-            settle = partial(settle_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
-            spread = tell_siblings(storage, run, decided, state, settle, nested=nested)
-            if lately:
-                lately.note(spread.known)
+            settle = partial(process_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
+            spread = propagate(storage, run, decided, state, settle, nested=nested)
+            if application_cache:
+                application_cache.note(spread.known)
             if around(storage, run, spread.known, decided.heard.names) != decided.heard:
                 return None
             marks, marked = marks | spread.marks, spread.marked
@@ -312,10 +322,10 @@ def _apply(
 
 
 def _put(storage: Storage, state: RunState) -> RunState:
-    """Put this state on record. Raises Overtaken when somebody else has changed it."""
+    """Put this state on record. Raises Superseded when somebody else has changed it."""
     etag = storage.replace(RUNS, state.row(storage))
     if not etag:
-        raise Overtaken(f"Run {state.run_id} is being settled by somebody else", after=2)
+        raise Superseded(f"Run {state.run_id} is being settled by somebody else", after=2)
     return replace(state, etag=etag)
 
 
@@ -362,4 +372,4 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
         changed = ContributionRecord.of(found, storage).with_word(run.run_id, supporter, content) if found else None
         if changed is None or storage.replace(CONTRIBUTIONS, changed.row(storage)):
             return
-    raise Contended(f"Contribution {process} {row_key} kept changing", after=2)
+    raise WriteConflict(f"Contribution {process} {row_key} kept changing", after=2)

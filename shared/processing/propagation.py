@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.openlineage import MergedRun
 from shared.processing.decision import Decided
 from shared.records import (
@@ -35,7 +35,7 @@ class Spread:
     marked: bool
 
 
-def tell_siblings(
+def propagate(
     storage: Storage, run: MergedRun, decided: Decided, state: RunState, settle: Settle, *, nested: bool
 ) -> Spread:
     """Leave what this run tells the others of its application, and settle those anew whom it concerns.
@@ -75,4 +75,4 @@ def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> tuple[A
             marked = settle(sibling) or marked
         if note_heard(storage, known):
             return known, marked
-    raise Contended(f"More and more was told of the application {run.application_run}", after=2)
+    raise WriteConflict(f"More and more was told of the application {run.application_run}", after=2)

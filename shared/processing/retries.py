@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
-from shared.events import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, tell_letter
+from shared.events import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, report_dead_letter
 from shared.records import RunState
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage, Value
@@ -33,7 +33,7 @@ CUT_OFF = "The sweep was cut off while it settled this run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class RetryState:
     """A run that could not be settled `count` times, at `last` for the last time, because of `error`. Zero times: it
     was in trouble, and waits.
     """
@@ -59,7 +59,7 @@ class Trouble:
         return Row(partition=_PARTITION, key=self.run_id, values=values)
 
     @classmethod
-    def of(cls, row: Row) -> "Trouble":
+    def of(cls, row: Row) -> "RetryState":
         """From a row of `control`."""
         return cls(
             run_id=row.key,
@@ -69,11 +69,11 @@ class Trouble:
         )
 
 
-def troubles(storage: Storage, now: datetime) -> dict[str, Trouble]:
+def troubles(storage: Storage, now: datetime) -> dict[str, RetryState]:
     """The runs in trouble, by run: also that at which the last sweep was cut off. One query."""
     rows = {row.key: row for row in storage.partition(CONTROL, _PARTITION)}
     at = rows.pop(_AT, None)
-    found = {run_id: Trouble.of(row) for run_id, row in rows.items()}
+    found = {run_id: RetryState.of(row) for run_id, row in rows.items()}
     if at:
         run_id = str(at.values["run"])
         found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
@@ -100,13 +100,13 @@ class AtWork:
             self.storage.delete(CONTROL, _PARTITION, _AT, self.etag)
 
 
-def _once_more(storage: Storage, run_id: str, known: Trouble | None, error: str, now: datetime) -> Trouble:
-    trouble = Trouble(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
+def _once_more(storage: Storage, run_id: str, known: RetryState | None, error: str, now: datetime) -> RetryState:
+    trouble = RetryState(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
     storage.upsert(CONTROL, trouble.row())
     return trouble
 
 
-def failed(storage: Storage, run_id: str, known: Trouble | None, error: Exception, now: datetime) -> Trouble:
+def failed(storage: Storage, run_id: str, known: RetryState | None, error: Exception, now: datetime) -> RetryState:
     """A run could not be settled (again)."""
     trouble = _once_more(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
     _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, trouble.count, trouble.error)
@@ -114,14 +114,14 @@ def failed(storage: Storage, run_id: str, known: Trouble | None, error: Exceptio
 
 
 def bury_run(
-    storage: Storage, trouble: Trouble, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
+    storage: Storage, trouble: RetryState, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
 ) -> None:
     """Make dead letters of those events of a hopeless run that are not settled."""
     error = GivenUp(f"Its run could not be settled, {trouble.count} times. {trouble.error}")
     for event in events:
         if not _is_used(event, state) and dead_letter(storage, event.digest) is None:
             note_letter(storage, event.blob, event.digest, error)
-            tell_letter(telemetry, event.blob, error)
+            report_dead_letter(telemetry, event.blob, error)
 
 
 def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
@@ -132,7 +132,7 @@ def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState
             let_go(storage, letter)
 
 
-def over(storage: Storage, trouble: Trouble, *, decided: bool) -> None:
+def over(storage: Storage, trouble: RetryState, *, decided: bool) -> None:
     """Nothing stands in a run's way any more. Until it is `decided` it stays on record: a sweep beside this one may
     still take it for one in trouble, and have the next one begin behind it.
     """

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from shared.errors import Overtaken, Quarantined, StorageUnavailable
-from shared.events import Archiving, archive, bury
+from shared.errors import Quarantined, StorageUnavailable, Superseded
+from shared.events import ArchiveOptions, add_dead_letter, archive
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import END_STRENGTH
-from shared.processing.processor import settle_run
-from shared.processing.retries import AtWork, Trouble, bury_run, failed, let_used_go, over, troubles
-from shared.records import RunState, Shift, State, take_shift
+from shared.processing.processor import process_run
+from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
+from shared.records import LeaseSession, RunState, State, take_shift
 from shared.storage import BlobFact, Row, Storage
 from shared.storage_layout import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
 from shared.telemetry import SILENT, Fact, Telemetry
@@ -34,7 +34,7 @@ def _utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sweeping:
+class SweepOptions:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
     `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `now`: the
     clock; `seconds`: one that is never set back; `telemetry`: who is told.
@@ -43,7 +43,7 @@ class Sweeping:
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
-    archiving: Archiving = field(default_factory=Archiving)
+    archiving: ArchiveOptions = field(default_factory=ArchiveOptions)
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
     telemetry: Telemetry = SILENT
@@ -79,7 +79,7 @@ class _Arrivals:
     last_arrival: datetime
 
 
-def sweep(storage: Storage, how: Sweeping) -> Swept:
+def sweep(storage: Storage, how: SweepOptions) -> Swept:
     """Settle what time has decided and what was left behind; only one sweeper works at a time.
 
     Raises StorageUnavailable when storage is away; the next tick goes on.
@@ -95,7 +95,7 @@ def sweep(storage: Storage, how: Sweeping) -> Swept:
     return replace(done, archived=moved["archived"], deleted=moved["deleted"])
 
 
-def _sweep_all(storage: Storage, how: Sweeping, shift: Shift) -> Swept:
+def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swept:
     """Sweep the runs by their last arrival, those in trouble behind the others. Up to where all are decided, or on
     record as in trouble, is noted: there the next sweep begins.
     """
@@ -138,7 +138,7 @@ def _watermark(storage: Storage) -> datetime:
     return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweeping, now: datetime) -> str:
+def _sweep_run(at: AtWork, run: _Arrivals, trouble: RetryState | None, how: SweepOptions, now: datetime) -> str:
     """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits. Whatever
     stands in the way of one run costs no other; storage being away does.
     """
@@ -153,7 +153,7 @@ def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweepin
         with suppress(StorageUnavailable):
             at.ended()  # nothing is wrong with this run
         raise
-    except Overtaken:
+    except Superseded:
         return "overtaken"
     except Exception as error:  # noqa: BLE001 - it is put on record, and becomes a dead letter
         trouble = failed(storage, run.run_id, trouble, error, now)
@@ -169,7 +169,7 @@ def _sweep_run(at: AtWork, run: _Arrivals, trouble: Trouble | None, how: Sweepin
     return outcome
 
 
-def _bury(storage: Storage, trouble: Trouble, run: _Arrivals, how: Sweeping) -> None:
+def _bury(storage: Storage, trouble: RetryState, run: _Arrivals, how: SweepOptions) -> None:
     """Make dead letters of what is not settled of a run; a sweep that was believed to be cut off may settle it yet."""
     bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
     let_used_go(storage, run.events, _state(storage, run.run_id))
@@ -184,7 +184,7 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: Sweeping) -> str:
+def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: SweepOptions) -> str:
     storage = at.storage
     state = _state(storage, run.run_id)
     if state and state.closed:
@@ -196,7 +196,7 @@ def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: Sweeping) -> st
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
         trigger = None if late else missed
         # Two sweeps at one run would overtake each other for as long as storage is slow: the later one has it.
-        settle_run(
+        process_run(
             storage,
             run.run_id,
             trigger=trigger,
@@ -236,7 +236,7 @@ def _arrivals(storage: Storage, telemetry: Telemetry) -> Iterator[_Arrivals]:
         try:
             event = stored_from_blob(fact.name)
         except Quarantined as error:
-            bury(storage, fact.name, digest_of(fact.name.encode()), error, telemetry)
+            add_dead_letter(storage, fact.name, digest_of(fact.name.encode()), error, telemetry)
             continue
         grouped.setdefault(event.run_id, []).append((event, fact))
     for run_id, found in grouped.items():

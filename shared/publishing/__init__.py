@@ -3,7 +3,7 @@
 Imports records, events and the catalog port.
 """
 
-from shared.publishing.asset_resolution import Finding, ask, finds
+from shared.publishing.asset_resolution import ResolutionOptions, ask, finds
 from shared.publishing.catalog_write import Published
 from shared.publishing.placeholders.creation import found_for, place, under_final_names
 from shared.publishing.placeholders.reconciliation import (
@@ -14,7 +14,16 @@ from shared.publishing.placeholders.reconciliation import (
     remove_left,
     tidy,
 )
-from shared.publishing.planner import Plan, Publishing, Reading, current, last_said, on_found_assets, plan_for, recorded
+from shared.publishing.planner import (
+    Plan,
+    PublishOptions,
+    Reading,
+    current,
+    last_said,
+    on_found_assets,
+    plan_for,
+    recorded,
+)
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import (
     assets_on_record,
@@ -29,12 +38,12 @@ from shared.publishing.write_deadline import is_in_time, landed, landed_well, wr
 
 __all__ = [
     "Action",
-    "Finding",
     "Plan",
+    "PublishOptions",
     "Published",
-    "Publishing",
     "Reading",
     "Reconciled",
+    "ResolutionOptions",
     "Shadow",
     "ask",
     "assets_on_record",

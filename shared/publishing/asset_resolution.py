@@ -17,7 +17,7 @@ from shared.catalog import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming import Candidate, Rank, candidates, rank, search_words
-from shared.records import FoundAsset, look_soon, remember, remembered
+from shared.records import AssetMatch, look_soon, remember, remembered
 from shared.storage import Storage
 
 _SEARCHED = 100
@@ -31,14 +31,14 @@ BY_SEARCH = "found by searching: the same but for patterns, partitions or capita
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ResolutionOptions:
     """How to find: whether to search too, and for how long a hit and a miss are believed."""
 
     search: bool = True
     hits: timedelta = timedelta(days=7)
     misses: timedelta = timedelta(hours=6)
 
-    def believed(self, found: FoundAsset) -> timedelta:
+    def believed(self, found: AssetMatch) -> timedelta:
         """For how long this one is."""
         return self.hits if found.scanned else self.misses
 
@@ -49,14 +49,14 @@ class Asking(Protocol):
     """
 
     @property
-    def finding(self) -> Finding: ...  # noqa: D102 - told above
+    def finding(self) -> ResolutionOptions: ...  # noqa: D102 - told above
     @property
     def now(self) -> Callable[[], datetime]: ...  # noqa: D102 - told above
     @property
     def beat(self) -> Callable[[], object]: ...  # noqa: D102 - told above
 
 
-def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[Asset]) -> dict[AssetKey, FoundAsset]:
+def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[Asset]) -> dict[AssetKey, AssetMatch]:
     """What the catalog has of each of these assets: from what is remembered, else by asking. New finds are put on
     record; of what is neither found nor placed yet, only that it was searched for, whatever interrupts this or what
     comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
@@ -68,7 +68,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
     searched = _searched(known, now, how.finding.misses)
     before = frozenset(searched)
-    asked: dict[AssetKey, FoundAsset] = {}
+    asked: dict[AssetKey, AssetMatch] = {}
     try:
         if open_ones:
             fresh = ask(catalog, how, open_ones, searched=searched)
@@ -79,7 +79,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     finally:
         news = {key: each for key, each in asked.items() if each.guid}
         for key in searched.keys() - before - news.keys():
-            base = asked.get(key) or known.get(key) or FoundAsset(own=key, also=wanted[key])
+            base = asked.get(key) or known.get(key) or AssetMatch(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
         kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
     if any(each.left for each in asked.values()):
@@ -88,14 +88,14 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
 
 
 def _searched(
-    known: Mapping[AssetKey, FoundAsset], now: datetime, believed: timedelta
+    known: Mapping[AssetKey, AssetMatch], now: datetime, believed: timedelta
 ) -> dict[AssetKey, tuple[AssetKey, ...]]:
     """What was searched for already."""
     given = {key: each.searched for key, each in known.items() if each.searched}
     return {key: names for key, (at, names) in given.items() if now - at < believed}
 
 
-def continued(found: FoundAsset, before: FoundAsset | None) -> FoundAsset:
+def continued(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
     """A new find with what stays of the one before."""
     if before is None:
         return found
@@ -115,7 +115,7 @@ def ask(
     wanted: Mapping[AssetKey, tuple[AssetKey, ...]],
     *,
     searched: dict[AssetKey, tuple[AssetKey, ...]] | None = None,
-) -> dict[AssetKey, FoundAsset]:
+) -> dict[AssetKey, AssetMatch]:
     """What the catalog has of each of these assets (with the further names that were told of it), whatever is
     remembered, but for what is `searched` already; to that is added what is searched for. Raises as the catalog does.
     """
@@ -137,7 +137,7 @@ def ask(
         hits |= more
     now = how.now()
     return {
-        key: FoundAsset(
+        key: AssetMatch(
             own=key,
             also=also,
             scanned=hits[key][0].key if key in hits else None,

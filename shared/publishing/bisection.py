@@ -11,15 +11,15 @@ from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.catalog_write import Published, Refusal, write
 from shared.publishing.placeholders.creation import found_for
-from shared.publishing.planner import Plan, Publishing
-from shared.records import FoundAsset, forget
+from shared.publishing.planner import Plan, PublishOptions
+from shared.records import AssetMatch, forget
 from shared.storage import Storage
 
 _NOT_FOUND = 404
 
 
 def write_all(
-    storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan], done: Published
+    storage: Storage, catalog: Catalog, how: PublishOptions, plans: Sequence[Plan], done: Published
 ) -> list[Refusal]:
     """Write these in as few calls as go: what the catalog would not have by itself is returned.
 
@@ -29,7 +29,7 @@ def write_all(
 
 
 class _Sifting:
-    def __init__(self, storage: Storage, catalog: Catalog, how: Publishing, done: Published) -> None:
+    def __init__(self, storage: Storage, catalog: Catalog, how: PublishOptions, done: Published) -> None:
         self._storage = storage
         self._catalog = catalog
         self._how = how
@@ -54,7 +54,7 @@ class _Sifting:
             self._raise_if_away([refused])
         return self._again(refused, len(plans), found)
 
-    def _again(self, refused: Sequence[Refusal], sent: int, found: dict[AssetKey, FoundAsset]) -> list[Refusal]:
+    def _again(self, refused: Sequence[Refusal], sent: int, found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         """What was refused in a call for so many, in smaller ones."""
         poisonous = [each for each in refused if each.alone]
         plans = [each.plan for each in refused if not each.alone]
@@ -68,7 +68,7 @@ class _Sifting:
             poisonous += self._again(answer, len(part), found)
         return poisonous
 
-    def _refreshed(self, found: Mapping[AssetKey, FoundAsset]) -> bool:
+    def _refreshed(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
         """Forget what was remembered of assets that the catalog does not have, or not under that guid: somebody has
         deleted them, or it is another catalog. Whether there were any.
         """
@@ -78,7 +78,7 @@ class _Sifting:
         forget(self._storage, stale)
         return bool(stale)
 
-    def _write(self, plans: Sequence[Plan], found: dict[AssetKey, FoundAsset]) -> list[Refusal]:
+    def _write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         self._how.beat()
         return write(self._storage, self._catalog, self._how, plans, found=found, done=self._done)
 

@@ -12,10 +12,10 @@ from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.columns import keys_told, note_schemas, schema_digest
 from shared.publishing.placeholders.creation import describe_again, place
-from shared.publishing.planner import Plan, Publishing
-from shared.publishing.process_telemetry import tell_process
+from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.process_telemetry import report_process
 from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
-from shared.records import Entry, FoundAsset, Held, clean, note
+from shared.records import AssetMatch, Entry, Held, clean, note
 from shared.storage import Storage
 from shared.storage_layout import DIRTY
 
@@ -60,10 +60,10 @@ class Refusal:
 def write(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     plans: Sequence[Plan],
     *,
-    found: dict[AssetKey, FoundAsset],
+    found: dict[AssetKey, AssetMatch],
     done: Published,
 ) -> list[Refusal]:
     """Write these (under the names that were `found`) in one call; data sets first, since processes can only refer to
@@ -108,10 +108,10 @@ class _Begun:
 def _send(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     begun: Sequence[_Begun],
     *,
-    found: dict[AssetKey, FoundAsset],
+    found: dict[AssetKey, AssetMatch],
     done: Published,
 ) -> list[Refusal]:
     """Call the catalog, and note what it says to each."""
@@ -134,14 +134,14 @@ def _send(
             clean(storage, each.plan.dirty, each.plan.revisit)
 
     for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
-        tell_process(how, each.plan, "written")
+        report_process(how, each.plan, "written")
         done.written += 1
     left = [each for each in begun if each.entity.qualified_name not in written]
     error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
     return _back(storage, catalog, how, left, error, sent=len(begun))
 
 
-def _let_land(storage: Storage, how: Publishing, begun: Sequence[_Begun]) -> None:
+def _let_land(storage: Storage, how: PublishOptions, begun: Sequence[_Begun]) -> None:
     """Wait no longer than for what is on its way: of a write that was cut off there comes no further call."""
 
     def shorten(each: _Begun) -> None:
@@ -156,7 +156,7 @@ def _let_land(storage: Storage, how: Publishing, begun: Sequence[_Begun]) -> Non
 def _back(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     begun: Sequence[_Begun],
     error: CatalogRefused | CatalogUnavailable,
     *,
@@ -182,7 +182,7 @@ def _back(
     return back
 
 
-def _begun(storage: Storage, how: Publishing, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
+def _begun(storage: Storage, how: PublishOptions, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
     """Those of these plans that are ours to write, with the ledger saying so."""
 
     def begin(plan: Plan) -> _Begun | None:
@@ -197,11 +197,13 @@ def _begun(storage: Storage, how: Publishing, plans: Sequence[Plan], until: date
     ours = {each.plan.dirty.process for each in begun}
     for plan in plans:
         if plan.entity and plan.dirty.process not in ours:
-            tell_process(how, plan, "overtaken")
+            report_process(how, plan, "overtaken")
     return begun
 
 
-def _nothing_left(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> list[Refusal]:
+def _nothing_left(
+    storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan, done: Published
+) -> list[Refusal]:
     """What it reads and what it writes turned out to be one asset."""
     if plan.entry.state is not Held.NOTHING:
         try:
@@ -212,7 +214,7 @@ def _nothing_left(storage: Storage, catalog: Catalog, how: Publishing, plan: Pla
             return [Refusal(plan=plan, error=error, alone=True)]
         return []
     done.unchanged += 1
-    tell_process(how, plan, "unchanged")
+    report_process(how, plan, "unchanged")
     clean(storage, plan.dirty, plan.revisit)
     return []
 
@@ -238,13 +240,13 @@ def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> Entry:
     )
 
 
-def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> int:
+def remove(storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan) -> int:
     """Take a process away that nothing speaks for any more. How many were removed."""
     until = how.now() + 2 * how.call_bound
     claimed = _claim(storage, plan, until)
     entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
     if claimed is None or entry is None or not is_in_time(how, until):
-        tell_process(how, plan, "overtaken")
+        report_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     lands = landed_well(catalog, how, until)
@@ -252,5 +254,5 @@ def remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan) -> i
     gone = replace(entry, state=Held.NOTHING, fingerprint="", schemas="", told=frozenset(), guid="", until=lands)
     if note(storage, gone):
         clean(storage, claimed.dirty, claimed.revisit)
-    tell_process(how, plan, "removed")
+    report_process(how, plan, "removed")
     return 1

@@ -4,7 +4,7 @@ import logging
 
 from shared.events import ArchiveMissing, gather
 from shared.openlineage import merge
-from shared.publishing.planner import Plan, Publishing
+from shared.publishing.planner import Plan, PublishOptions
 from shared.records import RunState
 from shared.storage import Storage
 from shared.storage_layout import RUNS, STATE
@@ -14,7 +14,7 @@ from shared.translation import facts_told
 _LOG = logging.getLogger("throughline.last_run")
 
 
-def last_run(storage: Storage, how: Publishing, plan: Plan) -> str:
+def last_run(storage: Storage, how: PublishOptions, plan: Plan) -> str:
     """The facts of the run that spoke last of a process, in a few lines; empty where none are known. A point read, and
     where its SQL is to be shown its events.
     """

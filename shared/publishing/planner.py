@@ -11,10 +11,10 @@ import msgspec
 from msgspec import structs
 
 from shared.atlas import ProcessEntity, process_entity
-from shared.concurrency import SideBySide
-from shared.model import ApplicationFacts, Asset, Contribution, Process, Span
+from shared.concurrency import ParallelMap
+from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
 from shared.openlineage import ANYTHING, Choice
-from shared.publishing.asset_resolution import Finding
+from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
 from shared.records import (
     FATED,
@@ -43,7 +43,7 @@ from shared.storage_layout import (
     written_by,
 )
 from shared.telemetry import SILENT, Telemetry
-from shared.translation import Lasting, Patience, Sum, add_up, lasting, shown
+from shared.translation import AggregatedProcess, Lasting, SupersessionPolicy, aggregate, lasting, shown
 
 _RUNS_TOLD = 8
 
@@ -53,7 +53,7 @@ def _utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publishing:
+class PublishOptions:
     """How to publish.
 
     `batch`: entities in one call; `call_bound`: after what time one call is certainly over; `with_indirect`: whether
@@ -71,11 +71,11 @@ class Publishing:
     with_statement: bool = False
     paths: Choice = ANYTHING
     shadow: bool = False
-    patience: Patience = field(default_factory=Patience)
+    patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
     pause: timedelta = timedelta(seconds=15)
     linger: timedelta = timedelta(0)
-    finding: Finding = field(default_factory=Finding)
-    side_by_side: SideBySide = field(default_factory=SideBySide)
+    finding: ResolutionOptions = field(default_factory=ResolutionOptions)
+    side_by_side: ParallelMap = field(default_factory=ParallelMap)
     beat: Callable[[], object] = lambda: None
     stopped: Callable[[], bool] = lambda: False
     note: Callable[[Any], None] = lambda _: None
@@ -123,7 +123,7 @@ class Reading:
 
     rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
     remains: dict[str, tuple[Lasting, ...]] = field(default_factory=dict)
-    known: dict[str, ApplicationFacts] = field(default_factory=dict)
+    known: dict[str, ApplicationTimes] = field(default_factory=dict)
 
     def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
         """All rows of a process."""
@@ -175,7 +175,9 @@ def last_said(storage: Storage, process: str, reading: Reading) -> datetime | No
     return max((span.last for _, span in _said(storage, process, reading, None).times()), default=None)
 
 
-def current(storage: Storage, process: str, how: Publishing, reading: Reading, *, after: datetime | None = None) -> Sum:
+def current(
+    storage: Storage, process: str, how: PublishOptions, reading: Reading, *, after: datetime | None = None
+) -> AggregatedProcess:
     """A process (by key) as it should be now, added up from all that is on record of it; from what was said `after` it
     was retired, if it was. What was read before is not read again.
     """
@@ -192,7 +194,7 @@ def current(storage: Storage, process: str, how: Publishing, reading: Reading, *
         for each in (ContributionRecord.of(row, storage).contribution,)
         if each
     ]
-    total = add_up(said, facts, now=how.now(), patience=how.patience)
+    total = aggregate(said, facts, now=how.now(), patience=how.patience)
     return structs.replace(total, process=shown(total.process, how.paths))
 
 
@@ -225,7 +227,7 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
     return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
 
 
-def recorded(storage: Storage, how: Publishing) -> Iterator[tuple[Process, ProcessEntity]]:
+def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
     """Every process on our record as it should be now, with the entity that the catalog should hold of it, as far as
     it is remembered what its assets are there.
     """
@@ -264,7 +266,7 @@ def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
 
 
-def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading | None = None) -> Plan:
+def plan_for(storage: Storage, how: PublishOptions, dirty: Dirty, reading: Reading | None = None) -> Plan:
     """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
     began = time.time_ns()
     entry = ledger_entry(storage, dirty.process)
@@ -291,8 +293,8 @@ def plan_for(storage: Storage, how: Publishing, dirty: Dirty, reading: Reading |
 
 
 def _facts(
-    storage: Storage, spans: Mapping[str, Span], how: Publishing, reading: Reading
-) -> dict[str, ApplicationFacts]:
+    storage: Storage, spans: Mapping[str, Span], how: PublishOptions, reading: Reading
+) -> dict[str, ApplicationTimes]:
     """What is stored of the application runs that may count, by run; `spans` tells when each spoke.
 
     They are looked at latest first. One that ended by COMPLETE and began after another had last spoken supersedes that
@@ -301,8 +303,8 @@ def _facts(
     if len(spans) == 1:
         ((run, span),) = spans.items()
         if span.last - span.first <= how.patience.unseen:
-            return {run: ApplicationFacts()}  # alone and short: nothing can leave, whatever is known of it
-    facts: dict[str, ApplicationFacts] = {}
+            return {run: ApplicationTimes()}  # alone and short: nothing can leave, whatever is known of it
+    facts: dict[str, ApplicationTimes] = {}
     superseded_before: datetime | None = None
     for run in sorted(spans, key=lambda each: (spans[each].last, each), reverse=True):
         if superseded_before and spans[run].last < superseded_before:
@@ -323,16 +325,16 @@ def _facts(
     return facts
 
 
-def _known(storage: Storage, application_run: str) -> ApplicationFacts:
+def _known(storage: Storage, application_run: str) -> ApplicationTimes:
     """What is stored of an application run's own events: a point read once it has ended."""
     found = storage.read(RUNS, application_run, STATE)
     state = RunState.of(found, storage) if found else None
     if state and state.settled and state.seen:
-        return ApplicationFacts(first=state.seen.first, last=state.seen.last, ended=state.end)
+        return ApplicationTimes(first=state.seen.first, last=state.seen.last, ended=state.end)
     found_events = storage.partition(RUNS, application_run, since="event|", before="event|~")
     rows = (stored_from_row(application_run, row.key) for row in found_events)
     times = [place.time for place in rows if place]
-    return ApplicationFacts(
+    return ApplicationTimes(
         first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
     )
 

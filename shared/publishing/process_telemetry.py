@@ -1,10 +1,10 @@
 """Telemetry of processes that are published."""
 
-from shared.publishing.planner import Plan, Publishing
+from shared.publishing.planner import Plan, PublishOptions
 from shared.telemetry import PROCESS, Fact
 
 
-def tell_process(how: Publishing, plan: Plan, state: str, reason: str = "") -> None:
+def report_process(how: PublishOptions, plan: Plan, state: str, reason: str = "") -> None:
     """What became of a process that was to be published."""
     entity, dirty = plan.entity, plan.dirty
     facts: dict[str, Fact] = {

@@ -17,14 +17,14 @@ from shared.publishing.bisection import write_all
 from shared.publishing.catalog_write import Published, remove
 from shared.publishing.placeholders.columns import tell_schemas
 from shared.publishing.placeholders.update import publish_state
-from shared.publishing.planner import Plan, Publishing, Reading, plan_for
-from shared.publishing.process_telemetry import tell_process
+from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
+from shared.publishing.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
 from shared.records import (
     APPLICATION,
     Dirty,
-    Shift,
+    LeaseSession,
     clean,
     dirty_processes,
     is_asset,
@@ -55,7 +55,7 @@ _LOOKS = 8
 """Into how many parts the time is cut for which marks are let come together."""
 
 
-def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
+def publish(storage: Storage, catalog: Catalog, how: PublishOptions) -> Published:
     """Drain what is dirty if nobody else is at it: counts of what was done.
 
     A catalog that is away costs no error here: what is dirty stays so, and the catalog is left alone for a while.
@@ -75,7 +75,7 @@ def publish(storage: Storage, catalog: Catalog, how: Publishing) -> Published:
     return done
 
 
-def _due(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
+def _due(storage: Storage, how: PublishOptions) -> tuple[list[Dirty], bool]:
     """The processes that are due, and whether the catalog was being left alone."""
     now = how.now()
     found, until, _ = dirty_processes(storage)
@@ -84,7 +84,7 @@ def _due(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
     return [each for each in found if each.due <= now], until is not None
 
 
-def _due_together(storage: Storage, how: Publishing) -> tuple[list[Dirty], bool]:
+def _due_together(storage: Storage, how: PublishOptions) -> tuple[list[Dirty], bool]:
     """As `_due`, once no more marks are made, or after a while: many runs of an application mark the same process
     within moments, and it is read and written once for all of them.
     """
@@ -158,7 +158,7 @@ def _steps(due: Sequence[Dirty], stride: _Stride, leaving: Sequence[Dirty]) -> I
     yield from _batches([each for each in due if is_asset(each)], stride)
 
 
-def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, done: Published) -> bool:
+def _drain(storage: Storage, catalog: Catalog, how: PublishOptions, shift: LeaseSession, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
     how = replace(how, beat=shift.goes_on)
     look = _due_together
@@ -197,7 +197,9 @@ def _drain(storage: Storage, catalog: Catalog, how: Publishing, shift: Shift, do
             resume(storage)
 
 
-def _spread(storage: Storage, how: Publishing, shift: Shift, applications: Iterable[Dirty], done: Published) -> bool:
+def _spread(
+    storage: Storage, how: PublishOptions, shift: LeaseSession, applications: Iterable[Dirty], done: Published
+) -> bool:
     """Mark all that these applications wrote, once however many of their runs asked for it. One that can't be read
     waits, longer each time, and holds up no other. False when the shift is over.
     """
@@ -213,7 +215,7 @@ def _spread(storage: Storage, how: Publishing, shift: Shift, applications: Itera
 
 
 def _put_off(
-    storage: Storage, how: Publishing, dirty: Dirty, error: Exception, done: Published, *, alone: bool = False
+    storage: Storage, how: PublishOptions, dirty: Dirty, error: Exception, done: Published, *, alone: bool = False
 ) -> None:
     """Leave it for later: what can't be read until `verify --fix` mends it, what is refused until it is not."""
     done.refused += 1
@@ -223,7 +225,7 @@ def _put_off(
 
 
 def _leave_alone(
-    storage: Storage, how: Publishing, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused, vain: int
+    storage: Storage, how: PublishOptions, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused, vain: int
 ) -> None:
     """Leave the catalog alone for a while. What may have been the reason is set behind the others: one asset that the
     catalog always chokes on must not keep everything else from being published.
@@ -253,7 +255,13 @@ def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timed
 
 
 def _processes(
-    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published, *, reading: Reading
+    storage: Storage,
+    catalog: Catalog,
+    how: PublishOptions,
+    batch: Sequence[Dirty],
+    done: Published,
+    *,
+    reading: Reading,
 ) -> Iterator[Dirty]:
     """The processes of a batch; the data sets in it are published on the way. One that is refused waits."""
     for dirty in batch:
@@ -271,7 +279,7 @@ def _processes(
 
 
 def _plans(
-    storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty], done: Published
+    storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Dirty], done: Published
 ) -> Iterator[Plan]:
     """The plans for the processes of a batch. One of which something that was said can't be read waits until
     `verify --fix` has mended that, longer each time, and holds up no other.
@@ -287,7 +295,7 @@ def _plans(
 def _publish_batch(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     step: _Step,
     *,
     done: Published,
@@ -300,12 +308,12 @@ def _publish_batch(
     for plan in _plans(storage, catalog, how, step.batch, done):
         if plan.unchanged:
             done.unchanged += 1
-            tell_process(how, plan, "unchanged")
+            report_process(how, plan, "unchanged")
             if tell_schemas(storage, plan):
                 clean(storage, plan.dirty, plan.revisit)
         elif plan.entry.may_still_land(how.now()):
             done.postponed += 1
-            tell_process(how, plan, "postponed")
+            report_process(how, plan, "postponed")
             storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.entity:
             ready.append(plan)
@@ -329,7 +337,7 @@ def _one_write(catalog: Catalog, plans: list[Plan]) -> list[Plan]:
     return plans
 
 
-def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, done: Published) -> None:
+def _remove(storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan, done: Published) -> None:
     try:
         done.removed += remove(storage, catalog, how, plan)
     except CatalogRefused as error:
@@ -339,10 +347,10 @@ def _remove(storage: Storage, catalog: Catalog, how: Publishing, plan: Plan, don
 
 
 def _refuse(
-    storage: Storage, how: Publishing, plan: Plan, error: CatalogRefused | CatalogUnavailable, done: Published
+    storage: Storage, how: PublishOptions, plan: Plan, error: CatalogRefused | CatalogUnavailable, done: Published
 ) -> None:
     """A process that the catalog would not have by itself waits, longer each time, and holds up no other."""
     found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
     dirty = Dirty.of(found) if found else plan.dirty
     _put_off(storage, how, replace(dirty, attempts=plan.dirty.attempts), error, done, alone=True)
-    tell_process(how, plan, "refused", _told(error))
+    report_process(how, plan, "refused", _told(error))

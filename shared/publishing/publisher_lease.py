@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TypeVar
 
 from shared.catalog import AssetKey, Catalog, Placeholder
-from shared.errors import Contended
-from shared.records import FATED, ContributionRecord, Shift, forget, link_of, remembered, take_shift
+from shared.errors import WriteConflict
+from shared.records import FATED, ContributionRecord, LeaseSession, forget, link_of, remembered, take_shift
 from shared.storage import Storage
 from shared.storage_layout import CONTRIBUTIONS, links_of
 
@@ -24,14 +24,14 @@ _SECONDS = 3.0
 
 
 @contextmanager
-def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Iterator[Shift]:
+def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Iterator[LeaseSession]:
     """A shift as the one that writes to the catalog. A publisher that is at work ends its shift in three minutes at
-    most: so long it is waited for. Raises Contended when it does not.
+    most: so long it is waited for. Raises WriteConflict when it does not.
     """
     tries = _TRIES
     while (shift := take_shift(storage, PUBLISHER)) is None:
         if not tries:
-            raise Contended("A publisher has been at work all the time", after=60)
+            raise WriteConflict("A publisher has been at work all the time", after=60)
         tries -= 1
         wait(_SECONDS)
     try:

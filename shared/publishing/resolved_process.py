@@ -7,7 +7,7 @@ from msgspec import structs
 from shared.atlas import ProcessEntity, process_entity
 from shared.catalog import AssetKey
 from shared.model import Asset, Column, Process
-from shared.records import FoundAsset
+from shared.records import AssetMatch
 
 _TOLD = 3
 """Data sets, and rivals of each, that a process's description tells of."""
@@ -15,7 +15,7 @@ _LONGEST = 300
 
 
 def final_entity(
-    process: Process, found: Mapping[AssetKey, FoundAsset], *, with_indirect: bool
+    process: Process, found: Mapping[AssetKey, AssetMatch], *, with_indirect: bool
 ) -> ProcessEntity | None:
     """The entity of a process on the assets that were found. None when there is nothing left to say: what it reads and
     what it writes are the same asset.
@@ -26,7 +26,7 @@ def final_entity(
     return process_entity(named, with_indirect=with_indirect, notes=_unsure(process, found))
 
 
-def with_names(process: Process, found: Mapping[AssetKey, FoundAsset]) -> Process | None:
+def with_names(process: Process, found: Mapping[AssetKey, AssetMatch]) -> Process | None:
     """The process with the assets, and columns of assets, that were found. Its own name never changes by it."""
     finals = {key: each.scanned for key, each in found.items() if each.scanned and each.scanned != key}
     if not any(_key(asset) in finals for asset in (*process.inputs, *process.outputs)):
@@ -64,7 +64,7 @@ def _key(asset: Asset) -> AssetKey:
     return asset.type, asset.qualified_name
 
 
-def _unsure(process: Process, found: Mapping[AssetKey, FoundAsset]) -> tuple[str, ...]:
+def _unsure(process: Process, found: Mapping[AssetKey, AssetMatch]) -> tuple[str, ...]:
     """What people should know: that several assets may be meant, and none was chosen."""
     unsure = [
         each

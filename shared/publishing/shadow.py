@@ -15,7 +15,7 @@ import msgspec
 from shared.catalog import AssetKey, Catalog
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.placeholders.update import described
-from shared.publishing.planner import Plan, Publishing, Reading, plan_for
+from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
 from shared.records import Dirty, clean, is_asset, mark_dirty, packed_cell, unpacked_cell
 from shared.records import Held as Written
 from shared.storage import Row, Storage
@@ -54,7 +54,7 @@ class Shadow:
 _decode = msgspec.json.Decoder(Held).decode
 
 
-def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequence[Dirty]) -> int:
+def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Dirty]) -> int:
     """Do with these dirty processes all that publishing would do, up to the catalog's first write. How many are held
     now.
 
@@ -94,7 +94,7 @@ def rehearse(storage: Storage, catalog: Catalog, how: Publishing, batch: Sequenc
     return held + len(plans)
 
 
-def _rehearse_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
+def _rehearse_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: Dirty, reading: Reading) -> bool:
     entity = described(storage, dirty, how, reading)
     ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
     if entity and ours:
@@ -124,7 +124,7 @@ def counted(held: Sequence[Held]) -> Shadow:
     )
 
 
-def step_out(storage: Storage, how: Publishing) -> int:
+def step_out(storage: Storage, how: PublishOptions) -> int:
     """Where shadow mode is over, have all be published that it kept back: how much that was. Cut off, it goes on the
     next time.
     """

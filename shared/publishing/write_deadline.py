@@ -9,14 +9,14 @@ from datetime import datetime
 
 from shared.atlas import ProcessEntity
 from shared.catalog import Catalog
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.records import OVER
 
 CALLS_TO_PLACE = 2
 """Data sets are created with their columns, and without them where these are refused."""
 
 
-def write_until(catalog: Catalog, how: Publishing, processes: Sequence[ProcessEntity]) -> datetime:
+def write_until(catalog: Catalog, how: PublishOptions, processes: Sequence[ProcessEntity]) -> datetime:
     """When a write of these processes that is begun now is over: after placing data sets, and all its own calls."""
     return how.now() + (CALLS_TO_PLACE + catalog.calls_to_write(processes)) * how.call_bound
 
@@ -33,21 +33,21 @@ def calls_to_describe(columns: int) -> int:
     return _CALLS_TO_DESCRIBE + columns // _DESCRIBED_AT_ONCE
 
 
-def described_until(how: Publishing, calls: int) -> datetime:
+def described_until(how: PublishOptions, calls: int) -> datetime:
     """When a description of so many calls that is begun now is over; a call more for what comes before the first."""
     return how.now() + (calls + 1) * how.call_bound
 
 
-def is_in_time(how: Publishing, until: datetime, calls: int = 1) -> bool:
+def is_in_time(how: PublishOptions, until: datetime, calls: int = 1) -> bool:
     """Whether so many calls that are begun now, one after the other, are over by then."""
     return how.now() + calls * how.call_bound <= until
 
 
-def landed(how: Publishing, until: datetime) -> datetime:
+def landed(how: PublishOptions, until: datetime) -> datetime:
     """When nothing lands any more of calls that were begun: there will be no other one."""
     return min(until, how.now() + how.call_bound)
 
 
-def landed_well(catalog: Catalog, how: Publishing, until: datetime) -> datetime:
+def landed_well(catalog: Catalog, how: PublishOptions, until: datetime) -> datetime:
     """The same of calls that went well in the end: only tries are left whose answers were lost."""
     return landed(how, until) if catalog.may_still_land() else OVER

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from shared.catalog import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
-from shared.publishing import Publishing, on_found_assets, recorded
+from shared.publishing import PublishOptions, on_found_assets, recorded
 from shared.storage import Storage
 
 _SEARCHED = 50
@@ -133,7 +133,7 @@ class OnRecord:
     written. Read once, when it is first asked. Raises as the storage does.
     """
 
-    def __init__(self, storage: Storage, how: Publishing, *, with_indirect: bool = False) -> None:
+    def __init__(self, storage: Storage, how: PublishOptions, *, with_indirect: bool = False) -> None:
         self._storage = storage
         self._how = how
         self._with_indirect = with_indirect

@@ -29,7 +29,7 @@ from shared.records.asset_lifecycle import (
     states,
 )
 from shared.records.asset_matches import (
-    FoundAsset,
+    AssetMatch,
     all_remembered,
     drop,
     forget,
@@ -43,9 +43,9 @@ from shared.records.asset_matches import (
     remembered,
     remembered_by,
 )
-from shared.records.digest_set import Ticks, holds, mark, short, shorts
+from shared.records.digest_set import DigestSet, holds, mark, short, shorts
 from shared.records.format_version import check_versions, mismatch, stored_versions
-from shared.records.lease_session import Shift, take_shift
+from shared.records.lease_session import LeaseSession, take_shift
 from shared.records.ledger import NOT_KNOWN, OVER, PURGED, Entry, ledger_entry, note, write_anew
 from shared.records.process_index import (
     APPLICATION,
@@ -91,19 +91,19 @@ __all__ = [
     "OVER",
     "PURGED",
     "Application",
+    "AssetMatch",
     "Changes",
     "ContentKey",
     "ContributionRecord",
+    "DigestSet",
     "Dirty",
     "Entry",
-    "FoundAsset",
     "Held",
+    "LeaseSession",
     "RunState",
     "SettingsOnRecord",
-    "Shift",
     "State",
     "Supporter",
-    "Ticks",
     "WordKey",
     "Words",
     "all_remembered",

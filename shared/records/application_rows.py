@@ -15,7 +15,7 @@ from datetime import timedelta
 
 import msgspec
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.model import Span
 from shared.naming import Names
 from shared.openlineage import MergedRun
@@ -24,16 +24,16 @@ from shared.storage import Row, Storage, Value
 from shared.storage_layout import LINK, RUNS, digest_of, stamp
 from shared.translation import (
     AT_ONCE,
-    Around,
+    ApplicationFacts,
     Batch,
-    Fate,
-    Fates,
-    Told,
+    LifecycleEvent,
+    LifecycleEvents,
+    RunContext,
+    application_facts_of,
     batch_of,
     enclosing,
-    fates_in,
+    lifecycle_events_in,
     names_no_source,
-    told_by,
 )
 
 _TOLD = "application"
@@ -54,8 +54,8 @@ class Application:
     """
 
     run: str
-    told: Told = field(default_factory=Told)
-    heard: Told = field(default_factory=Told)
+    told: ApplicationFacts = field(default_factory=ApplicationFacts)
+    heard: ApplicationFacts = field(default_factory=ApplicationFacts)
     fates: bool = False
     streams: bool = False
     etag: str = ""
@@ -67,7 +67,7 @@ class Application:
         return Row(partition=self.run, key=_TOLD, etag=self.etag, values=values)
 
 
-_decode_told = msgspec.json.Decoder(tuple[Told, Told]).decode
+_decode_told = msgspec.json.Decoder(tuple[ApplicationFacts, ApplicationFacts]).decode
 
 
 def application(storage: Storage, run: str) -> Application:
@@ -95,7 +95,9 @@ def has_fates(row: Row) -> bool:
     return row.key == _TOLD and bool(row.values["fates"])
 
 
-def tell(storage: Storage, run: str, told: Told, *, fates: bool = False, streams: bool = False) -> Application:
+def tell(
+    storage: Storage, run: str, told: ApplicationFacts, *, fates: bool = False, streams: bool = False
+) -> Application:
     """Add to what is known of an application; writes only what is new. Returns what is known then."""
     for _ in range(_TRIES):
         known = application(storage, run)
@@ -105,7 +107,7 @@ def tell(storage: Storage, run: str, told: Told, *, fates: bool = False, streams
         etag = storage.replace(RUNS, wanted.row(storage)) if known.etag else storage.insert(RUNS, wanted.row(storage))
         if etag:
             return replace(wanted, etag=etag)
-    raise Contended(f"What is known of the application {run} kept changing", after=2)
+    raise WriteConflict(f"What is known of the application {run} kept changing", after=2)
 
 
 def note_heard(storage: Storage, handled: Application) -> bool:
@@ -116,7 +118,7 @@ def note_heard(storage: Storage, handled: Application) -> bool:
             return False
         if storage.replace(RUNS, replace(known, heard=handled.told).row(storage)):
             return True
-    raise Contended(f"What is known of the application {handled.run} kept changing", after=2)
+    raise WriteConflict(f"What is known of the application {handled.run} kept changing", after=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,18 +127,20 @@ class Words:
     if it is one, and what became of data sets through it.
     """
 
-    told: Told = field(default_factory=Told)
+    told: ApplicationFacts = field(default_factory=ApplicationFacts)
     batch: Batch | None = None
-    fates: tuple[Fate, ...] = ()
+    fates: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
-    def of(cls, run: MergedRun, heard: Around) -> "Words":
+    def of(cls, run: MergedRun, heard: RunContext) -> "Words":
         """Of a run that is over, having heard what the others tell. Pure."""
-        return cls(told=told_by(run), batch=batch_of(run, heard), fates=fates_in(run, heard))
+        return cls(told=application_facts_of(run), batch=batch_of(run, heard), fates=lifecycle_events_in(run, heard))
 
-    def by_key(self) -> dict[str, Batch | Fate]:
+    def by_key(self) -> dict[str, Batch | LifecycleEvent]:
         """Those that may be taken back, by the keys of their rows. Of one data set and kind the latest."""
-        found: dict[str, Batch | Fate] = {_fate_key(fate): fate for fate in sorted(self.fates, key=Fate.in_order)}
+        found: dict[str, Batch | LifecycleEvent] = {
+            _fate_key(fate): fate for fate in sorted(self.fates, key=LifecycleEvent.in_order)
+        }
         return {_batch_key(self.batch): self.batch, **found} if self.batch else found
 
     def keys(self, application_run: str) -> frozenset[WordKey]:
@@ -148,7 +152,7 @@ def _batch_key(batch: Batch) -> str:
     return f"{_BATCH}{stamp(batch.seen.last)}|{batch.run_id}"
 
 
-def _fate_key(fate: Fate) -> str:
+def _fate_key(fate: LifecycleEvent) -> str:
     return f"{_FATE}{digest_of(f'{fate.qualified_name}|{fate.table}'.encode())}|{fate.state}"
 
 
@@ -159,7 +163,7 @@ class _Word(msgspec.Struct, frozen=True, array_like=True):
 
     generation: int
     batch: Batch | None = None
-    fate: Fate | None = None
+    fate: LifecycleEvent | None = None
     enclosed: Span | None = None
 
 
@@ -194,7 +198,7 @@ def _leave(storage: Storage, run_id: str, place: WordKey, word: _Word) -> _Word:
         )
         if storage.replace(RUNS, fresh) if found else storage.insert(RUNS, fresh):
             return word
-    raise Contended(f"What the runs of the application {application_run} leave kept changing", after=2)
+    raise WriteConflict(f"What the runs of the application {application_run} leave kept changing", after=2)
 
 
 def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
@@ -254,17 +258,17 @@ def alone_within(storage: Storage, application_run: str, span: Span) -> list[str
     return sorted({row.key.rpartition("|")[2] for row in rows})
 
 
-def fates_and_links(storage: Storage, application_run: str) -> tuple[Fates, tuple[Row, ...]]:
+def fates_and_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, tuple[Row, ...]]:
     """What became of the application's data sets, and the rows that tell what it wrote: both in one reading."""
     rows = tuple(storage.partition(RUNS, application_run, since=_FATE, before=f"{LINK}~"))
     links = tuple(row for row in rows if row.key.startswith(LINK))
     return fates_told(storage, [row for row in rows if is_word(row)]), links
 
 
-def fates_told(storage: Storage, rows: Iterable[Row]) -> Fates:
+def fates_told(storage: Storage, rows: Iterable[Row]) -> LifecycleEvents:
     """What rows of one application tell of its data sets."""
     rows = (row for row in rows if row.key.startswith(_FATE))
-    return Fates.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
+    return LifecycleEvents.of(word.fate for row in rows for word in _words(storage, row).values() if word.fate)
 
 
 def placed_by(storage: Storage, application_run: str) -> set[str]:
@@ -277,18 +281,18 @@ def placed_by(storage: Storage, application_run: str) -> set[str]:
     return {run for row in rows for run in _words(storage, row)}
 
 
-def listen(storage: Storage, run: MergedRun, names: Names, ask: Ask = application) -> Around:
+def listen(storage: Storage, run: MergedRun, names: Names, ask: Ask = application) -> RunContext:
     """What the other runs of its application, and this one, have told so far of what concerns this run."""
     if names_no_source(run):
         note_alone(storage, run)
     return around(storage, run, ask(storage, run.application_run), names)
 
 
-def around(storage: Storage, run: MergedRun, known: Application, names: Names) -> Around:
+def around(storage: Storage, run: MergedRun, known: Application, names: Names) -> RunContext:
     """What concerns this run of what is `known` of its application."""
     streams = known.streams and names_no_source(run)
     batches = _first_around(batches_after(storage, run), run) if streams else ()
-    return Around(told=known.told | told_by(run), batches=batches, names=names)
+    return RunContext(told=known.told | application_facts_of(run), batches=batches, names=names)
 
 
 def _first_around(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:

@@ -12,14 +12,14 @@ from datetime import datetime
 import msgspec
 
 from shared.atlas import AssetEntity, asset_entity
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.model import Asset
 from shared.openlineage import MergedRun
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage import Row, Storage
 from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
-from shared.translation import Around, Change, changes_in
+from shared.translation import Change, RunContext, changes_in
 
 _TRIES = 8
 _REMEMBERED = 16
@@ -103,7 +103,7 @@ Changes = Mapping[str, tuple[Change, ...]]
 """What a run did to data sets as wholes, by their keys in `assets`."""
 
 
-def changes_by_asset(run: MergedRun, heard: Around) -> Changes:
+def changes_by_asset(run: MergedRun, heard: RunContext) -> Changes:
     """What a run did to data sets as wholes. Pure."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in changes_in(run, heard):
@@ -142,7 +142,7 @@ def _note(storage: Storage, key: str, run_id: str, word: _Word, asset: Asset | N
         row = Row(partition=key, key=STATE, values=cell, etag=found.etag if found else "")
         if after == before or (storage.replace(ASSETS, row) if found else storage.insert(ASSETS, row)):
             return after
-    raise Contended(f"The state of the data set {key} kept changing", after=2)
+    raise WriteConflict(f"The state of the data set {key} kept changing", after=2)
 
 
 def _state(storage: Storage, row: Row | None) -> AssetState | None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog import AssetKey
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage import Row, Storage
@@ -16,7 +16,7 @@ from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
+class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     """What the catalog has of one of our assets (`own`, which may be found under the names in `also`): the asset that a
     scan found (`scanned`), else our placeholder; its guid is empty where there is neither. `rivals`: assets of which
     one is meant, and nothing tells which. `because`: why the scanned one won.
@@ -64,12 +64,12 @@ class FoundAsset(msgspec.Struct, frozen=True, kw_only=True):
         return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=values, etag=self.etag)
 
     @classmethod
-    def of(cls, row: Row, storage: Storage) -> "FoundAsset":
+    def of(cls, row: Row, storage: Storage) -> "AssetMatch":
         """From a row of `found`."""
         return structs.replace(_decode(unpacked_cell(storage, "found", row)), etag=row.etag)
 
 
-_decode = msgspec.json.Decoder(FoundAsset).decode
+_decode = msgspec.json.Decoder(AssetMatch).decode
 _TRIES = 8
 
 
@@ -83,33 +83,33 @@ def mark_of(key: str) -> str:
     return f"{ASSET}{key}"
 
 
-def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, FoundAsset]:
+def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, AssetMatch]:
     """What is on record of these assets, whatever its age: a point read each."""
     found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
-    return {key: FoundAsset.of(row, storage) for key, row in found.items() if row}
+    return {key: AssetMatch.of(row, storage) for key, row in found.items() if row}
 
 
-def remembered_by(storage: Storage, key: str) -> FoundAsset | None:
+def remembered_by(storage: Storage, key: str) -> AssetMatch | None:
     """What is on record under this key."""
     row = storage.read(FOUND, FOUND_PARTITION, key)
-    return FoundAsset.of(row, storage) if row else None
+    return AssetMatch.of(row, storage) if row else None
 
 
-def all_remembered(storage: Storage) -> Iterator[FoundAsset]:
+def all_remembered(storage: Storage) -> Iterator[AssetMatch]:
     """All that is on record."""
     for row in storage.partition(FOUND, FOUND_PARTITION):
-        yield FoundAsset.of(row, storage)
+        yield AssetMatch.of(row, storage)
 
 
-def remember(storage: Storage, found: Iterable[FoundAsset]) -> tuple[FoundAsset, ...]:
+def remember(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch, ...]:
     """Put these on record: as they are there then. Where another publisher was there since it was read, what both know
     is kept: else who tells the columns of a placeholder could be forgotten. Which it has is not known then, and so it
-    is described anew. Raises Contended.
+    is described anew. Raises WriteConflict.
     """
     return tuple(_remembered(storage, each) for each in sorted(found, key=lambda each: each.own))
 
 
-def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
+def _remembered(storage: Storage, found: AssetMatch) -> AssetMatch:
     wanted = found
     for _ in range(_TRIES):
         row = wanted.row(storage)
@@ -122,10 +122,10 @@ def _remembered(storage: Storage, found: FoundAsset) -> FoundAsset:
             return structs.replace(wanted, etag=etag)
         there = remembered_by(storage, row.key)
         wanted = _of_both(found, there) if there else structs.replace(found, etag="")
-    raise Contended(f"What is remembered of {found.own[1]} kept changing", after=2)
+    raise WriteConflict(f"What is remembered of {found.own[1]} kept changing", after=2)
 
 
-def _of_both(mine: FoundAsset, there: FoundAsset) -> FoundAsset:
+def _of_both(mine: AssetMatch, there: AssetMatch) -> AssetMatch:
     """The later find of the two, with all who may tell the columns. Which it has is not known where those who know of a
     placeholder differ.
     """
@@ -142,18 +142,18 @@ def _of_both(mine: FoundAsset, there: FoundAsset) -> FoundAsset:
     )
 
 
-def overtake(storage: Storage, found: FoundAsset) -> FoundAsset | None:
+def overtake(storage: Storage, found: AssetMatch) -> AssetMatch | None:
     """Put one on record only where nobody was there since it was read; None where somebody was."""
     etag = storage.replace(FOUND, found.row(storage))
     return structs.replace(found, etag=etag) if etag else None
 
 
-def forget(storage: Storage, found: Iterable[FoundAsset]) -> None:
+def forget(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Have these be looked up the next time: the catalog refused what was remembered of them."""
     remember(storage, [structs.replace(each, at=_NEVER) for each in found])
 
 
-def drop(storage: Storage, found: Iterable[FoundAsset]) -> None:
+def drop(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
     for each in found:
         storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))

@@ -34,7 +34,7 @@ def holds(known: "array[int]", one: int) -> bool:
     return place < len(known) and known[place] == one
 
 
-class Ticks:
+class DigestSet:
     """Many digests, and which of them were met."""
 
     def __init__(self) -> None:

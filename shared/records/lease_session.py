@@ -13,7 +13,7 @@ _LONGEST = 180.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Shift:
+class LeaseSession:
     """The lease in hand, and the time since which it is, by this clock."""
 
     lease: Lease
@@ -32,8 +32,8 @@ class Shift:
         return True
 
 
-def take_shift(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> Shift | None:
+def take_shift(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> LeaseSession | None:
     """Begin to work; None when somebody else is at it. `clock` counts seconds and is never set back."""
     began = clock()  # before the lease is asked for: it may be older than its answer
     lease = storage.lease(name, _LEASE_SECONDS)
-    return Shift(lease=lease, clock=clock, began=began, renewed=began) if lease else None
+    return LeaseSession(lease=lease, clock=clock, began=began, renewed=began) if lease else None

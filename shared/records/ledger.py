@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.records.states import Held
 from shared.storage import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
@@ -136,10 +136,10 @@ def note(storage: Storage, entry: Entry) -> Entry | None:
 
 def write_anew(storage: Storage, process: str) -> None:
     """Have the ledger not know what was written of a process (by key), so that the publisher writes it again. Raises
-    Contended.
+    WriteConflict.
     """
     for _ in range(_TRIES):
         entry = ledger_entry(storage, process)
         if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
             return
-    raise Contended(f"The ledger of process {process} kept changing", after=2)
+    raise WriteConflict(f"The ledger of process {process} kept changing", after=2)

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import msgspec
 
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.model import Asset, Process
 from shared.records.application_rows import Application, fates_and_links, placed_by
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
 from shared.storage import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
-from shared.translation import Fates, present_name
+from shared.translation import LifecycleEvents, present_name
 
 _TRIES = 8
 
@@ -106,7 +106,7 @@ def _add(storage: Storage, application_run: str, found: Row | None, more: Link) 
         if storage.replace(RUNS, replace(link_row(storage, application_run, wanted), etag=found.etag)):
             return
         found = storage.read(RUNS, application_run, found.key)
-    raise Contended(f"What the application {application_run} wrote kept changing", after=2)
+    raise WriteConflict(f"What the application {application_run} wrote kept changing", after=2)
 
 
 def note_fated(
@@ -161,7 +161,7 @@ def spread_fates(storage: Storage, application_run: str) -> set[str]:
     return set(links)
 
 
-def _called(storage: Storage, process: str, application_run: str, fates: Fates) -> frozenset[str]:
+def _called(storage: Storage, process: str, application_run: str, fates: LifecycleEvents) -> frozenset[str]:
     """The data sets that an application run ever called, in what it said of a process, like one that a statement
     dropped or emptied by its table's name: their qualified names.
     """
@@ -176,7 +176,7 @@ def _note_fated(storage: Storage, application_run: str, process: str) -> None:
     storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
 
 
-def _all_links(storage: Storage, application_run: str) -> tuple[Fates, dict[str, tuple[Row, Link]]]:
+def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, dict[str, tuple[Row, Link]]]:
     """What became of its data sets, and what the application wrote, by process: also under the names that renamings
     gave.
     """

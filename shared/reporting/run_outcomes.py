@@ -18,7 +18,7 @@ from shared.model import Contribution
 from shared.records import FATED, ContributionRecord, RunState, fates_told, has_fates, holds, is_word, short, shorts
 from shared.storage import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
-from shared.translation import NO_PROCESS, Fates, lasting
+from shared.translation import NO_PROCESS, LifecycleEvents, lasting
 
 T = TypeVar("T")
 Seen = Callable[[str, int], None]
@@ -87,7 +87,7 @@ class Verdicts:
     """All runs, and what became of the processes of applications whose data sets have fates: see `read`."""
 
     runs: dict[str, RunWord] = field(default_factory=dict)
-    fates: dict[str, Fates] = field(default_factory=dict)
+    fates: dict[str, LifecycleEvents] = field(default_factory=dict)
     present: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
 
     @classmethod
@@ -191,7 +191,9 @@ def _said(storage: Storage, rows: Iterable[Row]) -> Iterator[Contribution]:
             yield said
 
 
-def _present(storage: Storage, fates: Mapping[str, Fates], seen: Seen) -> dict[tuple[str, int], frozenset[int]]:
+def _present(
+    storage: Storage, fates: Mapping[str, LifecycleEvents], seen: Seen
+) -> dict[tuple[str, int], frozenset[int]]:
     """By application run and process of which it spoke: the processes that this is now, if any."""
     rows: dict[str, list[Row]] = {run: [] for run in fates}
     for row in counted(seen, "contributions", storage.scan(CONTRIBUTIONS)):

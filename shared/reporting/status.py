@@ -13,7 +13,7 @@ from enum import StrEnum
 from shared.events import ARCHIVED, DISCARDED, Archived, Arrived, DeadLetter, arrivals, dead_letters
 from shared.publishing import Shadow, held_back
 from shared.publishing import counted as summed
-from shared.records import Dirty, Entry, Held, Ticks, all_remembered, dirty_processes, mark, short
+from shared.records import DigestSet, Dirty, Entry, Held, all_remembered, dirty_processes, mark, short
 from shared.reporting.run_outcomes import Processes, Seen, Verdicts, Waiting, counted
 from shared.storage import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
@@ -180,7 +180,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     )
     known = _Known(verdicts=verdicts, letters=letters, processes=processes)
     counts = _Counts(by=frozenset(by))
-    listed = Ticks()
+    listed = DigestSet()
     for each in counted(seen, "events", arrivals(storage)):
         known.count(counts, each)
         listed.add(mark(EVENTS, each.name))

@@ -15,21 +15,21 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import ApplicationFacts, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
+from shared.model import ApplicationTimes, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.translation.columns import ALL_ROWS, union_edges
 from shared.translation.origin import joined
 from shared.translation.schemas import latest, one_each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class SupersessionPolicy:
     """How long to wait: `quiet` before a newer application run counts as over, `unseen` before an edge leaves."""
 
     quiet: timedelta = timedelta(hours=1)
     unseen: timedelta = timedelta(days=7)
 
 
-class Sum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AggregatedProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The process (None when it has no input or no output), and when the passing of time alone may change it."""
 
     process: Process | None
@@ -44,21 +44,21 @@ class _Application(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     contributions: tuple[Contribution, ...]
 
 
-_NOTHING_KNOWN = ApplicationFacts()
+_NOTHING_KNOWN = ApplicationTimes()
 
 
-def add_up(
+def aggregate(
     contributions: Iterable[Contribution],
-    applications: Mapping[str, ApplicationFacts],
+    applications: Mapping[str, ApplicationTimes],
     *,
     now: datetime | None,
-    patience: Patience | None = None,
-) -> Sum:
+    patience: SupersessionPolicy | None = None,
+) -> AggregatedProcess:
     """The contributions to one process, added up as of `now` (None: no clock, so quietness never counts)."""
     found = tuple(contributions)
     if len(found) < 2:  # noqa: PLR2004 - one by itself: nothing newer, nothing older
-        return Sum(process=_without_noise(found[0].content) if found else None)
-    patience = patience or Patience()
+        return AggregatedProcess(process=_without_noise(found[0].content) if found else None)
+    patience = patience or SupersessionPolicy()
     ordered = _applications(found, applications)
     oldest, revisit = 0, None
     for index, application in enumerate(ordered):
@@ -70,10 +70,10 @@ def add_up(
             revisit = min(quiet, revisit or quiet)
     seen = _still_seen(ordered[oldest:], patience)
     process = union([each.content for each in seen])
-    return Sum(process=_without_noise(replace(process, schemas=latest(seen))), revisit=revisit)
+    return AggregatedProcess(process=_without_noise(replace(process, schemas=latest(seen))), revisit=revisit)
 
 
-def _still_seen(current: Sequence[_Application], patience: Patience) -> list[Contribution]:
+def _still_seen(current: Sequence[_Application], patience: SupersessionPolicy) -> list[Contribution]:
     """Of these applications, oldest first, the contributions that were not unseen for too long.
 
     An application that has ended is not judged by its age: one that runs once a month must not lose, at the first
@@ -94,7 +94,7 @@ def _still_seen(current: Sequence[_Application], patience: Patience) -> list[Con
 
 
 def _applications(
-    contributions: Iterable[Contribution], facts: Mapping[str, ApplicationFacts]
+    contributions: Iterable[Contribution], facts: Mapping[str, ApplicationTimes]
 ) -> tuple[_Application, ...]:
     """The application runs that contributed, oldest first."""
     grouped: dict[str, list[Contribution]] = {}

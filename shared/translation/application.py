@@ -18,7 +18,7 @@ from shared.translation.databricks import telling, workspace
 from shared.translation.identity import JobIdentity, identity_of, strongest
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of an application as a whole: who it is (as much as tells none, one or several apart), and where
     it ran, by which some of its data sets are named.
     """
@@ -26,19 +26,19 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identities: tuple[JobIdentity, ...] = ()
     where: Where = NOWHERE
 
-    def __or__(self, other: "Told") -> "Told":
-        if other in (self, NOTHING_TOLD):
+    def __or__(self, other: "ApplicationFacts") -> "ApplicationFacts":
+        if other in (self, NO_APPLICATION_FACTS):
             return self
         mounts: dict[str, str] = {}
         for point, source in (*self.where.mounts, *other.where.mounts):
             mounts[point] = min(mounts.get(point, source), source)
         where = Where(workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items())))
-        return Told(
+        return ApplicationFacts(
             identities=strongest((*self.identities, *other.identities)), where=NOWHERE if where == NOWHERE else where
         )
 
 
-NOTHING_TOLD = Told()
+NO_APPLICATION_FACTS = ApplicationFacts()
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -67,25 +67,27 @@ _SOON_AFTER = timedelta(seconds=1)
 """How long after the last write inside of it a batch ends."""
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run is to know beyond its own events: what the runs of its application told, the batch that encloses it
     (or may do so), and by which rules data sets are named.
     """
 
-    told: Told = NOTHING_TOLD
+    told: ApplicationFacts = NO_APPLICATION_FACTS
     batches: tuple[Batch, ...] = ()
     names: Names = BUILT_IN
 
 
-NOTHING_AROUND = Around()
+NO_CONTEXT = RunContext()
 
 
-def told_by(run: MergedRun) -> Told:
+def application_facts_of(run: MergedRun) -> ApplicationFacts:
     """What a run tells the others of its application; NOTHING_TOLD for most."""
     host = workspace(run.job.name)
     if not run.properties and not host:
-        return NOTHING_TOLD
-    return Told(identities=strongest([identity_of(run)]) if run.properties else (), where=_where(host, run.properties))
+        return NO_APPLICATION_FACTS
+    return ApplicationFacts(
+        identities=strongest([identity_of(run)]) if run.properties else (), where=_where(host, run.properties)
+    )
 
 
 _MOUNTS = "mountPoints"

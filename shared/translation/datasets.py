@@ -11,7 +11,7 @@ from shared.model import Asset
 from shared.naming import Identity, Names, Where, canonical, is_noise, not_derived, split_names
 from shared.openlineage import MergedDataset, MergedRun
 from shared.secrets import without_secrets
-from shared.translation.application import Around
+from shared.translation.application import RunContext
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -21,7 +21,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     where: Where
 
     @classmethod
-    def of(cls, around: Around) -> "Place":
+    def of(cls, around: RunContext) -> "Place":
         """As a run's siblings tell."""
         return cls(names=around.names, where=around.told.where)
 
@@ -87,7 +87,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """By the other names that the run's data sets have: a table's in its catalog."""
 
     @classmethod
-    def of(cls, run: MergedRun, around: Around) -> "Datasets":
+    def of(cls, run: MergedRun, around: RunContext) -> "Datasets":
         """All that the run names."""
         place = Place.of(around)
         read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]

@@ -16,7 +16,7 @@ DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
+class LifecycleEvent:
     """What became of the data set with `qualified_name`, latest `at`: DROP, RENAME or TRUNCATE.
 
     A RENAME tells the asset that it is now, and the two places that stand in the names of processes. Where only a
@@ -37,20 +37,20 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fates:
+class LifecycleEvents:
     """All that became of an application's data sets, by what it is and by the qualified name of the data set."""
 
     dropped: Mapping[str, datetime] = field(default_factory=dict)
     emptied: Mapping[str, datetime] = field(default_factory=dict)
-    renamed: Mapping[str, Fate] = field(default_factory=dict)
-    by_table: tuple[Fate, ...] = ()
+    renamed: Mapping[str, LifecycleEvent] = field(default_factory=dict)
+    by_table: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
-    def of(cls, fates: Iterable[Fate]) -> "Fates":
+    def of(cls, fates: Iterable[LifecycleEvent]) -> "LifecycleEvents":
         """Of each data set and kind the latest."""
-        latest: dict[str, dict[str, Fate]] = {DROP: {}, RENAME: {}, TRUNCATE: {}}
-        by_table: dict[tuple[str, str], Fate] = {}
-        for fate in sorted(fates, key=Fate.in_order):
+        latest: dict[str, dict[str, LifecycleEvent]] = {DROP: {}, RENAME: {}, TRUNCATE: {}}
+        by_table: dict[tuple[str, str], LifecycleEvent] = {}
+        for fate in sorted(fates, key=LifecycleEvent.in_order):
             if fate.table:
                 by_table[fate.table, fate.state] = fate
             else:
@@ -62,7 +62,7 @@ class Fates:
             by_table=tuple(by_table[key] for key in sorted(by_table)),
         )
 
-    def located(self, tables: "Tables") -> "Fates":
+    def located(self, tables: "Tables") -> "LifecycleEvents":
         """With those that are known by a table's name at the data sets of that name."""
         if not self.by_table:
             return self
@@ -72,7 +72,7 @@ class Fates:
             if asset:
                 known = dropped if fate.state == DROP else emptied
                 known[asset.qualified_name] = max(known.get(asset.qualified_name, fate.at), fate.at)
-        return Fates(dropped=dropped, emptied=emptied, renamed=self.renamed)
+        return LifecycleEvents(dropped=dropped, emptied=emptied, renamed=self.renamed)
 
     def concerns(self, assets: Iterable[Asset]) -> bool:
         """Whether any of these data sets has a fate, or one that is called like it."""
@@ -91,11 +91,11 @@ class Fates:
         """Whether there are any."""
         return bool(self.dropped or self.emptied or self.renamed or self.by_table)
 
-    def now(self, asset: Asset, at: datetime) -> tuple[Asset | None, tuple[Fate, ...]]:
+    def now(self, asset: Asset, at: datetime) -> tuple[Asset | None, tuple[LifecycleEvent, ...]]:
         """What the data set that was this asset then is now (None: it was dropped), and by which renamings."""
         if asset.qualified_name not in self.renamed and asset.qualified_name not in self.dropped:
             return asset, ()
-        steps: list[Fate] = []
+        steps: list[LifecycleEvent] = []
         passed: set[str] = set()
         while asset.qualified_name not in passed:
             passed.add(asset.qualified_name)
@@ -144,7 +144,7 @@ def place_of(identity: Identity) -> str:
     return f"{identity.namespace}/{identity.name.lstrip('/')}"
 
 
-def present_name(qualified_name: str, fate: Fate) -> str:
+def present_name(qualified_name: str, fate: LifecycleEvent) -> str:
     """A process's qualified name once its sink was renamed; one that was cut stays as it is."""
     if not qualified_name.endswith(f"/{fate.before}"):
         return qualified_name

@@ -10,14 +10,21 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import ApplicationFacts, Contribution, Lineage, Process, Span
+from shared.model import ApplicationTimes, Contribution, Lineage, Process, Span
 from shared.naming import BUILT_IN, Names
 from shared.openlineage import Event, Ignore, MergedRun, merge, select
-from shared.translation.adding_up import Patience, add_up
-from shared.translation.application import NOTHING_TOLD, Around, Batch, Told, enclosing, told_by
-from shared.translation.fates import Fate, Fates
+from shared.translation.adding_up import SupersessionPolicy, aggregate
+from shared.translation.application import (
+    NO_APPLICATION_FACTS,
+    ApplicationFacts,
+    Batch,
+    RunContext,
+    application_facts_of,
+    enclosing,
+)
+from shared.translation.fates import LifecycleEvent, LifecycleEvents
 from shared.translation.lasting import lasting
-from shared.translation.telling import batch_of, fates_in, names_no_source
+from shared.translation.telling import batch_of, lifecycle_events_in, names_no_source
 from shared.translation.translate import Skip, Wait, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
@@ -48,7 +55,9 @@ class History:
     ignored: tuple[Ignored, ...]
 
 
-def translate_history(events: Iterable[Event], patience: Patience | None = None, *, names: Names = BUILT_IN) -> History:
+def translate_history(
+    events: Iterable[Event], patience: SupersessionPolicy | None = None, *, names: Names = BUILT_IN
+) -> History:
     """The final lineage of these events, whatever their order and however often each occurs."""
     kept: dict[str, list[Event]] = {}
     ignored: set[Ignored] = set()
@@ -64,7 +73,7 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
     said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
     spoken = _contributions(runs, said)
     facts = {
-        run_id: ApplicationFacts(first=run.first, last=run.last, ended=run.ended)
+        run_id: ApplicationTimes(first=run.first, last=run.last, ended=run.ended)
         for run_id in spoken
         if (run := runs.get(run_id))
     }
@@ -75,7 +84,7 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
     for each in found:
         if each.remains:
             grouped.setdefault(each.remains.content.qualified_name, []).append(each.remains)
-    sums = [add_up(contributions, facts, now=None, patience=patience).process for contributions in grouped.values()]
+    sums = [aggregate(contributions, facts, now=None, patience=patience).process for contributions in grouped.values()]
     processes = tuple(sorted((each for each in sums if each), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
     shown = {
@@ -90,20 +99,22 @@ def translate_history(events: Iterable[Event], patience: Patience | None = None,
     )
 
 
-def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, Around]:
+def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
     """What each run is to know of the others of its application."""
-    own = {run_id: word for run_id, run in runs.items() if (word := told_by(run)) is not NOTHING_TOLD}
-    told: dict[str, Told] = {}
+    own = {
+        run_id: word for run_id, run in runs.items() if (word := application_facts_of(run)) is not NO_APPLICATION_FACTS
+    }
+    told: dict[str, ApplicationFacts] = {}
     for run_id, word in own.items():
         run = runs[run_id]
         if run.ended:
-            told[run.application_run] = told.get(run.application_run, NOTHING_TOLD) | word
-    alone = Around(names=names)
+            told[run.application_run] = told.get(run.application_run, NO_APPLICATION_FACTS) | word
+    alone = RunContext(names=names)
     arounds = dict.fromkeys(runs, alone)
     for run_id, run in runs.items() if own else ():
-        known = told.get(run.application_run, NOTHING_TOLD) | own.get(run_id, NOTHING_TOLD)
-        if known is not NOTHING_TOLD:
-            arounds[run_id] = Around(told=known, names=names)
+        known = told.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
+        if known is not NO_APPLICATION_FACTS:
+            arounds[run_id] = RunContext(told=known, names=names)
     batches: dict[str, list[Batch]] = {}
     for run_id, run in runs.items():
         if run.ended and (batch := batch_of(run, arounds[run_id])):
@@ -142,15 +153,17 @@ def _once_each(words: Iterable[Contribution]) -> Iterable[Contribution]:
     return known.values()
 
 
-def _fates(runs: Iterable[MergedRun], arounds: Mapping[str, Around]) -> Callable[[Sequence[Contribution]], Fates]:
+def _fates(
+    runs: Iterable[MergedRun], arounds: Mapping[str, RunContext]
+) -> Callable[[Sequence[Contribution]], LifecycleEvents]:
     """What became of the data sets of the application that made some contributions."""
-    found: dict[str, list[Fate]] = {}
+    found: dict[str, list[LifecycleEvent]] = {}
     for run in runs:
-        fates = fates_in(run, arounds[run.run_id])
+        fates = lifecycle_events_in(run, arounds[run.run_id])
         if fates:
             found.setdefault(run.application_run, []).extend(fates)
-    of = {application_run: Fates.of(fates) for application_run, fates in found.items()}
-    none = Fates()
+    of = {application_run: LifecycleEvents.of(fates) for application_run, fates in found.items()}
+    none = LifecycleEvents()
     return lambda spoken: of.get(spoken[0].application_run, none)
 
 

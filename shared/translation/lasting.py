@@ -16,7 +16,7 @@ from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Proc
 from shared.naming import bounded
 from shared.translation.adding_up import assets, sources
 from shared.translation.columns import ALL_ROWS, union_edges
-from shared.translation.fates import Fate, Fates, Tables, present_name
+from shared.translation.fates import LifecycleEvent, LifecycleEvents, Tables, present_name
 from shared.translation.identity import LONGEST
 from shared.translation.recovery import parsed_edge
 from shared.translation.schemas import of_those, one_each, renamed
@@ -29,7 +29,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     remains: Contribution | None
 
 
-def lasting(contributions: Sequence[Contribution], fates: Fates) -> tuple[Lasting, ...]:
+def lasting(contributions: Sequence[Contribution], fates: LifecycleEvents) -> tuple[Lasting, ...]:
     """What one application run says when its data sets are what they have become.
 
     `contributions` are all that it said, at least of all that has a fate. Contributions to temporary data sets go,
@@ -83,7 +83,7 @@ def _with_wanted(said: Contribution, tables: Tables) -> Contribution:
     )
 
 
-def _renamed(said: Contribution, fates: Fates) -> Contribution | None:
+def _renamed(said: Contribution, fates: LifecycleEvents) -> Contribution | None:
     """The contribution with its sinks under their present names; None when they were dropped."""
     content = said.content
     outputs: list[Asset] = []
@@ -118,7 +118,7 @@ def _renamed(said: Contribution, fates: Fates) -> Contribution | None:
     )
 
 
-def _moved_process(content: Process, fate: Fate) -> Process:
+def _moved_process(content: Process, fate: LifecycleEvent) -> Process:
     """The process as that of the same job with the sink's present place."""
     after = present_name(content.qualified_name, fate)
     if after == content.qualified_name:
@@ -143,13 +143,13 @@ class _Flow:
     that comes to, by its place among `said`, with no temporary data set in between.
     """
 
-    fates: Fates
+    fates: LifecycleEvents
     said: Sequence[Contribution]
     makers: Mapping[str, Sequence[int]]
     meant: list[Process]
 
     @classmethod
-    def of(cls, gone: Iterable[Contribution], fates: Fates) -> "_Flow":
+    def of(cls, gone: Iterable[Contribution], fates: LifecycleEvents) -> "_Flow":
         """From all contributions to temporary data sets. One may be made of others, also in circles: what they mean is
         found by going through them until nothing changes.
         """

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from shared.model import Asset, Span
 from shared.naming import canonical, is_noise
 from shared.openlineage import MergedDataset, MergedRun
-from shared.translation.application import Around, Batch
+from shared.translation.application import Batch, RunContext
 from shared.translation.datasets import STREAMING, Datasets, Place
-from shared.translation.fates import DROP, RENAME, TRUNCATE, Fate, place_of
+from shared.translation.fates import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.recovery import table_changed
 
 
@@ -23,7 +23,7 @@ def names_no_source(run: MergedRun) -> bool:
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: Around) -> Batch | None:
+def batch_of(run: MergedRun, around: RunContext) -> Batch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
@@ -32,13 +32,13 @@ def batch_of(run: MergedRun, around: Around) -> Batch | None:
     return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
-def fates_in(run: MergedRun, around: Around) -> tuple[Fate, ...]:
+def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
     """What the run did to data sets as wholes: dropped, renamed or emptied them."""
     if run.ended != "COMPLETE":
         return ()
     if not run.outputs:
         state, table = table_changed(run.statement)
-        return (Fate(state=state, qualified_name="", table=table, at=run.last),) if state else ()
+        return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     changes = [
         (dataset, state, before) for dataset in run.outputs for state, before in dataset.states if state in _FATES
     ]
@@ -53,12 +53,12 @@ _FATES = frozenset({DROP, RENAME, TRUNCATE})
 
 def _fate(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[Fate]:
+) -> Iterator[LifecycleEvent]:
     if state in {DROP, TRUNCATE}:
-        yield Fate(state=state, qualified_name=place.asset(_undoubled(dataset)).qualified_name, at=run.last)
+        yield LifecycleEvent(state=state, qualified_name=place.asset(_undoubled(dataset)).qualified_name, at=run.last)
     elif state == RENAME and before:
         old = MergedDataset(namespace=before[0], name=before[1])
-        yield Fate(
+        yield LifecycleEvent(
             state=RENAME,
             qualified_name=place.asset(old).qualified_name,
             at=run.last,
@@ -89,7 +89,7 @@ class Change:
     became: str = ""
 
 
-def changes_in(run: MergedRun, around: Around) -> tuple[Change, ...]:
+def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
     """The changes of state that a run brought; none of a run that failed or has not ended."""
     if run.ended != "COMPLETE":
         return ()

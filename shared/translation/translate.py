@@ -9,7 +9,7 @@ from shared.model import Asset, Lineage, Origin, Process
 from shared.naming import Identity
 from shared.openlineage import UNKNOWN, MergedDataset, MergedRun, Operation, split_job_name
 from shared.translation.adding_up import union
-from shared.translation.application import NOTHING_AROUND, Around, Batch
+from shared.translation.application import NO_CONTEXT, Batch, RunContext
 from shared.translation.columns import column_edges, sourceless
 from shared.translation.datasets import STREAMING, Datasets
 from shared.translation.identity import (
@@ -37,7 +37,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def translate(
-    run: MergedRun, around: Around = NOTHING_AROUND, *, timed_out: bool = False, datasets: Datasets | None = None
+    run: MergedRun, around: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
 ) -> Lineage | Skip | Wait:
     """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
     that its end will not be waited for any more; `datasets` are those of the run in these surroundings, where they are
@@ -111,7 +111,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run did, as far as all its processes share it."""
 
     run: MergedRun
-    around: Around
+    around: RunContext
     datasets: Datasets
     identity: JobIdentity
     formerly: JobIdentity | None

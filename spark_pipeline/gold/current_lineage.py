@@ -7,8 +7,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from shared.atlas import process_entity
-from shared.model import ApplicationFacts, Contribution, Span
-from shared.translation import Patience, add_up
+from shared.model import ApplicationTimes, Contribution, Span
+from shared.translation import SupersessionPolicy, aggregate
 from spark_pipeline.engine import Record, Row, grouped, stream
 from spark_pipeline.silver import Meaning
 from spark_pipeline.tables import CURRENT, PROCESSES, RUNS, Lake, assets, edges, moment, pack, shape, unpack_process
@@ -65,7 +65,7 @@ def largest_content(lake: Lake, touched: DataFrame) -> int | None:
 
 
 def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
-    """Without what was superseded, as `add_up` judges it: so a process holds no more rows than count, however many
+    """Without what was superseded, as `aggregate` judges it: so a process holds no more rows than count, however many
     application runs have written it.
     """
     run = Window.partitionBy("process", "application_run")
@@ -86,21 +86,21 @@ class _Adding:
 
     def __init__(self, meaning: Meaning) -> None:
         self._meaning = meaning
-        self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
+        self._patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
 
     def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for name, own in grouped(rows, "process"):
-            facts: dict[str, ApplicationFacts] = {}
+            facts: dict[str, ApplicationTimes] = {}
             said: list[Contribution] = []
             for row in own:
                 run = row.application_run
                 if row.app_first is not None:
-                    facts[run] = ApplicationFacts(
+                    facts[run] = ApplicationTimes(
                         first=moment(row.app_first), last=moment(row.app_last), ended=row.ended
                     )
                 seen = Span(first=moment(row.first), last=moment(row.last))
                 said.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
-            total = add_up(said, facts, now=self._meaning.as_of, patience=self._patience)
+            total = aggregate(said, facts, now=self._meaning.as_of, patience=self._patience)
             process = total.process
             if process is None:
                 continue

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from shared.model import ApplicationFacts, Contribution, Process, Span
-from shared.translation import Patience, add_up
+from shared.model import ApplicationTimes, Contribution, Process, Span
+from shared.translation import SupersessionPolicy, aggregate
 from spark_pipeline.engine import Record, Row, grouped, stream
 from spark_pipeline.gold.current_lineage import contributions, largest_content
 from spark_pipeline.silver import Meaning
@@ -52,7 +52,7 @@ class _Writing:
 
     def __init__(self, meaning: Meaning) -> None:
         self._meaning = meaning
-        self._patience = Patience(quiet=meaning.quiet, unseen=meaning.unseen)
+        self._patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
 
     def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for process, own in grouped(rows, "process"):
@@ -63,7 +63,7 @@ class _Writing:
                 seen = contents[0].seen
                 for each in contents[1:]:
                     seen |= each.seen
-                total = add_up(contents, {application_run: facts}, now=None, patience=self._patience)
+                total = aggregate(contents, {application_run: facts}, now=None, patience=self._patience)
                 told = set(_edges(total.process)) if total.process else set()
                 for edge in told:
                     interval = holds.setdefault(edge, _Interval(seen.first, seen.last))
@@ -76,7 +76,7 @@ class _Writing:
             for edge in sorted(holds):
                 yield _row(process, edge, holds[edge], None if edge in current else holds[edge].seen)
 
-    def _is_over(self, facts: ApplicationFacts, seen: Span) -> bool:
+    def _is_over(self, facts: ApplicationTimes, seen: Span) -> bool:
         if facts.ended == "COMPLETE":
             return True
         now = self._meaning.as_of
@@ -84,16 +84,16 @@ class _Writing:
         return bool(facts.ended is None and now and last + self._meaning.quiet <= now)
 
 
-def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contribution], ApplicationFacts, bytes | None]:
+def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contribution], ApplicationTimes, bytes | None]:
     contents: list[Contribution] = []
-    facts, present = ApplicationFacts(), None
+    facts, present = ApplicationTimes(), None
     for row in rows:
         seen = Span(first=moment(row.first), last=moment(row.last))
         content = unpack_process(row.content)
         contents.append(Contribution(application_run=application_run, content=content, seen=seen))
         present = row.present
         if row.app_first is not None:
-            facts = ApplicationFacts(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
+            facts = ApplicationTimes(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
     return contents, facts, present
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.errors import Refused
 from shared.openlineage import MergedRun, merge
-from shared.translation import NOTHING_TOLD, names_no_source, told_by
+from shared.translation import NO_APPLICATION_FACTS, application_facts_of, names_no_source
 from spark_pipeline.bronze import contents, event_of
 from spark_pipeline.engine import Record, Row, grouped, stream
 from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
@@ -88,8 +88,8 @@ class _Seen:
 
 
 def _row(run: MergedRun) -> Row:
-    told, merged = told_by(run), pack(run)
-    tells = told != NOTHING_TOLD
+    told, merged = application_facts_of(run), pack(run)
+    tells = told != NO_APPLICATION_FACTS
     return {
         "run_id": run.run_id,
         "application_run": run.application_run,

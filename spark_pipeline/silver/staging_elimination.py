@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
-from shared.translation import Fates, Lasting, lasting
+from shared.translation import Lasting, LifecycleEvents, lasting
 from spark_pipeline.engine import Engine, Record, Row, grouped, stream
 from spark_pipeline.tables import PROCESSES, assets, edges, moment, pack, shape, unpack_fates, unpack_process
 
@@ -71,10 +71,10 @@ def _last(rows: Iterator[Record]) -> Iterable[Row]:
     for application_run, own in grouped(rows, "application_run"):
         spoken: dict[int, str] = {}
         contributions: list[Contribution] = []
-        fates: Fates | None = None
+        fates: LifecycleEvents | None = None
         for row in own:
             if row.rank == _FATES:
-                fates = Fates.of(fate for packed in row.fates for fate in unpack_fates(packed))
+                fates = LifecycleEvents.of(fate for packed in row.fates for fate in unpack_fates(packed))
                 continue
             said = _contribution(application_run, row)
             if fates is None:

@@ -16,11 +16,11 @@ from pyspark.sql import functions as f
 
 from shared.naming import BUILT_IN, Names, parse_names
 from shared.translation import (
-    NOTHING_TOLD,
-    Around,
+    NO_APPLICATION_FACTS,
+    RunContext,
+    application_facts_of,
     batch_of,
     names_no_source,
-    told_by,
 )
 from spark_pipeline.engine import Engine, Record, Row, following, stream
 from spark_pipeline.silver.run_merging import UNUSABLE
@@ -131,24 +131,24 @@ class Translating:
         """Rows of TRANSLATED from the rows that `translated` puts in order."""
         names, sayings = _names_of(self._names), Sayings(self._remembered)
         piece: Any = None
-        told, batches = NOTHING_TOLD, Batches()
+        told, batches = NO_APPLICATION_FACTS, Batches()
         for row in rows:
             if (row.application_run, row.piece) != piece:
                 piece = following((row.application_run, row.piece), piece)
-                told, batches = NOTHING_TOLD, Batches()
+                told, batches = NO_APPLICATION_FACTS, Batches()
             if row.rank == _TOLD:
                 for each in row.tolds:
                     told |= unpack_told(each)
                 continue
             try:
                 run = unpack_run(row.merged)
-                around = Around(told=told | told_by(run), names=names)
+                around = RunContext(told=told | application_facts_of(run), names=names)
                 if row.rank == _BATCH:
                     if batch := batch_of(run, around):
                         batches.add(batch)
                     continue
                 if batches and names_no_source(run):
-                    around = Around(told=around.told, batches=batches.around(run), names=names)
+                    around = RunContext(told=around.told, batches=batches.around(run), names=names)
                 found = sayings.of(run, around, timed_out=row.timed_out)
             except UNUSABLE as error:
                 if row.rank == _BATCH:  # where it is translated itself it has a row of its own

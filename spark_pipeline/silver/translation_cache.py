@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from shared.model import Lineage, Process
 from shared.openlineage import MergedRun
-from shared.translation import NOTHING_TOLD, Around, Datasets, Skip, fates_in, schemas_in, translate
+from shared.translation import (
+    NO_APPLICATION_FACTS,
+    Datasets,
+    RunContext,
+    Skip,
+    lifecycle_events_in,
+    schemas_in,
+    translate,
+)
 from spark_pipeline.engine import SMALL_ROW_BYTES, Row
 from spark_pipeline.tables import digest, pack
 
@@ -30,12 +38,12 @@ class Sayings:
         self._known: dict[tuple[Any, ...], Row] = {}
         self._most, self._held = most, 0
 
-    def of(self, run: MergedRun, around: Around, *, timed_out: bool) -> Row:
+    def of(self, run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
         """As `said_by`, with the same names of data sets for all runs. The rows are shared: not to be changed."""
         if around.batches:
             return said_by(run, around, timed_out=timed_out)
         words = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        told = pack(around.told) if around.told != NOTHING_TOLD else b""
+        told = pack(around.told) if around.told != NO_APPLICATION_FACTS else b""
         key = (words, told, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
@@ -60,12 +68,12 @@ def _size(found: Row) -> int:
     return _RUN + sum(len(each[-1]) for each in found["said"]) + columns * _COLUMN
 
 
-def said_by(run: MergedRun, around: Around, *, timed_out: bool) -> Row:
+def said_by(run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
     """`word`, `reason`, `fates`, `said` and `schemas` of one run. Raises what the core raises."""
     names_any = run.inputs or run.outputs
     datasets = Datasets.of(run, around) if run.ended == "COMPLETE" and names_any else None
     word = translate(run, around, timed_out=timed_out, datasets=datasets)
-    fates = fates_in(run, around)
+    fates = lifecycle_events_in(run, around)
     seen = schemas_in(datasets) if datasets else ()
     return {
         "word": "said" if isinstance(word, Lineage) else "skipped" if isinstance(word, Skip) else "waiting",

@@ -8,13 +8,13 @@ import msgspec
 
 from shared.model import Process
 from shared.openlineage import MergedRun
-from shared.translation import Fate, Told
+from shared.translation import ApplicationFacts, LifecycleEvent
 
 pack = msgspec.msgpack.Encoder(order="deterministic").encode
 unpack_run = msgspec.msgpack.Decoder(MergedRun).decode
-unpack_told = msgspec.msgpack.Decoder(Told).decode
+unpack_told = msgspec.msgpack.Decoder(ApplicationFacts).decode
 unpack_process = msgspec.msgpack.Decoder(Process).decode
-unpack_fates = msgspec.msgpack.Decoder(tuple[Fate, ...]).decode
+unpack_fates = msgspec.msgpack.Decoder(tuple[LifecycleEvent, ...]).decode
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

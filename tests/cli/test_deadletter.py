@@ -22,9 +22,9 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import last_stop
 from shared.naming import BUILT_IN
-from shared.processing.processor import settle_run
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_run
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.settings import load
 from shared.storage import MemoryStorage, Row
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
@@ -39,7 +39,7 @@ runner = CliRunner()
 def parts() -> Worker:
     """What the commands work with: memory in the place of storage and catalog."""
     return Worker(
-        storage=MemoryStorage(), catalog=Moody(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+        storage=MemoryStorage(), catalog=Moody(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
 
 
@@ -51,9 +51,9 @@ def storage(parts: Worker) -> MemoryStorage:
     put(parts.storage, start, b"hello\x1b[31m")
     settle(parts.storage, end)
     post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
-    settle_run(parts.storage, run_id("unusable"), names=MISWRITTEN)
+    process_run(parts.storage, run_id("unusable"), names=MISWRITTEN)
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
-    sweep(parts.storage, Sweeping())
+    sweep(parts.storage, SweepOptions())
     return parts.storage
 
 
@@ -273,7 +273,7 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     for number in range(5):
         post(storage.real, *write(f"r{number}", "app", f"1{number}:00", "/a", sink=f"/o{number}"))
     parts = Worker(
-        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+        storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
     run = partial(run_with, parts)
     settled: list[str] = []
@@ -303,7 +303,7 @@ def test_storage_that_goes_away_in_the_middle_says_how_to_go_on() -> None:
     storage = Stepped(MemoryStorage())
     post(storage.real, *write("a", "app", "10:00", "/a"))
     parts = Worker(
-        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+        storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
     run = partial(run_with, parts)
 

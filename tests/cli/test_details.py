@@ -13,8 +13,8 @@ from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.naming import BUILT_IN
 from shared.openlineage import decode
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
@@ -29,8 +29,10 @@ def worker(*bodies: bytes) -> Worker:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for place in post(storage, *bodies):
         settle(storage, place)
-    publish(storage, catalog, Publishing())
-    return Worker(storage=storage, catalog=catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN)
+    publish(storage, catalog, PublishOptions())
+    return Worker(
+        storage=storage, catalog=catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
+    )
 
 
 @pytest.fixture

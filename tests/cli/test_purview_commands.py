@@ -25,8 +25,8 @@ from shared.catalog.transport import CredentialToken, Effort, StaticToken, Stead
 from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from tests.support.placeholder_columns import TABLE, X, copy, how, settle
@@ -58,8 +58,8 @@ def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
         account=PurviewAccount(client) if dialect_of(endpoint).is_purview else None,
         collection=collection,
         types=AtlasTypes(client),
-        publishing=Publishing(),
-        sweeping=Sweeping(),
+        publishing=PublishOptions(),
+        sweeping=SweepOptions(),
         names=BUILT_IN,
     )
 

@@ -13,8 +13,8 @@ from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.archiver import archive
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
@@ -29,7 +29,7 @@ def parts() -> Worker:
     """What the command works with: memory in the place of storage and catalog."""
     storage: Any = Stepped(MemoryStorage())
     return Worker(
-        storage=storage, catalog=MemoryCatalog(), publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+        storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
 
 

@@ -14,8 +14,8 @@ from shared.catalog import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.maintenance.replay import publish_all
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.storage import MemoryStorage
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
@@ -38,8 +38,10 @@ def parts() -> Worker:
         bodies += [event("r2", "START", "2026-11-21T09:00:00", **said)] if number == 2 else []
         for place in post(storage, *bodies):
             settle(storage, place)
-    publish_all(storage, catalog, Publishing())
-    return Worker(storage=storage, catalog=catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN)
+    publish_all(storage, catalog, PublishOptions())
+    return Worker(
+        storage=storage, catalog=catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
+    )
 
 
 @pytest.fixture
@@ -108,7 +110,7 @@ def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
 
     storage.step_in = away
     away_parts = Worker(
-        storage=storage, catalog=parts.catalog, publishing=Publishing(), sweeping=Sweeping(), names=BUILT_IN
+        storage=storage, catalog=parts.catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
     result = run_with(away_parts, "status")
     assert (result.exit_code, "Storage answered 503" in result.output) == (1, True)

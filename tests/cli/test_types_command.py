@@ -19,9 +19,9 @@ from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.naming import BUILT_IN, parse_names
 from shared.naming.stores import STORES
-from shared.processing.processor import settle_event
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
@@ -53,8 +53,8 @@ def worker(server: CatalogServer) -> Worker:
         storage=MemoryStorage(),
         catalog=AtlasCatalog(client),
         types=AtlasTypes(client),
-        publishing=Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1)),
-        sweeping=Sweeping(),
+        publishing=PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1)),
+        sweeping=SweepOptions(),
         names=BUILT_IN,
     )
 
@@ -233,7 +233,7 @@ def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mend
     for place in post(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
     ):
-        settle_event(storage, place, storage.get(EVENTS, place.blob) or b"", names=with_rule.names)
+        process_event(storage, place, storage.get(EVENTS, place.blob) or b"", names=with_rule.names)
     how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
     done = publish(storage, with_rule.catalog, how)
     assert (done.written, done.refused) == (1, 1), "and the other one is not held up"

@@ -18,13 +18,13 @@ from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.verify.kinds import KINDS
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
+from shared.processing.sweeper import SweepOptions
 from shared.storage import MemoryStorage
 from tests.support.damages import PLANTED, PUBLISHING, whole
 from tests.support.dead_letters import Stepped
 from tests.support.publishing import Moody
 
-NOW = Sweeping(grace=timedelta(0), end_timeout=timedelta(0))
+NOW = SweepOptions(grace=timedelta(0), end_timeout=timedelta(0))
 Run = Callable[..., Result]
 
 
@@ -83,7 +83,7 @@ def test_fix_mends_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -
 
 
 def test_what_is_under_way_is_no_damage(parts: Worker) -> None:
-    result = run_with(replace(parts, sweeping=Sweeping()), "verify", "--json")
+    result = run_with(replace(parts, sweeping=SweepOptions()), "verify", "--json")
     assert json.loads(result.stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
 
 

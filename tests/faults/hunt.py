@@ -9,9 +9,9 @@ from shared.atlas import AssetEntity, process_entity
 from shared.catalog import AssetKey
 from shared.openlineage import decode
 from shared.publishing.placeholders.columns import columns_told
-from shared.publishing.planner import Publishing, Reading, current
+from shared.publishing.planner import PublishOptions, Reading, current
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
-from shared.translation import Patience, translate_history
+from shared.translation import SupersessionPolicy, translate_history
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.faulty import Rates
 from tests.faults.life import END, EPOCH, NEVER, Life, Outcome, Way, faultless
@@ -120,7 +120,7 @@ def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
 def _wrongly_told(outcome: Outcome) -> list[AssetKey]:
     """The placeholders whose columns are not what all that is on record says of them, whoever is known to tell them."""
     now = EPOCH + timedelta(seconds=2 * END)
-    how, reading = Publishing(patience=Patience(quiet=outcome.quiet), now=lambda: now), Reading()
+    how, reading = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now), Reading()
     storage = outcome.storage
     said = [current(storage, row.partition, how, reading).process for row in storage.scan(LEDGER)]
     return [

@@ -17,18 +17,18 @@ from typing import Any
 
 from shared.catalog import MemoryCatalog
 from shared.errors import Retry
-from shared.events.archiver import Archiving
+from shared.events.archiver import ArchiveOptions
 from shared.ingest.receiver import receive
-from shared.processing.application_cache import Lately
-from shared.processing.processor import settle_event
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.application_cache import ApplicationCache
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import Status, status
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.faults.delivery import Flaws, Name, World, delivery
 from tests.faults.faulty import Faults, Faulty, Rates
 from tests.faults.turns import Killed, Turns
@@ -43,7 +43,7 @@ NEVER = timedelta(days=100_000)
 _TRIES = 5
 _NO_FAULTS = Rates()
 _NO_FLAWS = Flaws()
-_NO_ARCHIVING = Archiving(after=None, keep=None)
+_NO_ARCHIVING = ArchiveOptions(after=None, keep=None)
 """It has threads of its own, which take no turns."""
 
 _DAY = 86_400.0
@@ -125,10 +125,10 @@ class Life:
         self.storage = storage(clock=lambda: turns.now)
         self.storage.now = self._now
         self.catalog = MemoryCatalog()
-        self.publishing = Publishing(
-            batch=3, patience=Patience(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
+        self.publishing = PublishOptions(
+            batch=3, patience=SupersessionPolicy(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
         )
-        self.sweeping = Sweeping(
+        self.sweeping = SweepOptions(
             end_timeout=way.end_timeout, now=self._now, seconds=lambda: turns.now, archiving=_NO_ARCHIVING
         )
         self.faults = Faults(
@@ -147,7 +147,7 @@ class Life:
         self._trace = trace
         self._reached: Any = Faulty(self.storage, "storage", self.faults)
         self._written: Any = Faulty(self.catalog, "catalog", self.faults)
-        self._lately = defaultdict[int, Lately](Lately)
+        self._lately = defaultdict[int, ApplicationCache](ApplicationCache)
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
@@ -274,8 +274,8 @@ class Life:
         assert packed is not None
         current = self.turns.current
         # Also that of a process that has died since: what it holds may be as old as it likes.
-        lately = self._lately[current.process if current else 0]
-        if settle_event(self._reached, stored_from_blob(name), packed, lately=lately):
+        application_cache = self._lately[current.process if current else 0]
+        if process_event(self._reached, stored_from_blob(name), packed, application_cache=application_cache):
             publish(self._reached, self._written, self.publishing)
 
     def _tick(self) -> None:

@@ -12,13 +12,13 @@ from shared.atlas import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.pace import Pace
 from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
-from shared.publishing.asset_resolution import Finding
+from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import Publishing, recorded
+from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.storage import MemoryStorage
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.support.events import write
 from tests.support.publishing import settled
 
@@ -95,11 +95,11 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     for number in range(PROCESSES):
         bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
         settled(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
-    how = Publishing(
+    how = PublishOptions(
         batch=BATCH,
         call_bound=timedelta(seconds=EFFORT.bound),
-        patience=Patience(quiet=timedelta(days=100_000)),
-        finding=Finding(search=search),
+        patience=SupersessionPolicy(quiet=timedelta(days=100_000)),
+        finding=ResolutionOptions(search=search),
         now=told.now,
         seconds=told.seconds,
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from shared.catalog import MemoryCatalog
-from shared.concurrency.parallel_map import SideBySide
+from shared.concurrency.parallel_map import ParallelMap
 from shared.ingest.receiver import receive
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.telemetry import Acts, write_line
@@ -86,8 +86,8 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
                     f"run {number}", kind, at, inputs=["/in"], outputs=[f"/out/{number}"], application=f"app {number}"
                 )
                 receive(storage, body, most_bytes=10**6, telemetry=telemetry)
-        sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry))
-        publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry, side_by_side=SideBySide(at_once=8)))
+        sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry))
+        publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, side_by_side=ParallelMap(at_once=8)))
     finally:
         logger.removeHandler(threads)
         logger.setLevel(before)

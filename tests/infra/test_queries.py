@@ -10,9 +10,9 @@ import pytest
 
 from shared.catalog import MemoryCatalog
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage
@@ -38,10 +38,10 @@ def facts() -> dict[str, set[str]]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
-    publish(storage, catalog, Publishing(telemetry=telemetry))
+        process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+    publish(storage, catalog, PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
-        act.note(past_due=False, **sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry)).facts)
+        act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
     found: dict[str, set[str]] = defaultdict(set)
     for each in acts:

@@ -11,9 +11,9 @@ from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage
@@ -62,10 +62,10 @@ def written() -> list[Row]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
-    publish(storage, MemoryCatalog(), Publishing(telemetry=telemetry))
+        process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+    publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
-        act.note(past_due=False, **sweep(storage, Sweeping(grace=timedelta(0), telemetry=telemetry)).facts)
+        act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
     return lines(*(line_of(act) for act in acts if act.kind.line))
 
@@ -78,7 +78,7 @@ def test_a_query_runs_over_no_rows_and_over_real_lines(name: str, written: list[
 
 
 def test_each_event_is_counted_by_what_became_of_it(written: list[Row]) -> None:
-    counts = {row["Fate"]: (row["Posted"], row["Settled"]) for row in answer("counts", AppTraces=written)}
+    counts = {row["LifecycleEvent"]: (row["Posted"], row["Settled"]) for row in answer("counts", AppTraces=written)}
     assert counts == {"published": (4, 4), "waiting": (1, 1), "skipped at once": (1, 1)}
 
 
@@ -169,7 +169,7 @@ def test_a_dead_letter_is_found() -> None:
     telemetry = Acts(acts.append)
     receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=telemetry)
     (fact,) = storage.blobs(EVENTS)
-    settle_event(storage, stored_from_blob(fact.name), b"no gzip at all", telemetry=telemetry)
+    process_event(storage, stored_from_blob(fact.name), b"no gzip at all", telemetry=telemetry)
     (row,) = answer("dead-letters", AppTraces=lines(*map(line_of, acts)))
     assert run_id("a") in row["Message"]
 
@@ -194,8 +194,8 @@ def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFix
         for body in write("a", "app", "10:00", "/a"):
             receive(storage, body, most_bytes=10**6)
         for fact in storage.blobs(EVENTS):
-            settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
-        publish(storage, Failing(error), Publishing(telemetry=Acts(acts.append)))
+            process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        publish(storage, Failing(error), PublishOptions(telemetry=Acts(acts.append)))
         told.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
         caplog.clear()
     assert [len(answer("catalog-away", AppTraces=lines(*texts))) for texts in told] == [1, 1]

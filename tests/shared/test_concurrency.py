@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from shared.concurrency.single_flight import OneByOne, OneForAll
-from shared.processing.processor import settle_event
+from shared.concurrency.single_flight import KeyedLock, SingleFlight
+from shared.processing.processor import process_event
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
@@ -17,7 +17,7 @@ _SECONDS = 10
 
 
 def test_who_asks_while_it_is_done_returns_at_once_and_it_is_done_once_more_for_all_of_them() -> None:
-    one, began, go_on = OneForAll(), threading.Event(), threading.Event()
+    one, began, go_on = SingleFlight(), threading.Event(), threading.Event()
     done: list[str] = []
 
     def work(by: str) -> None:
@@ -37,7 +37,7 @@ def test_who_asks_while_it_is_done_returns_at_once_and_it_is_done_once_more_for_
 
 
 def test_what_fails_is_raised_and_keeps_nobody_from_the_next_time() -> None:
-    one, done = OneForAll(), []
+    one, done = SingleFlight(), []
 
     def fails() -> None:
         raise ConnectionError
@@ -49,7 +49,7 @@ def test_what_fails_is_raised_and_keeps_nobody_from_the_next_time() -> None:
 
 
 def test_one_key_is_held_by_one_thread_and_keeps_no_other_key_waiting() -> None:
-    turns, order = OneByOne(), list[str]()
+    turns, order = KeyedLock(), list[str]()
     waiting = threading.Event()
 
     def second() -> None:
@@ -69,7 +69,7 @@ def test_one_key_is_held_by_one_thread_and_keeps_no_other_key_waiting() -> None:
 
 
 def test_a_late_start_waits_for_the_end_that_is_being_settled_and_finds_nothing_left_to_do() -> None:
-    storage, turns = MemoryStorage(), OneByOne()
+    storage, turns = MemoryStorage(), KeyedLock()
     start, end = post(storage, *write("a", "app", "10:00", "/a"))
     packed = {place: storage.get(EVENTS, place.blob) or b"" for place in (start, end)}
     ending, starting = Watched(storage), Watched(storage)
@@ -78,7 +78,7 @@ def test_a_late_start_waits_for_the_end_that_is_being_settled_and_finds_nothing_
     def start_comes(name: str, arguments: tuple[object, ...]) -> None:
         if name == "partition" and arguments[0] == "runs" and not noticed.is_set():
             # The end is on record, and its settling has begun: now the start is delivered.
-            late.append(pool.submit(settle_event, starting, start, packed[start], turns=turns))
+            late.append(pool.submit(process_event, starting, start, packed[start], turns=turns))
             assert noticed.wait(_SECONDS)
 
     def start_looks(name: str, _: tuple[object, ...]) -> None:
@@ -88,7 +88,7 @@ def test_a_late_start_waits_for_the_end_that_is_being_settled_and_finds_nothing_
     late: list[object] = []
     ending.step_in, starting.step_in = start_comes, start_looks
     with ThreadPoolExecutor(1) as pool:
-        assert settle_event(ending, end, packed[end], turns=turns)
+        assert process_event(ending, end, packed[end], turns=turns)
     assert late
     assert starting.calls.keys() <= {"read", "insert"}
     assert ending.calls["replace"] == 2

@@ -5,20 +5,20 @@ from datetime import timedelta
 from typing import Any
 
 from shared.events.archive_format import Line, lines_of
-from shared.events.archiver import Archiving
-from shared.publishing.planner import Publishing
+from shared.events.archiver import ArchiveOptions
+from shared.publishing.planner import PublishOptions
 from shared.reporting.status import status
 from shared.storage_layout import ARCHIVE, StoredEvent
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.support.processing import post, settle
 
-AT_ONCE = Archiving(after=timedelta(0), every=timedelta(0))
+AT_ONCE = ArchiveOptions(after=timedelta(0), every=timedelta(0))
 
-HOW = Publishing(patience=Patience(quiet=timedelta(days=100_000)))
+HOW = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
 
 
-def archiving(**said: Any) -> Archiving:
-    return Archiving(**{"after": timedelta(0), "every": timedelta(0), **said})
+def archiving(**said: Any) -> ArchiveOptions:
+    return ArchiveOptions(**{"after": timedelta(0), "every": timedelta(0), **said})
 
 
 def settled(storage: Any, *bodies: bytes) -> list[StoredEvent]:

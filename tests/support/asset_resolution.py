@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogUnavailable
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
+from shared.processing.processor import process_event
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
@@ -59,4 +59,4 @@ def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = 
     receive(storage, said, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         if fact.name not in before:
-            settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+            process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")

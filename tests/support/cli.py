@@ -8,8 +8,8 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.storage import MemoryStorage
 
 runner = CliRunner()
@@ -24,8 +24,8 @@ class Parts:
         self.worker = Worker(
             storage=self.storage,
             catalog=self.catalog,
-            publishing=Publishing(batch=2),
-            sweeping=Sweeping(),
+            publishing=PublishOptions(batch=2),
+            sweeping=SweepOptions(),
             names=BUILT_IN,
         )
 

@@ -12,8 +12,8 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -28,8 +28,8 @@ TABLE: AssetKey = ("azure_sql_table", "mssql://srv.database.windows.net/db/dbo/o
 FOLDER: AssetKey = ("azure_datalake_gen2_path", "https://acct.dfs.core.windows.net/raw/orders")
 
 
-def how(**more: Any) -> Publishing:
-    return Publishing(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+def how(**more: Any) -> PublishOptions:
+    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
 
 
 def schema(*columns: tuple[str, str]) -> Json:
@@ -62,7 +62,7 @@ def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     for each in bodies:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
 
 
 def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:

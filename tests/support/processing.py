@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
+from shared.processing.processor import process_event
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
@@ -41,7 +41,7 @@ def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
 
 def settle(storage: Any, place: StoredEvent) -> bool:
     packed = storage.get(EVENTS, place.blob)
-    return settle_event(storage, place, packed)
+    return process_event(storage, place, packed)
 
 
 def contributions(storage: MemoryStorage) -> list[ContributionRecord]:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.storage import MemoryStorage
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.support.processing import post, settle
 
 
@@ -23,8 +23,8 @@ class Clock:
         return self.at
 
 
-def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> Publishing:
-    return Publishing(now=clock, patience=Patience(quiet=quiet))
+def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> PublishOptions:
+    return PublishOptions(now=clock, patience=SupersessionPolicy(quiet=quiet))
 
 
 class Moody(MemoryCatalog):

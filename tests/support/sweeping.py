@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.processing.sweeper import SweepOptions, Swept, sweep
 from shared.storage import MemoryStorage
 from tests.support.events import run_id
 from tests.support.processing import Watched
@@ -32,4 +32,4 @@ class Later:
 
     def sweep(self, storage: Any, minutes: float = 1) -> Swept:
         self.at += timedelta(minutes=minutes)
-        return sweep(storage, Sweeping(end_timeout=timedelta(days=100), now=self))
+        return sweep(storage, SweepOptions(end_timeout=timedelta(days=100), now=self))

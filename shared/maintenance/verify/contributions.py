@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from shared.events import noted
-from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.maintenance.verify.runs import settle_anew, state_of
 from shared.records import ContentKey, ContributionRecord, RunState, contribution_key, mark_dirty, note_link
 from shared.storage import Row, Storage
@@ -49,11 +49,11 @@ def _read(storage: Storage, key: ContentKey) -> Row | None:
     return storage.read(CONTRIBUTIONS, process, contribution_key(by, digest))
 
 
-def orphans(world: World, spoken: Spoken) -> Iterator[Damage]:
+def orphans(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
     """Words in a contribution of runs that do not stand behind it (any more)."""
     for run_id in spoken.unspoken:
         if _is_orphan(world.storage, run_id, spoken.key):
-            yield Damage(
+            yield Inconsistency(
                 subject=_named(spoken.key),
                 words=f"run {run_id} is named as saying it, but says no such thing",
                 about=(run_id, spoken.key),
@@ -70,7 +70,7 @@ def _is_orphan(storage: Storage, run_id: str, key: ContentKey) -> bool:
     return state.settled and bool(state.heard) and key not in state.current
 
 
-def take_back(world: World, damage: Damage) -> bool:
+def take_back(world: World, damage: Inconsistency) -> bool:
     """Withdraw the run's word, and publish the process anew."""
     run_id, key = damage.about
     found = _read(world.storage, key)
@@ -88,13 +88,15 @@ def take_back(world: World, damage: Damage) -> bool:
     return True
 
 
-def lost_contents(world: World, spoken: Spoken) -> Iterator[Damage]:
+def lost_contents(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
     """Contributions whose content is a blob that is gone."""
     if spoken.blob and world.storage.get(CONTENTS, spoken.blob) is None:
-        yield Damage(subject=_named(spoken.key), words=f"its content, blob {spoken.blob}, is gone", about=spoken.key)
+        yield Inconsistency(
+            subject=_named(spoken.key), words=f"its content, blob {spoken.blob}, is gone", about=spoken.key
+        )
 
 
-def say_again(world: World, damage: Damage) -> bool:
+def say_again(world: World, damage: Inconsistency) -> bool:
     """Have the runs that stand behind it say it again: the row waits for that without a content."""
     storage, key = world.storage, damage.about
     found = _read(storage, key)
@@ -113,14 +115,14 @@ def say_again(world: World, damage: Damage) -> bool:
     return said.content is not None or said.seen is None
 
 
-def lost_links(world: World, spoken: Spoken) -> Iterator[Damage]:
+def lost_links(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
     """Processes that an application run wrote without knowing of it: its end and its tables' fates would miss them."""
     process, by, _ = spoken.key
     if not spoken.linked and spoken.record.seen and world.storage.read(RUNS, by, f"{LINK}{process}") is None:
-        yield Damage(subject=_named(spoken.key), words="the application run has no link to it", about=spoken.key)
+        yield Inconsistency(subject=_named(spoken.key), words="the application run has no link to it", about=spoken.key)
 
 
-def link_again(world: World, damage: Damage) -> bool:
+def link_again(world: World, damage: Inconsistency) -> bool:
     """Write the link, and publish the process anew: the end of the application may have missed it."""
     found = _read(world.storage, damage.about)
     record = ContributionRecord.of(found, world.storage) if found else None
@@ -130,11 +132,11 @@ def link_again(world: World, damage: Damage) -> bool:
     return True
 
 
-def lost_contributions(world: World, said: Said) -> Iterator[Damage]:
+def lost_contributions(world: World, said: Said) -> Iterator[Inconsistency]:
     """Contributions that a run stands behind, and that are not there or do not know of it."""
     for key in said.contributions:
         if _is_lost(world.storage, said.state.run_id, key):
-            yield Damage(
+            yield Inconsistency(
                 subject=_named(key),
                 words=f"run {said.state.run_id} says it, but it is not there",
                 about=said.state.run_id,
@@ -153,13 +155,13 @@ def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
     return word.withdrawn if word else record.folded is None
 
 
-def lost_words(world: World, said: Said) -> Iterator[Damage]:
+def lost_words(world: World, said: Said) -> Iterator[Inconsistency]:
     """What a run left for the others of its application (a stream's batch, a dropped table), and that is not there."""
     for by, key in said.words:
         state, _ = state_of(world.storage, world.storage.read(RUNS, said.state.run_id, STATE))
         kept = state is not None and state.settled and (by, key) in state.left
         if kept and world.storage.read(RUNS, by, key) is None:
-            yield Damage(
+            yield Inconsistency(
                 subject=f"run {said.state.run_id}",
                 words=f"left word for its application {by} ({key.partition('|')[0]}), which is gone",
                 about=said.state.run_id,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shared.errors import Refused
 from shared.events import DeadLetter, arrivals, dead_letter, let_go, noted, packed_event
 from shared.maintenance.replay import Outcome, replay_letters
-from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.openlineage import decode, merge
 from shared.records import application, around
 from shared.storage import Storage
@@ -16,10 +16,12 @@ from shared.translation import translate
 _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 
 
-def letters_without_blob(world: World, letter: DeadLetter) -> Iterator[Damage]:
+def letters_without_blob(world: World, letter: DeadLetter) -> Iterator[Inconsistency]:
     """Letters whose blobs have gone: nothing is left to be used."""
     if not _is_stored(world.storage, letter):
-        yield Damage(subject=f"dead letter {letter.digest}", words=f"its blob {letter.blob!r} is gone", about=letter)
+        yield Inconsistency(
+            subject=f"dead letter {letter.digest}", words=f"its blob {letter.blob!r} is gone", about=letter
+        )
 
 
 def _is_stored(storage: Storage, letter: DeadLetter) -> bool:
@@ -29,16 +31,16 @@ def _is_stored(storage: Storage, letter: DeadLetter) -> bool:
     return any(each.name == letter.blob for each in arrivals(storage, letter.blob))
 
 
-def drop_letter(world: World, damage: Damage) -> bool:
+def drop_letter(world: World, damage: Inconsistency) -> bool:
     """The letter leaves, unless its blob is back or it was met again."""
     letter: DeadLetter = damage.about
     return _is_stored(world.storage, letter) or let_go(world.storage, letter)
 
 
-def usable_letters(world: World, letter: DeadLetter) -> Iterator[Damage]:
+def usable_letters(world: World, letter: DeadLetter) -> Iterator[Inconsistency]:
     """Letters whose events can be used by now: after an upgrade, or since somebody mended them. Discarded ones stay."""
     if letter.place and not letter.discarded and _is_stored(world.storage, letter) and _usable(world, letter):
-        yield Damage(
+        yield Inconsistency(
             subject=f"dead letter {letter.digest}", words=f"({letter.reason}) can be used now", about=letter.digest
         )
 
@@ -64,7 +66,7 @@ def _usable(world: World, letter: DeadLetter) -> bool:
     return True
 
 
-def replay_letter(world: World, damage: Damage) -> bool:
+def replay_letter(world: World, damage: Inconsistency) -> bool:
     """Replay it."""
     outcomes = [
         each.outcome

@@ -8,8 +8,8 @@ from typing import Any
 
 from shared.catalog import Catalog
 from shared.naming import BUILT_IN, Names
-from shared.publishing import Publishing
-from shared.records import Ticks
+from shared.publishing import PublishOptions
+from shared.records import DigestSet
 from shared.reporting import Seen
 from shared.storage import Storage
 
@@ -31,14 +31,14 @@ class Stage(StrEnum):
 class Survey:
     """What has been seen so far, eight bytes each: what is stored, and what rows say that there should be."""
 
-    events: Ticks = field(default_factory=Ticks)
-    contents: Ticks = field(default_factory=Ticks)
-    links: Ticks = field(default_factory=Ticks)
-    words: Ticks = field(default_factory=Ticks)
-    spoken: Ticks = field(default_factory=Ticks)
+    events: DigestSet = field(default_factory=DigestSet)
+    contents: DigestSet = field(default_factory=DigestSet)
+    links: DigestSet = field(default_factory=DigestSet)
+    words: DigestSet = field(default_factory=DigestSet)
+    spoken: DigestSet = field(default_factory=DigestSet)
     folded: set[int] = field(default_factory=set)
-    written: Ticks = field(default_factory=Ticks)
-    used: Ticks = field(default_factory=Ticks)
+    written: DigestSet = field(default_factory=DigestSet)
+    used: DigestSet = field(default_factory=DigestSet)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class World:
 
     storage: Storage
     catalog: Catalog
-    publishing: Publishing
+    publishing: PublishOptions
     names: Names = BUILT_IN
     grace: timedelta = timedelta(minutes=10)
     end_timeout: timedelta = timedelta(hours=6)
@@ -62,7 +62,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
+class Inconsistency:
     """One thing that is not as it should be: `subject` names it, `words` say what is wrong; `about` is what mending it
     needs to know.
     """
@@ -85,5 +85,5 @@ class Kind:
     stage: Stage
     means: str
     mends: str
-    find: Callable[[World, Any], Iterable[Damage]]
-    mend: Callable[[World, Damage], bool]
+    find: Callable[[World, Any], Iterable[Inconsistency]]
+    mend: Callable[[World, Inconsistency], bool]

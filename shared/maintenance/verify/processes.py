@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from shared.atlas import ProcessEntity
 from shared.catalog import HeldProcess, Node
 from shared.errors import ContentLost
-from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.publishing import Plan, Reading, current, removed_of
 from shared.records import Dirty, Entry, Held, ledger_entry, mark, mark_dirty, note, short
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, process_key
@@ -38,9 +38,9 @@ class Planned:
         """What people see."""
         return f"process {self.name or self.entry.process}"
 
-    def damage(self, words: str) -> Iterator[Damage]:
+    def damage(self, words: str) -> Iterator[Inconsistency]:
         """This is wrong with it."""
-        yield Damage(subject=self.subject, words=words, about=self.entry)
+        yield Inconsistency(subject=self.subject, words=words, about=self.entry)
 
 
 def is_at_work(world: World, dirty: Dirty | None) -> bool:
@@ -48,7 +48,7 @@ def is_at_work(world: World, dirty: Dirty | None) -> bool:
     return dirty is not None and (not dirty.revisit or dirty.due <= world.publishing.now())
 
 
-def lost_marks(world: World, found: Planned) -> Iterator[Damage]:
+def lost_marks(world: World, found: Planned) -> Iterator[Inconsistency]:
     """What contributions say is not what was last written, and nobody is told to write it; or time may change it, and
     nobody is told to look.
     """
@@ -68,19 +68,19 @@ def lost_marks(world: World, found: Planned) -> Iterator[Damage]:
         yield from found.damage(f"{words}, and no mark says so")
 
 
-def publish_again(world: World, damage: Damage) -> bool:
+def publish_again(world: World, damage: Inconsistency) -> bool:
     """Mark it, so that it is published as it should be."""
     mark_dirty(world.storage, [damage.about.process])
     return True
 
 
-def lost_entries(_world: World, found: Planned) -> Iterator[Damage]:
+def lost_entries(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes that the catalog holds, that runs speak for, and that the ledger does not know."""
     if found.plan.entity and found.held and not found.entry.etag and not found.at_work:
         yield from found.damage("is in the catalog, but not in the ledger")
 
 
-def unfinished_writes(world: World, found: Planned) -> Iterator[Damage]:
+def unfinished_writes(world: World, found: Planned) -> Iterator[Inconsistency]:
     """Writes that somebody began and did not end, long after they can still land."""
     entry = found.entry
     if entry.state is Held.WRITING and world.publishing.now() - entry.until >= world.grace:
@@ -89,13 +89,13 @@ def unfinished_writes(world: World, found: Planned) -> Iterator[Damage]:
         )
 
 
-def gone_processes(_world: World, found: Planned) -> Iterator[Damage]:
+def gone_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes that we have written and somebody has deleted."""
     if found.entry.state is Held.WRITTEN and found.held is None:
         yield from found.damage("was written, but the catalog has no such process")
 
 
-def forget_written(world: World, damage: Damage) -> bool:
+def forget_written(world: World, damage: Inconsistency) -> bool:
     """Have the ledger say that nothing is there; then it is published anew."""
     return _change(world, replace(damage.about, state=Held.NOTHING, fingerprint="", guid=""))
 
@@ -112,7 +112,7 @@ _LINEAGE = ("columnMapping",)
 """Of a process's attributes those that are lineage: its name and description people may word as they like."""
 
 
-def changed_processes(_world: World, found: Planned) -> Iterator[Damage]:
+def changed_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes whose lineage in the catalog is not what we wrote."""
     if found.entry.state is Held.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
         differs = _differences(found.held.entity, found.plan.entity)
@@ -126,34 +126,34 @@ def _differences(held: ProcessEntity, wanted: ProcessEntity) -> list[str]:
     return sides + [name for name in _LINEAGE if own.get(name, "") != other.get(name, "")]
 
 
-def write_again(world: World, damage: Damage) -> bool:
+def write_again(world: World, damage: Inconsistency) -> bool:
     """Forget what was written, so that it counts as changed and is published."""
     return _change(world, replace(damage.about, fingerprint=""))
 
 
-def other_guids(_world: World, found: Planned) -> Iterator[Damage]:
+def other_guids(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes that somebody deleted and made anew under the same name: ours is no longer the one that it was."""
     if found.entry.state is Held.WRITTEN and found.held and found.held.guid != found.entry.guid:
-        yield Damage(
+        yield Inconsistency(
             subject=found.subject,
             words=f"has the guid {found.held.guid} in the catalog, and {found.entry.guid or 'none'} in the ledger",
             about=(found.entry, found.held.guid),
         )
 
 
-def note_guid(world: World, damage: Damage) -> bool:
+def note_guid(world: World, damage: Inconsistency) -> bool:
     """Have the ledger say what the catalog says."""
     entry, guid = damage.about
     return note(world.storage, replace(entry, guid=guid)) is not None
 
 
-def orphan_processes(world: World, node: Node) -> Iterator[Damage]:
+def orphan_processes(world: World, node: Node) -> Iterator[Inconsistency]:
     """Processes of ours in the catalog that nothing on record speaks for."""
     name = node.qualified_name
     if world.survey.written.meet(short(process_key(name))) or _is_spoken_for(world, name):
         return
     if name in world.catalog.read_processes([name]):
-        yield Damage(subject=f"process {name}", words="is in the catalog, and nothing speaks for it", about=node)
+        yield Inconsistency(subject=f"process {name}", words="is in the catalog, and nothing speaks for it", about=node)
 
 
 def _is_spoken_for(world: World, qualified_name: str) -> bool:
@@ -167,7 +167,7 @@ def _is_spoken_for(world: World, qualified_name: str) -> bool:
         return True
 
 
-def adopt(world: World, damage: Damage) -> bool:
+def adopt(world: World, damage: Inconsistency) -> bool:
     """Have the ledger know of it: then the publisher removes it, as all that has nothing to say any more."""
     node: Node = damage.about
     if _is_spoken_for(world, node.qualified_name):
@@ -176,19 +176,19 @@ def adopt(world: World, damage: Damage) -> bool:
     return _change(world, replace(entry, state=Held.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
 
 
-def unused_placeholders(world: World, node: Node) -> Iterator[Damage]:
+def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
     """Data sets that we placed and that no process reads or writes any more."""
     if world.survey.used.meet(mark(node.type, node.qualified_name)):
         return
     key = (node.type, node.qualified_name)
     found = world.catalog.placeholders([key]).get(key)
     if found and not found.links:
-        yield Damage(
+        yield Inconsistency(
             subject=f"{node.type} {node.qualified_name}", words="was placed by us, and no process uses it", about=node
         )
 
 
-def remove_placeholder(world: World, damage: Damage) -> bool:
+def remove_placeholder(world: World, damage: Inconsistency) -> bool:
     """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
     node: Node = damage.about
     removed = removed_of(world.storage, world.catalog, [(node.type, node.qualified_name)], wait=False)

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from shared.errors import Contended, ContentLost, Refused
+from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events import Arrived, last_arrival, noted, packed_event
 from shared.maintenance.replay import settle_stored
-from shared.maintenance.verify.inconsistencies import Damage, World
+from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.openlineage import Event, decode, merge, stronger_end
-from shared.processing import settle_run
+from shared.processing import process_run
 from shared.records import ContentKey, RunState, WordKey, contributions_of, is_word, unpacked_cell
 from shared.secrets import text_without_secrets
 from shared.storage import Row, Storage
@@ -46,17 +46,17 @@ def state_of(storage: Storage, row: Row | None) -> tuple[RunState | None, bool]:
         return None, True
 
 
-def rows_without_blob(world: World, run: RunOnRecord) -> Iterator[Damage]:
+def rows_without_blob(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
     """Rows of events whose blobs are gone, or never came."""
     for event in run.missing:
         if world.settling(event.time) or packed_event(world.storage, event) is not None:
             continue
         merged = run.state is not None and event.digest in run.state.merged
         words = "was merged into its run, and its blob is gone" if merged else "has a row, but no blob"
-        yield Damage(subject=event.blob, words=words, about=event)
+        yield Inconsistency(subject=event.blob, words=words, about=event)
 
 
-def drop_row(world: World, damage: Damage) -> bool:
+def drop_row(world: World, damage: Inconsistency) -> bool:
     """The row goes: what was said of the event stays, and its blob gets a row again should it come back."""
     event: StoredEvent = damage.about
     if packed_event(world.storage, event) is None:
@@ -64,15 +64,15 @@ def drop_row(world: World, damage: Damage) -> bool:
     return True
 
 
-def blobs_without_row(world: World, found: Arrived) -> Iterator[Damage]:
+def blobs_without_row(world: World, found: Arrived) -> Iterator[Inconsistency]:
     """Blobs that nobody noted: of a row that was lost, or put there by another hand."""
     event = found.event
     fresh = found.arrived is not None and world.settling(found.arrived)
     if event and not fresh and not _has_row(world.storage, event):
-        yield Damage(subject=event.blob, words="is stored, but has no row", about=event)
+        yield Inconsistency(subject=event.blob, words="is stored, but has no row", about=event)
 
 
-def note_row(world: World, damage: Damage) -> bool:
+def note_row(world: World, damage: Inconsistency) -> bool:
     """The row as the receiver would have written it; the run is settled anew if it may be over."""
     event: StoredEvent = damage.about
     opened = _opened(world.storage, event)
@@ -88,23 +88,25 @@ def _has_row(storage: Storage, event: StoredEvent) -> bool:
     return storage.read(RUNS, event.run_id, event.row_key) is not None
 
 
-def unsettled_runs(world: World, run: RunOnRecord) -> Iterator[Damage]:
+def unsettled_runs(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
     """Runs that somebody should have settled: they have an end, or were settled with less than is stored."""
     if not run.unreadable and (words := _unsettled(run)) and _is_over(world, run.stored):
         restored = _said_before(world, run) if run.state is None else None
         if restored is None or not (restored.attempted or restored.left):
-            yield Damage(subject=f"run {run.run_id}", words=words, about=run.run_id)
+            yield Inconsistency(subject=f"run {run.run_id}", words=words, about=run.run_id)
 
 
-def lost_states(world: World, run: RunOnRecord) -> Iterator[Damage]:
+def lost_states(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
     """Runs whose state is gone though they have said something, or can't be read."""
     if run.unreadable:
-        yield Damage(subject=f"run {run.run_id}", words="has a state, but a blob of it is gone", about=run.run_id)
+        yield Inconsistency(
+            subject=f"run {run.run_id}", words="has a state, but a blob of it is gone", about=run.run_id
+        )
     elif run.state is None and run.stored and _is_over(world, run.stored):
         restored = _said_before(world, run)
         if restored.attempted or restored.left:
             said = f"has said {len(restored.attempted)} contributions, but has no state"
-            yield Damage(subject=f"run {run.run_id}", words=said, about=run.run_id)
+            yield Inconsistency(subject=f"run {run.run_id}", words=said, about=run.run_id)
 
 
 def _unsettled(run: RunOnRecord) -> str:
@@ -136,7 +138,7 @@ def _said_before(world: World, run: RunOnRecord) -> RunState:
     return _restored(world.storage, run.run_id, run.stored)
 
 
-def mend_run(world: World, damage: Damage) -> bool:
+def mend_run(world: World, damage: Inconsistency) -> bool:
     """Settle it anew."""
     return settle_anew(world, damage.about)
 
@@ -155,13 +157,13 @@ def settle_anew(world: World, run_id: str) -> bool:
         fresh = _restored(storage, run_id, events).row(storage)
         wrote = storage.replace(RUNS, replace(fresh, etag=row.etag)) if row else storage.insert(RUNS, fresh)
         if not wrote:
-            raise Contended(f"Run {run_id} is being settled by somebody else", after=2)
+            raise WriteConflict(f"Run {run_id} is being settled by somebody else", after=2)
         _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
         state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
     if _ends(events) or not _is_over(world, events):
         settle_stored(storage, run_id, state, events, world.names)
     else:
-        settle_run(storage, run_id, timed_out=True, names=world.names)
+        process_run(storage, run_id, timed_out=True, names=world.names)
     return True
 
 

@@ -7,9 +7,9 @@ stopped begins anew, and doing it twice writes nothing.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from shared.errors import Contended, ContentLost
+from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.inconsistencies import Damage, Kind, Stage, Survey, World
+from shared.maintenance.verify.inconsistencies import Inconsistency, Kind, Stage, Survey, World
 from shared.maintenance.verify.kinds import KINDS
 from shared.maintenance.verify.scanners import WALKS
 from shared.publishing import Published
@@ -20,7 +20,7 @@ class Found:
     """One damage of a kind: `mended` is None where mending was not asked for; `why` not, if it could not be."""
 
     kind: Kind
-    damage: Damage
+    damage: Inconsistency
     mended: bool | None = None
     why: str = ""
 
@@ -55,12 +55,12 @@ def verify(
         yield publish_all(world.storage, world.catalog, world.publishing)[0]
 
 
-def _mended(world: World, kind: Kind, damage: Damage) -> Found:
+def _mended(world: World, kind: Kind, damage: Inconsistency) -> Found:
     if world.publishing.shadow and kind.stage in _IN_CATALOG:
         return Found(kind=kind, damage=damage, mended=False, why="shadow mode leaves the catalog as it is")
     try:
         mended = kind.mend(world, damage)
         why = "" if mended else "it changed meanwhile, or can't be mended: verify again"
-    except (Contended, ContentLost) as error:
+    except (WriteConflict, ContentLost) as error:
         mended, why = False, str(error)
     return Found(kind=kind, damage=damage, mended=mended, why=why)

@@ -25,13 +25,13 @@ from msgspec import structs
 from shared.catalog import AssetKey
 from shared.errors import ContentLost
 from shared.model import Process
-from shared.publishing.planner import Plan, Publishing, Reading, current
+from shared.publishing.planner import Plan, PublishOptions, Reading, current
 from shared.records import (
     FATED,
     NOT_KNOWN,
+    AssetMatch,
     ContributionRecord,
     Entry,
-    FoundAsset,
     Held,
     found_key,
     ledger_entry,
@@ -84,13 +84,13 @@ def keys_told(process: Process | None) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class ColumnReport:
     """A data set by its key in `found`, its row there if it has one, and the `columns` that it should have by what its
     tellers say now; `words` are the ledger's entry of each and what it says.
     """
 
     key: str
-    found: FoundAsset | None
+    found: AssetMatch | None
     columns: Columns = ()
     words: Mapping[str, tuple[Entry, Process | None]] = field(default_factory=dict)
 
@@ -125,25 +125,25 @@ class Telling:
         return True
 
 
-def telling_now(storage: Storage, how: Publishing, key: str, reading: Reading) -> Telling:
+def telling_now(storage: Storage, how: PublishOptions, key: str, reading: Reading) -> ColumnReport:
     """What is told of a data set (by its key in `found`), if it is ours. What was read before of those who tell is not
     read again.
     """
     found = remembered_by(storage, key)
     if found is None or not found.is_placeholder:
-        return Telling(key=key, found=found)
+        return ColumnReport(key=key, found=found)
     words: dict[str, tuple[Entry, Process | None]] = {}
     for process in found.tellers:
         entry = ledger_entry(storage, process)  # before what is said: what is said later is published later
         words[process] = entry, current(storage, process, how, reading, after=entry.retired).process
     columns = columns_told(found.own, [said for _, said in words.values() if said])
-    return Telling(key=key, found=found, columns=columns, words=words)
+    return ColumnReport(key=key, found=found, columns=columns, words=words)
 
 
 def note_schemas(
     storage: Storage,
     plans: Sequence[Plan],
-    found: Mapping[AssetKey, FoundAsset] | None = None,
+    found: Mapping[AssetKey, AssetMatch] | None = None,
     placed: Collection[AssetKey] = (),
 ) -> None:
     """Have those of our placeholders described anew of which these plans tell other columns than they have: `found`, or
@@ -155,7 +155,7 @@ def note_schemas(
     users = [plan for plan in plans if not words[plan.dirty.process].cut_off]
     used = {found_key((asset.type, asset.qualified_name)) for plan in users for asset in plan.assets}
     named = frozenset[str]().union(*(word.named for word in words.values()))
-    fresh: list[FoundAsset] = []
+    fresh: list[AssetMatch] = []
     marks: set[str] = set()
     for key in sorted(named | (used & known.keys())):
         each = known[key] if key in known else remembered_by(storage, key)

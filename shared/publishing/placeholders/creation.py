@@ -14,10 +14,10 @@ from shared.model import Asset
 from shared.publishing.asset_resolution import resolve
 from shared.publishing.last_run import last_run
 from shared.publishing.placeholders.columns import Columns, columns_told, tellers_of
-from shared.publishing.planner import Plan, Publishing
+from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.resolved_process import final_entity
 from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
-from shared.records import FoundAsset, found_key, mark_dirty, mark_of, placeholder, remember, sentences
+from shared.records import AssetMatch, found_key, mark_dirty, mark_of, placeholder, remember, sentences
 from shared.secrets import text_without_secrets
 from shared.storage import Storage
 
@@ -25,8 +25,8 @@ _LOG = logging.getLogger("throughline.placing")
 
 
 def found_for(
-    storage: Storage, catalog: Catalog, how: Publishing, plans: Sequence[Plan]
-) -> tuple[dict[AssetKey, FoundAsset], list[Plan]]:
+    storage: Storage, catalog: Catalog, how: PublishOptions, plans: Sequence[Plan]
+) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
     """What was found of the assets of these plans, and the plans under the final names."""
     found = resolve(storage, catalog, how, dict.fromkeys(asset for plan in plans for asset in plan.assets))
     named = [under_final_names(plan, found, how) for plan in plans]
@@ -36,7 +36,7 @@ def found_for(
     ]
 
 
-def under_final_names(plan: Plan, found: Mapping[AssetKey, FoundAsset], how: Publishing) -> Plan:
+def under_final_names(plan: Plan, found: Mapping[AssetKey, AssetMatch], how: PublishOptions) -> Plan:
     """The plan with the entity as it is to be sent; without one, where nothing is left to say."""
     if plan.process is None:
         return plan
@@ -46,9 +46,9 @@ def under_final_names(plan: Plan, found: Mapping[AssetKey, FoundAsset], how: Pub
 def place(
     storage: Storage,
     catalog: Catalog,
-    how: Publishing,
+    how: PublishOptions,
     plans: Sequence[Plan],
-    found: dict[AssetKey, FoundAsset],
+    found: dict[AssetKey, AssetMatch],
     *,
     until: datetime,
 ) -> dict[AssetKey, str]:

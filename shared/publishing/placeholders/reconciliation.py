@@ -16,10 +16,10 @@ from shared.atlas import OURS
 from shared.catalog import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.asset_resolution import ask, continued
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher_lease import removed_of
 from shared.records import (
-    FoundAsset,
+    AssetMatch,
     all_remembered,
     dirty_processes,
     drop,
@@ -57,24 +57,24 @@ class Reconciled:
         )
 
 
-def placed_assets(storage: Storage, catalog: Catalog) -> list[FoundAsset]:
+def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
     """All that we placed: what is remembered, and what the catalog's search tells of besides."""
     found = {each.own: each for each in all_remembered(storage) if each.left or not each.scanned}
     for node in catalog.ours():
         key = (node.type, node.qualified_name)
         if not node.is_process and key not in found:
-            found[key] = FoundAsset(own=key, guid=node.guid)
+            found[key] = AssetMatch(own=key, guid=node.guid)
     return [found[key] for key in sorted(found)]
 
 
-def looked_again(catalog: Catalog, how: Publishing, placed: Sequence[FoundAsset]) -> list[FoundAsset]:
+def looked_again(catalog: Catalog, how: PublishOptions, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     """What the catalog has of these now. Writes nothing."""
     fresh = ask(catalog, how, {each.own: each.also for each in placed})
     return [continued(fresh[each.own], each) for each in placed]
 
 
 def move(
-    storage: Storage, catalog: Catalog, how: Publishing, placed: Sequence[FoundAsset], *, again: bool = False
+    storage: Storage, catalog: Catalog, how: PublishOptions, placed: Sequence[AssetMatch], *, again: bool = False
 ) -> Reconciled:
     """Look for these anew; where a scan has found one, have what uses our placeholder be written on what was found:
     once, and `again` where that is asked for, or was of no use for long.
@@ -109,7 +109,7 @@ def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
     return found
 
 
-def remove_left(storage: Storage, catalog: Catalog, how: Publishing, *, wait: bool) -> int:
+def remove_left(storage: Storage, catalog: Catalog, how: PublishOptions, *, wait: bool) -> int:
     """Remove those of our placeholders of which a scan has found the asset and to which nothing is linked any more: how
     many. `wait`: until nobody publishes; else nothing is done while somebody does.
     """
@@ -126,7 +126,7 @@ def remove_left(storage: Storage, catalog: Catalog, how: Publishing, *, wait: bo
     return number
 
 
-def tidy(storage: Storage, catalog: Catalog, how: Publishing) -> Reconciled:
+def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
     """Reconcile a batch of what is due, those first that were looked for longest ago: what the sweeper does at each
     tick. Where nothing is due it costs one read. A catalog that is away is left alone; the next tick tries again.
     """

@@ -14,8 +14,8 @@ from shared.atlas import AssetEntity, asset_entity
 from shared.catalog import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.placeholders.columns import Telling, telling_now
-from shared.publishing.planner import Publishing, Reading
+from shared.publishing.placeholders.columns import ColumnReport, telling_now
+from shared.publishing.planner import PublishOptions, Reading
 from shared.publishing.write_deadline import calls_to_describe, described_until, is_in_time, landed, landed_well
 from shared.records import OVER, Dirty, overtake, remember, state_of
 from shared.storage import Storage
@@ -24,7 +24,7 @@ from shared.storage_layout import ASSET, DIRTY, DIRTY_PARTITION
 _LOG = logging.getLogger("throughline.describing")
 
 
-def described(storage: Storage, dirty: Dirty, how: Publishing, reading: Reading) -> AssetEntity | None:
+def described(storage: Storage, dirty: Dirty, how: PublishOptions, reading: Reading) -> AssetEntity | None:
     """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
     return _described(storage, telling_now(storage, how, _key(dirty), reading))
 
@@ -33,7 +33,7 @@ def _key(dirty: Dirty) -> str:
     return dirty.process.removeprefix(ASSET)
 
 
-def _described(storage: Storage, telling: Telling) -> AssetEntity | None:
+def _described(storage: Storage, telling: ColumnReport) -> AssetEntity | None:
     asset, sentence = state_of(storage, telling.key)
     if asset is None and telling.found:
         type_, name = telling.found.own
@@ -41,7 +41,7 @@ def _described(storage: Storage, telling: Telling) -> AssetEntity | None:
     return asset_entity(asset, sentence, telling.columns) if asset else None
 
 
-def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Dirty, reading: Reading) -> bool:
+def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: Dirty, reading: Reading) -> bool:
     """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
     anything was written. Raises CatalogRefused where it refuses the columns, with the rest said, CatalogUnavailable,
     and ContentLost.
@@ -66,7 +66,7 @@ def publish_state(storage: Storage, catalog: Catalog, how: Publishing, dirty: Di
 
 
 def _describe_ours(
-    storage: Storage, catalog: Catalog, how: Publishing, telling: Telling, wanted: AssetEntity
+    storage: Storage, catalog: Catalog, how: PublishOptions, telling: ColumnReport, wanted: AssetEntity
 ) -> bool | None:
     """Describe a placeholder: whether anything was written. None when it was overtaken."""
     if telling.found is None or not telling.noted(storage):

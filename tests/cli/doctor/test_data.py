@@ -22,8 +22,8 @@ from shared.catalog import Account, Collection, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.maintenance.replay import publish_all
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage import BlobFact, MemoryStorage, Row
@@ -88,7 +88,7 @@ def refused_as_it_is() -> list[Finding]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
-    publish_all(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type")), Publishing())
+    publish_all(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type")), PublishOptions())
     return counts_of(storage)
 
 
@@ -132,8 +132,8 @@ def parts(
         catalog=catalog or MemoryCatalog(),
         account=known,
         collection=collection,
-        publishing=Publishing(),
-        sweeping=Sweeping(),
+        publishing=PublishOptions(),
+        sweeping=SweepOptions(),
         names=BUILT_IN,
     )
 
@@ -160,7 +160,7 @@ def with_events(storage: MemoryStorage) -> MemoryStorage:
     bodies = [event("r1", kind, f"{hour}:00:00", inputs=["/a"], outputs=["/o"]) for kind, hour in RUN]
     for place in post(storage, *bodies):
         settle(storage, place)
-    publish_all(storage, MemoryCatalog(), Publishing())
+    publish_all(storage, MemoryCatalog(), PublishOptions())
     return storage
 
 
@@ -187,7 +187,7 @@ def refused_by_catalog() -> list[Finding]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
-    publish_all(storage, Refusing(CatalogRefused(403, "x", "no")), Publishing())
+    publish_all(storage, Refusing(CatalogRefused(403, "x", "no")), PublishOptions())
     return counts_of(storage)
 
 

@@ -14,8 +14,8 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog import MemoryCatalog
 from shared.naming import BUILT_IN
-from shared.processing.sweeper import Sweeping
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.planner import PublishOptions
 from shared.storage import MemoryStorage
 from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
@@ -48,8 +48,8 @@ def run(program: AzureStandIn, *words: str) -> Result:
     parts = Worker(
         storage=MemoryStorage(),
         catalog=MemoryCatalog(),
-        publishing=Publishing(),
-        sweeping=Sweeping(),
+        publishing=PublishOptions(),
+        sweeping=SweepOptions(),
         names=BUILT_IN,
     )
     return CliRunner().invoke(app, ["doctor", *words], obj=parts, env=program.environment(COLUMNS="80"))

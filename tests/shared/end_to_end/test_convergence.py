@@ -12,11 +12,11 @@ import pytest
 from shared.atlas import ProcessEntity, process_entity
 from shared.ingest.receiver import receive
 from shared.openlineage import decode
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
-from shared.translation import Patience, translate_history
+from shared.translation import SupersessionPolicy, translate_history
 from tests.support.chaos import Outcome, live_through
 from tests.support.events import event, write
 
@@ -197,7 +197,7 @@ def test_replaying_everything_writes_nothing() -> None:
     writes = outcome.catalog.writes
     for body in bodies:
         receive(outcome.storage, body, most_bytes=1_000_000)
-    how = Publishing(patience=Patience(quiet=timedelta(days=100_000)))
+    how = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
     publish(outcome.storage, outcome.catalog, how)
     assert outcome.catalog.writes == writes
 

@@ -11,11 +11,11 @@ from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import dead_letters
-from shared.events.run_loader import bury
+from shared.events.run_loader import add_dead_letter
 from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
 from shared.ingest.responses import refused
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.redaction import redacted
 from shared.reporting.status import status
@@ -54,13 +54,13 @@ def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | 
         except Refused as refusal:
             note_refusal(storage, raw, refusal)
     for fact in storage.blobs("events"):
-        settle_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        process_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     for number, error in enumerate((ValueError(f"token={SECRET}"), KeyError(f"https://ann:{SECRET}@h"))):
-        bury(storage, f"x{number}", f"{number:032}", error)
+        add_dead_letter(storage, f"x{number}", f"{number:032}", error)
     later = datetime.now(UTC)
     for _ in range(4):
         later += timedelta(days=1)
-        publish(storage, catalog, Publishing(now=lambda now=later: now))  # type: ignore[misc]  # mypy can't type a default
+        publish(storage, catalog, PublishOptions(now=lambda now=later: now))  # type: ignore[misc]  # mypy can't type a default
 
 
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])

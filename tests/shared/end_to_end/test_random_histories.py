@@ -19,13 +19,13 @@ from shared.atlas import process_entity
 from shared.catalog import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.openlineage import decode
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import Patience, translate_history
+from shared.translation import SupersessionPolicy, translate_history
 from tests.faults.verdicts import verdicts
 from tests.support.chaos import live_through
 from tests.support.events import event
@@ -61,7 +61,7 @@ def through_chaos(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:
 def one_by_one(bodies: Sequence[bytes]) -> list[str]:
     """The disagreements after each event was received, settled and published before the next."""
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    how = Publishing(patience=Patience(quiet=timedelta(days=100_000)))
+    how = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
     known: set[str] = set()
     for body in bodies:
         receive(storage, body, most_bytes=1_000_000)
@@ -69,7 +69,7 @@ def one_by_one(bodies: Sequence[bytes]) -> list[str]:
             packed = storage.get(EVENTS, fact.name)
             if fact.name not in known and packed:
                 known.add(fact.name)
-                settle_event(storage, stored_from_blob(fact.name), packed)
+                process_event(storage, stored_from_blob(fact.name), packed)
         publish(storage, catalog, how)
     return disagreements(storage, catalog, bodies)
 

@@ -15,9 +15,9 @@ from shared.events.archive_index import archived_of
 from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
-from shared.maintenance.replay import Fate, ReplayedRun, Stop, replay
-from shared.processing.processor import settle_run
-from shared.processing.sweeper import Sweeping, sweep
+from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay
+from shared.processing.processor import process_run
+from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage, Row
@@ -42,7 +42,7 @@ def a_world() -> tuple[MemoryStorage, list[bytes]]:
     ]
     for body in bodies:
         receive(storage, body, most_bytes=1_000_000)
-    sweep(storage, Sweeping(grace=timedelta(0), archiving=archiving(after=None)))
+    sweep(storage, SweepOptions(grace=timedelta(0), archiving=archiving(after=None)))
     publish(storage, MemoryCatalog(), HOW)
     return storage, bodies
 
@@ -114,7 +114,7 @@ def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> 
     for storage in (plain, moved):
         for body in bodies:
             receive(storage, body, most_bytes=1_000_000)
-        sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
+        sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
         publish(storage, MemoryCatalog(), HOW)
     for _ in range(3):
         steps = iter(range(draw.randint(0, 3)))
@@ -124,7 +124,7 @@ def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> 
     assert counts(moved) == counts(plain)
     for storage in (plain, moved):
         for run in sorted({row.partition for row in storage.scan("runs") if row.key == "state"}):
-            settle_run(storage, run)
+            process_run(storage, run)
     assert counts(moved)["received"] == counts(plain)["received"]
     assert [r.key for r in moved.scan("contributions")] == [r.key for r in plain.scan("contributions")]
 
@@ -141,15 +141,15 @@ def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
     assert names(storage, ARCHIVE) == []
     assert list(archived_of(storage, run_id("a"))) == []
     assert counts(storage)["received"] == 0, "what is gone is not counted any more"
-    settle_run(storage, run_id("a"))
-    settle_run(storage, run_id("a"), nested=True)
+    process_run(storage, run_id("a"))
+    process_run(storage, run_id("a"), nested=True)
     settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
     assert standing(storage) == ["/a"], "it stays as it was"
     assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
     archive(storage, AT_ONCE)
     (again,) = replay(storage, Stop(wanted=Wanted()))
     assert isinstance(again, ReplayedRun)
-    assert again.fate is Fate.GONE
+    assert again.fate is RunChange.GONE
     written = dict(catalog.processes)
     publish(storage, catalog, HOW)
     assert (catalog.processes, bool(written)) == (written, True)
@@ -181,7 +181,7 @@ def test_a_file_that_somebody_deleted_leaves_its_run_as_it_is() -> None:
     archive(storage, AT_ONCE)
     for name in names(storage, ARCHIVE):
         storage.delete_blob(ARCHIVE, name)
-    settle_run(storage, run_id("a"))
+    process_run(storage, run_id("a"))
     assert standing(storage) == ["/a"]
 
 
@@ -190,5 +190,5 @@ def test_a_row_without_a_blob_is_left_out() -> None:
     (place, _) = settled(storage, *write("a", "app", "10:00", "/a"))
     storage.insert("runs", Row(partition=place.run_id, key=place.row_key.replace("START", "RUNNING")))
     assert archive(storage, AT_ONCE) == Counter(archived=2)
-    settle_run(storage, run_id("a"))
+    process_run(storage, run_id("a"))
     assert standing(storage) == ["/a"]

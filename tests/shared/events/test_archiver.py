@@ -19,9 +19,9 @@ from shared.events.archiver import archive
 from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
-from shared.maintenance.replay import Fate, ReplayedRun, Stop, replay, replay_letters
-from shared.processing.processor import settle_run
-from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay, replay_letters
+from shared.processing.processor import process_run
+from shared.processing.sweeper import SweepOptions, Swept, sweep
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
@@ -50,7 +50,7 @@ def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
     storage = MemoryStorage()
     settled(storage, write("open", "app", "10:00", "/a")[0])
     post(storage, *write("unsettled", "app", "10:00", "/a"))
-    settle_run(storage, run_id("open"))
+    process_run(storage, run_id("open"))
     assert state_of(storage, "open").verdict == "waiting"
     assert archive(storage, AT_ONCE) == Counter()
     settled(storage, *write("done", "app", "10:00", "/a", sink="/done"))
@@ -63,7 +63,7 @@ def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
 def test_the_sweeper_archives_after_it_has_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    how = Sweeping(grace=timedelta(0), archiving=AT_ONCE)
+    how = SweepOptions(grace=timedelta(0), archiving=AT_ONCE)
     assert sweep(storage, how) == Swept(undelivered=1, archived=2)
     assert sweep(storage, how) == Swept()
     lease = storage.lease("sweeper", 60)
@@ -114,7 +114,7 @@ def test_an_event_that_comes_for_a_closed_run_is_kept_and_never_merged() -> None
     late = write("a", "app", "12:00", "/other", end="FAIL")
     for place in post(storage, *late):
         assert settle(storage, place) is False, "there is nothing to publish"
-    sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
+    sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
     publish(storage, catalog, HOW)
     assert catalog.processes == written
     assert standing(storage) == ["/a"]
@@ -167,14 +167,14 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
             storage.delete(table, row.partition, row.key)
     done = [each for each in replay(storage, Stop(wanted=Wanted())) if isinstance(each, ReplayedRun)]
     assert [(each.run.run_id, each.fate) for each in done] == [
-        (run_id("a"), Fate.SETTLED),
-        (run_id("b"), Fate.SETTLED),
-        (run_id("a"), Fate.EARLIER),
+        (run_id("a"), RunChange.SETTLED),
+        (run_id("b"), RunChange.SETTLED),
+        (run_id("a"), RunChange.EARLIER),
     ]
     assert sorted(standing(storage)) == ["/a", "/b"]
     assert counts(storage)["skipped"]["closed"] == 1
     only = replay(storage, Stop(wanted=Wanted(run_id=run_id("b"))))
-    assert [each.fate for each in only if isinstance(each, ReplayedRun)] == [Fate.SETTLED]
+    assert [each.fate for each in only if isinstance(each, ReplayedRun)] == [RunChange.SETTLED]
 
 
 def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> None:

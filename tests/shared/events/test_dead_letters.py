@@ -11,13 +11,13 @@ from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
 from shared.catalog import MemoryCatalog
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
-from shared.events.run_loader import bury
+from shared.events.run_loader import add_dead_letter
 from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
-from shared.processing.processor import settle_run
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_run
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage, Storage
@@ -79,7 +79,7 @@ def test_a_letter_met_again_is_counted() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
     before = one(storage)
-    settle_run(storage, run_id("a"))
+    process_run(storage, run_id("a"))
     after = one(storage)
     assert (after.count, after.first) == (2, before.first)
     assert after.last > before.last
@@ -88,10 +88,10 @@ def test_a_letter_met_again_is_counted() -> None:
 def test_a_foreign_name_is_noted_once_however_often_sweeps_meet_it() -> None:
     storage = MemoryStorage()
     storage.put_new(EVENTS, "notes.txt", b"hello")
-    sweep(storage, Sweeping())
+    sweep(storage, SweepOptions())
     before = one(storage)
     assert (before.reason, before.place, before.job) == ("foreign name", None, "")
-    sweep(storage, Sweeping())
+    sweep(storage, SweepOptions())
     assert one(storage) == before
 
 
@@ -100,14 +100,14 @@ def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, rea
     storage, catalog = MemoryStorage(), MemoryCatalog()
     start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
     put(storage, end, packed)
-    settle_run(storage, run_id("a"), timed_out=True)
+    process_run(storage, run_id("a"), timed_out=True)
     assert one(storage).reason == reason
     put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
     (replayed,) = all_of(storage)
     assert (replayed.outcome, replayed.now) == (Outcome.USED, "published")
     assert list(dead_letters(storage)) == []
     assert state_of(storage, "a").merged == {start.digest, end.digest}
-    assert publish(storage, catalog, Publishing()).written == 1
+    assert publish(storage, catalog, PublishOptions()).written == 1
     (process,) = catalog.processes.values()
     assert [key[1] for key in process.inputs] == ["file:///a", "file:///b"]
     found = status(storage)
@@ -129,7 +129,7 @@ def test_a_letter_that_fails_again_is_there_again_with_a_higher_count() -> None:
 
 def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
     places = post(storage, START, END)
-    settle_run(storage, run_id("a"), names=MISWRITTEN)
+    process_run(storage, run_id("a"), names=MISWRITTEN)
     return places
 
 
@@ -147,10 +147,10 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     mended = list(replay_letters(storage, lambda letter: letter.digest == meant))
     assert [each.outcome for each in mended] == [Outcome.USED, Outcome.USED], "both leave, though one was asked for"
     assert list(dead_letters(storage)) == []
-    publish_all(storage, catalog, Publishing())
+    publish_all(storage, catalog, PublishOptions())
     assert (status(storage).published, catalog.writes) == (2, 2)
     again = list(replay_letters(storage, lambda _: True))
-    publish_all(storage, catalog, Publishing())
+    publish_all(storage, catalog, PublishOptions())
     assert (again, catalog.writes) == ([], 2)
 
 
@@ -164,7 +164,7 @@ def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
     def late(name: str, arguments: tuple[Any, ...]) -> None:
         if (name, arguments[0]) == ("delete", "deadletters"):
             watched.step_in = lambda *_: None
-            bury(storage, start.blob, start.digest, EOFError("read long ago"))
+            add_dead_letter(storage, start.blob, start.digest, EOFError("read long ago"))
 
     watched.step_in = late
     assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.FAILED]
@@ -215,7 +215,7 @@ def test_a_blob_with_a_foreign_name_leaves_when_it_was_given_its_right_one() -> 
     assert packed
     del storage._blobs[EVENTS][start.blob]
     storage.put_new(EVENTS, "copy of an event", packed)
-    sweep(storage, Sweeping())
+    sweep(storage, SweepOptions())
     settle(storage, end)
     (replayed,) = all_of(storage)
     assert (replayed.outcome, replayed.letter.count) == (Outcome.FAILED, 2)
@@ -229,7 +229,7 @@ def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
     storage = MemoryStorage()
     start, _ = post(storage, START, END)
     put(storage, start, b"hello")
-    bury(storage, start.blob, start.digest, EOFError("met by whoever read it first"))
+    add_dead_letter(storage, start.blob, start.digest, EOFError("met by whoever read it first"))
     put(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
     assert state_of(storage, "a").end == "COMPLETE"
@@ -242,7 +242,7 @@ def test_a_discarded_letter_stays_so_when_it_is_met_again_and_leaves_when_it_is_
     assert first
     assert first.discarded
     assert discard(storage, start.digest) == first, "once is enough"
-    settle_run(storage, run_id("a"))
+    process_run(storage, run_id("a"))
     assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
     put(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
@@ -268,7 +268,7 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
             storage.upsert("deadletters", one(storage).row())
 
     watched.step_in = meddle
-    with pytest.raises(Contended):
+    with pytest.raises(WriteConflict):
         note_letter(watched, start.blob, start.digest, EOFError())
     put(storage, start, gzip.compress(b"{"))
     assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.BUSY]
@@ -300,7 +300,7 @@ def test_a_dead_letter_comes_goes_and_converges_on_azurite(azurite: Azurite) -> 
     replayed = replay_letters(storage, lambda letter: letter.digest == start.digest)
     assert [each.outcome for each in replayed] == [Outcome.USED]
     assert mine() == []
-    done, _ = publish_all(storage, catalog, Publishing())
+    done, _ = publish_all(storage, catalog, PublishOptions())
     assert done.error == ""
     inputs = [
         key[1]
@@ -315,7 +315,7 @@ def test_a_discarded_event_counts_as_skipped() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
     storage.put_new(EVENTS, "notes.txt", b"hello")
-    sweep(storage, Sweeping())
+    sweep(storage, SweepOptions())
     for letter in list(dead_letters(storage)):
         discard(storage, letter.digest)
     found = status(storage)

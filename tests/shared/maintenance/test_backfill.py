@@ -10,7 +10,7 @@ from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, Catalog, HeldAsset, HeldProcess, MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
@@ -28,7 +28,7 @@ def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> N
         settled(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
 
 
-def small(clock: Clock) -> Publishing:
+def small(clock: Clock) -> PublishOptions:
     return replace(how(clock), batch=10)
 
 

@@ -12,7 +12,7 @@ from shared.catalog import MemoryCatalog
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import lonely, retire, unseen
 from shared.naming import BUILT_IN
-from shared.processing.processor import settle_run
+from shared.processing.processor import process_run
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders
 from shared.publishing.shadow import step_out
@@ -39,7 +39,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
     )
     for place in post(storage, *bodies):
         if place.end:
-            settle_run(storage, place.run_id, trigger=place, names=BUILT_IN)
+            process_run(storage, place.run_id, trigger=place, names=BUILT_IN)
     publish(storage, catalog, how(Clock()))
     return storage, catalog
 
@@ -60,8 +60,8 @@ def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
 
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
-    settle_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
-    settle_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
+    process_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
+    process_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
     publish(storage, catalog, replace(how(clock), shadow=True))
     step_out(storage, how(clock))
     publish(storage, catalog, how(clock))

@@ -7,7 +7,7 @@ from shared.atlas import AssetEntity
 from shared.catalog import MemoryCatalog
 from shared.maintenance.import_processes import backfill
 from shared.openlineage import decode
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
@@ -24,7 +24,7 @@ PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().spli
 
 def test_what_is_there_is_not_sent_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    how = Publishing(batch=3)
+    how = PublishOptions(batch=3)
     told: list[int] = []
     first = backfill(storage, catalog, how, PROCESSES, note_done=lambda done: told.append(done.written))
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
@@ -38,15 +38,15 @@ def test_what_is_there_is_not_sent_again() -> None:
 
 def test_in_shadow_mode_nothing_is_written() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    assert backfill(storage, catalog, Publishing(shadow=True), PROCESSES).written == 0
+    assert backfill(storage, catalog, PublishOptions(shadow=True), PROCESSES).written == 0
     assert catalog.writes == 0
-    assert backfill(storage, catalog, Publishing(), PROCESSES).written == len(PROCESSES)
+    assert backfill(storage, catalog, PublishOptions(), PROCESSES).written == len(PROCESSES)
 
 
 def test_one_that_was_stopped_is_taken_up() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    backfill(storage, catalog, Publishing(), PROCESSES[:2])
-    rest = backfill(storage, catalog, Publishing(), PROCESSES)
+    backfill(storage, catalog, PublishOptions(), PROCESSES[:2])
+    rest = backfill(storage, catalog, PublishOptions(), PROCESSES)
     assert (rest.written, rest.unchanged) == (len(PROCESSES) - 2, 2)
 
 
@@ -60,7 +60,7 @@ def test_it_waits_for_whoever_publishes() -> None:
         waited.append(seconds)
         lease.release()
 
-    done: Published = backfill(storage, catalog, Publishing(), PROCESSES[:1], wait=wait)
+    done: Published = backfill(storage, catalog, PublishOptions(), PROCESSES[:1], wait=wait)
     assert done.written == 1
     assert len(waited) == 1
 
@@ -74,11 +74,11 @@ def test_it_lands_on_what_a_scan_has_found_and_the_publisher_has_nothing_to_add(
     scanned = ("azure_datalake_gen2_resource_set", f"{root}/a/{{SparkPartitions}}")
     catalog.create_assets([AssetEntity(type=scanned[0], qualified_name=scanned[1], attributes=(("name", "a"),))])
     processes = translate_history([decode(body) for body in bodies]).processes
-    assert backfill(storage, catalog, Publishing(), processes).written == 1
+    assert backfill(storage, catalog, PublishOptions(), processes).written == 1
     (held,) = catalog.processes.values()
     assert held.inputs == (scanned,)
     settled(storage, *bodies)
-    done = publish(storage, catalog, Publishing())
+    done = publish(storage, catalog, PublishOptions())
     assert (done.written, done.unchanged) == (0, 1)
 
 
@@ -88,9 +88,9 @@ def test_one_that_is_refused_is_found_in_few_calls() -> None:
         body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")
     ]
     processes = translate_history([decode(body) for body in bodies]).processes
-    done = backfill(storage, catalog, Publishing(), processes)
+    done = backfill(storage, catalog, PublishOptions(), processes)
     assert (done.written, done.refused) == (31, 1)
     assert "ATLAS-400-00-01A" in done.error
     assert catalog.placings + len(catalog.sizes) <= 20
     catalog.ends = ()
-    assert backfill(storage, catalog, Publishing(), processes).written == 1
+    assert backfill(storage, catalog, PublishOptions(), processes).written == 1

@@ -13,7 +13,7 @@ from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.stored_runs import Wanted
 from shared.maintenance.purge import Purged, our_placeholders, ours, purge
 from shared.maintenance.replay import Stop, publish_all, replay
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
@@ -50,7 +50,7 @@ def filled(catalog: Catalog) -> MemoryStorage:
     return storage
 
 
-def by_twos(clock: Clock | None = None) -> Publishing:
+def by_twos(clock: Clock | None = None) -> PublishOptions:
     return replace(how(clock or Clock()), batch=2)
 
 
@@ -129,9 +129,9 @@ def test_the_passing_of_time_brings_nothing_back() -> None:
     """A younger application that has not ended makes the publisher come back to the process later."""
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     hourly = how(clock, quiet=timedelta(hours=1))
-    lately = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
+    application_cache = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
     settled(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
-    settled(storage, *write("b", "app2", lately, "/b"))
+    settled(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
     assert [row.values["revisit"] for row in storage.scan("dirty")] == [True]
     list(purge(storage, catalog, hourly))

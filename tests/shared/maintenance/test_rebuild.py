@@ -15,7 +15,7 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.events.archiver import archive
 from shared.ingest.receiver import receive
 from shared.maintenance.rebuild import Rebuild, Stage, extent, last_rebuild, rebuild
-from shared.processing.sweeper import Sweeping, sweep
+from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.publisher import publish
 from shared.records.asset_lifecycle import states
 from shared.reporting.status import status
@@ -29,7 +29,7 @@ from tests.support.processing import Killed, post, settle, standing, state_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))
-NO_ARCHIVE = Sweeping(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None))
+NO_ARCHIVE = SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None))
 REBUILT = ("runs", "contributions", "dirty", "assets")
 
 

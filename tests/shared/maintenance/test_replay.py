@@ -15,10 +15,10 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import Wanted, prefixes, stored_runs
 from shared.maintenance.replay import (
-    Fate,
     Outcome,
     ReplayedLetter,
     ReplayedRun,
+    RunChange,
     Stop,
     last_stop,
     plan,
@@ -26,8 +26,8 @@ from shared.maintenance.replay import (
     replay,
 )
 from shared.naming import BUILT_IN, Names, rule
-from shared.processing.processor import settle_run
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_run
+from shared.publishing.planner import PublishOptions
 from shared.reporting.status import status
 from shared.storage import BlobFact, MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent
@@ -52,9 +52,9 @@ def settled(storage: MemoryStorage, *bodies: bytes) -> list[StoredEvent]:
     return places
 
 
-def runs_of(storage: Any, wanted: Wanted, *, after: str = "", names: Names = BUILT_IN) -> dict[str, list[Fate]]:
+def runs_of(storage: Any, wanted: Wanted, *, after: str = "", names: Names = BUILT_IN) -> dict[str, list[RunChange]]:
     """What was done to each run, hour by hour."""
-    found: dict[str, list[Fate]] = {}
+    found: dict[str, list[RunChange]] = {}
     for each in replay(storage, Stop(wanted=wanted, after=after), names=names):
         if isinstance(each, ReplayedRun):
             found.setdefault(each.run.run_id, []).append(each.fate)
@@ -73,19 +73,19 @@ def catalogued(catalog: MemoryCatalog) -> dict[str, list[str]]:
 def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     three_days(storage)
-    publish_all(storage, catalog, Publishing())
+    publish_all(storage, catalog, PublishOptions())
     list(replay(storage, ALL, names=MINE))
-    publish_all(storage, catalog, Publishing())
+    publish_all(storage, catalog, PublishOptions())
     fresh, expected = MemoryStorage(), MemoryCatalog()
     for fact in storage.blobs(EVENTS):
         fresh.put_new(EVENTS, fact.name, storage.get(EVENTS, fact.name) or b"")
     list(replay(fresh, ALL, names=MINE))
-    publish_all(fresh, expected, Publishing())
+    publish_all(fresh, expected, PublishOptions())
     assert catalogued(catalog) == catalogued(expected)
     assert all(name.startswith("mine:/") for inputs in catalogued(catalog).values() for name in inputs)
     writes = catalog.writes
     list(replay(storage, ALL, names=MINE))
-    done, left = publish_all(storage, catalog, Publishing())
+    done, left = publish_all(storage, catalog, PublishOptions())
     assert (done.written, done.unchanged, left, catalog.writes) == (0, 3, 0, writes)
     assert status(storage).published == 6
 
@@ -109,7 +109,7 @@ def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing()
 def test_what_is_wanted_is_replayed_and_nothing_else(wanted: Wanted, expected: list[str]) -> None:
     storage = MemoryStorage()
     three_days(storage)
-    assert runs_of(storage, wanted) == {run_id(name): [Fate.SETTLED] for name in expected}
+    assert runs_of(storage, wanted) == {run_id(name): [RunChange.SETTLED] for name in expected}
 
 
 def test_jobs_are_chosen_by_their_names() -> None:
@@ -121,9 +121,9 @@ def test_jobs_are_chosen_by_their_names() -> None:
     for place in post(storage, event("c", "COMPLETE", "10:01:00", application="x", outputs=["/c"], job="nightly.r")):
         storage.delete("runs", place.run_id, place.row_key)
     assert runs_of(storage, Wanted(job="nightly*")) == {
-        run_id("a"): [Fate.SETTLED],
-        run_id("b"): [Fate.OTHER_JOB],
-        run_id("c"): [Fate.SETTLED],
+        run_id("a"): [RunChange.SETTLED],
+        run_id("b"): [RunChange.OTHER_JOB],
+        run_id("c"): [RunChange.SETTLED],
     }
 
 
@@ -138,9 +138,11 @@ def test_a_run_over_several_hours_is_settled_once() -> None:
     storage = MemoryStorage()
     long_run(storage)
     before = state_of(storage, "long").generation
-    assert runs_of(storage, Wanted()) == {run_id("long"): [Fate.SETTLED, Fate.EARLIER, Fate.EARLIER]}
+    assert runs_of(storage, Wanted()) == {run_id("long"): [RunChange.SETTLED, RunChange.EARLIER, RunChange.EARLIER]}
     assert state_of(storage, "long").generation == before + 1
-    assert runs_of(storage, Wanted(since=utc("2026-11-21T11:00"))) == {run_id("long"): [Fate.SETTLED, Fate.EARLIER]}
+    assert runs_of(storage, Wanted(since=utc("2026-11-21T11:00"))) == {
+        run_id("long"): [RunChange.SETTLED, RunChange.EARLIER]
+    }
 
 
 def test_blobs_that_lost_their_rows_are_taken_in() -> None:
@@ -159,14 +161,14 @@ def test_blobs_that_lost_their_rows_are_taken_in() -> None:
 def test_a_run_that_nobody_has_settled_yet_is_left_waiting_for_its_end() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
-    assert runs_of(storage, Wanted()) == {run_id("a"): [Fate.OPEN]}
+    assert runs_of(storage, Wanted()) == {run_id("a"): [RunChange.OPEN]}
     assert storage.read("runs", run_id("a"), "state") is None
 
 
 def test_an_end_that_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert runs_of(storage, Wanted()) == {run_id("a"): [Fate.SETTLED]}
+    assert runs_of(storage, Wanted()) == {run_id("a"): [RunChange.SETTLED]}
     assert (state_of(storage, "a").end, standing(storage)) == ("COMPLETE", ["/a"])
 
 
@@ -180,7 +182,7 @@ def test_a_plan_writes_nothing_and_tells_what_a_replay_does() -> None:
     assert {table: list(storage.scan(table)) for table in storage._tables} == before
     done = [(each.run.folder, each.fate) for each in replay(storage, ALL) if isinstance(each, ReplayedRun)]
     assert planned == done
-    assert Counter(fate for _, fate in planned) == {Fate.SETTLED: 4, Fate.EARLIER: 2, Fate.OPEN: 1}
+    assert Counter(fate for _, fate in planned) == {RunChange.SETTLED: 4, RunChange.EARLIER: 2, RunChange.OPEN: 1}
 
 
 def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
@@ -302,10 +304,10 @@ def test_a_catalog_that_is_away_is_told_of_and_costs_nothing() -> None:
     storage, catalog = MemoryStorage(), Moody()
     settled(storage, *write("a", "app", "10:00", "/a"))
     catalog.away = True
-    done, left = publish_all(storage, catalog, Publishing())
+    done, left = publish_all(storage, catalog, PublishOptions())
     assert (done.error, left) == ("no answer", 1)
     calls = catalog.calls
-    done, left = publish_all(storage, catalog, Publishing())
+    done, left = publish_all(storage, catalog, PublishOptions())
     assert "left alone until" in done.error
     assert "no answer" in done.error
     assert (catalog.calls, left) == (calls, 1)
@@ -315,6 +317,6 @@ def test_runs_that_nothing_changed_for_stay_as_they_are() -> None:
     storage = MemoryStorage()
     three_days(storage)
     before = sorted(standing(storage))
-    settle_run(storage, run_id("r21"))
+    process_run(storage, run_id("r21"))
     runs_of(storage, Wanted())
     assert sorted(standing(storage)) == before

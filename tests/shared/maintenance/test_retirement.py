@@ -9,9 +9,9 @@ from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.errors import Contended
+from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
-from shared.processing.processor import settle_run
+from shared.processing.processor import process_run
 from shared.publishing.planner import recorded
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders, turn
@@ -117,7 +117,7 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
     for run in ("old", "old2"):
-        settle_run(storage, run_id(run))
+        process_run(storage, run_id(run))
     done = publish(storage, catalog, how(Clock()))
     assert (done.written, len(catalog.processes)) == (0, 1)
     assert len([process for process, _ in recorded(storage, how(Clock()))]) == 1
@@ -208,6 +208,6 @@ def test_a_publisher_that_never_lets_go_is_not_waited_for_without_end() -> None:
     storage = MemoryStorage(clock=lambda: 0.0)
     assert storage.lease("publisher", 60)
     waited: list[float] = []
-    with pytest.raises(Contended), turn(storage, wait=waited.append):
+    with pytest.raises(WriteConflict), turn(storage, wait=waited.append):
         pass
     assert 170 <= sum(waited) <= 300

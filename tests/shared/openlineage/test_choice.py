@@ -11,8 +11,8 @@ from shared.errors import Misconfigured
 from shared.ingest.receiver import receive
 from shared.model import Asset
 from shared.openlineage import ANYTHING, Choice, Ignore, Keep, Selection, decode, select
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.settings import load
@@ -125,8 +125,8 @@ def published(paths: Choice, *bodies: bytes) -> MemoryCatalog:
     for body in bodies:
         receive(storage, body, most_bytes=MEGABYTE, selection=Selection(paths=paths))
     for fact in list(storage.blobs("events")):
-        settle_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
-    publish(storage, catalog, Publishing(paths=paths))
+        process_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+    publish(storage, catalog, PublishOptions(paths=paths))
     assert status(storage).reconciles
     return catalog
 
@@ -177,11 +177,11 @@ def test_a_changed_setting_needs_no_event_again() -> None:
     places = post(storage, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
     for place in places:
         settle(storage, place)
-    publish(storage, catalog, Publishing())
+    publish(storage, catalog, PublishOptions())
     for place in places:
         storage.delete("runs", place.run_id, "state")
         settle(storage, place)
-    publish(storage, catalog, Publishing(paths=Choice(exclude=("/secret",))))
+    publish(storage, catalog, PublishOptions(paths=Choice(exclude=("/secret",))))
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"),)
 

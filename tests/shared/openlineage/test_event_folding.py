@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shared.catalog import MemoryCatalog
-from shared.events.archiver import Archiving, archive
-from shared.events.blob_cache import Recent
+from shared.events.archiver import ArchiveOptions, archive
+from shared.events.blob_cache import BlobCache
 from shared.ingest.receiver import receive
 from shared.openlineage import Event, fold, merge
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
@@ -91,22 +91,22 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     for body in bodies:
         receive(port, body, most_bytes=10_000)
     end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    settle_event(port, stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
+    process_event(port, stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
     assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering one is at hand"
 
     storage.reads.clear()
     receive(port, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
     late = next(each for each in storage.real.blobs(EVENTS) if "T090000" in each.name)
-    settle_event(port, stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
+    process_event(port, stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
     assert storage.reads[EVENTS] == 0
 
     catalog = MemoryCatalog()
-    publish(port, catalog, Publishing())
+    publish(port, catalog, PublishOptions())
     (process,) = catalog.processes.values()
     assert [name.rpartition("/")[2] for _, name in process.inputs] == ["a", "late"]
     assert status(port).published == len(bodies) + 1
 
-    archive(port, Archiving(after=timedelta(seconds=-1)))
+    archive(port, ArchiveOptions(after=timedelta(seconds=-1)))
     assert storage.real.read(RUNS, run_id("a"), FOLDED) is None
     assert status(port).published == len(bodies) + 1
 
@@ -127,10 +127,10 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
 
     port.get = dies
     with pytest.raises(KeyboardInterrupt):
-        settle_event(port, place, packed)
+        process_event(port, place, packed)
     del port.get
     storage.reads.clear()
-    settle_event(port, place, packed)
+    process_event(port, place, packed)
     assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
     assert status(port).in_progress == 3000, "settled, and to be published"
 
@@ -138,18 +138,18 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
 def test_what_was_at_hand_lately_is_not_read_again() -> None:
     storage = Watched(MemoryStorage())
     port: Any = storage
-    recent = Recent()
+    blob_cache = BlobCache()
     for body in long_run(3):
         receive(port, body, most_bytes=10_000)
     for blob in sorted(storage.real.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
         packed = storage.real.get(EVENTS, blob.name) or b""
-        settle_event(port, stored_from_blob(blob.name), packed, recent=recent)
+        process_event(port, stored_from_blob(blob.name), packed, blob_cache=blob_cache)
     assert storage.reads[EVENTS] == 0
     assert status(port).in_progress == 3
 
 
 def test_no_more_is_kept_at_hand_than_was_asked_for() -> None:
-    recent = Recent(most_bytes=10)
+    blob_cache = BlobCache(most_bytes=10)
     for digest, packed in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
-        recent.put(digest, packed)
-    assert [recent.get(digest) for digest in "abc"] == [b"12345", None, b"1234"]
+        blob_cache.put(digest, packed)
+    assert [blob_cache.get(digest) for digest in "abc"] == [b"12345", None, b"1234"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from shared.processing.application_cache import Lately
-from shared.processing.processor import settle_event
+from shared.processing.application_cache import ApplicationCache
+from shared.processing.processor import process_event
 from shared.records.application_rows import Application
 from shared.records.run_state import ContributionRecord
 from shared.storage import MemoryStorage
@@ -14,9 +14,11 @@ from tests.support.processing import Watched, post
 _NOTEBOOK = {"spark.databricks.notebook.path": "/jobs/daily", "orgId": "1"}
 
 
-def settle(storage: MemoryStorage, places: Sequence[StoredEvent], lately: Lately | None = None) -> None:
+def settle(
+    storage: MemoryStorage, places: Sequence[StoredEvent], application_cache: ApplicationCache | None = None
+) -> None:
     for place in places:
-        settle_event(storage, place, storage.get(EVENTS, place.blob) or b"", lately=lately)
+        process_event(storage, place, storage.get(EVENTS, place.blob) or b"", application_cache=application_cache)
 
 
 def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
@@ -32,10 +34,10 @@ def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
 
 
 def test_the_next_run_of_an_application_costs_one_point_read_less() -> None:
-    storage, lately = Watched(MemoryStorage()), Lately()
-    settle(storage.real, post(storage.real, *write("a", "app", "10:00", "/a")), lately)
+    storage, application_cache = Watched(MemoryStorage()), ApplicationCache()
+    settle(storage.real, post(storage.real, *write("a", "app", "10:00", "/a")), application_cache)
     _, end = post(storage.real, *write("b", "app", "10:10", "/b"))
-    settle_event(storage, end, storage.real.get(EVENTS, end.blob) or b"", lately=lately)
+    process_event(storage, end, storage.real.get(EVENTS, end.blob) or b"", application_cache=application_cache)
     assert storage.calls["read"] == 1  # what is known once its own rows are written
 
 
@@ -56,7 +58,7 @@ def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None
     ]
     last = write("c", "app", "10:20", "/c")
     ends = []
-    for old in (Lately(), None):
+    for old in (ApplicationCache(), None):
         storage = MemoryStorage()
         settle(storage, post(storage, *first), old)
         settle(storage, post(storage, *telling))  # elsewhere
@@ -69,11 +71,11 @@ def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None
 
 
 def test_only_the_applications_that_were_met_last_are_held() -> None:
-    storage, lately = Watched(MemoryStorage()), Lately(most=2)
+    storage, application_cache = Watched(MemoryStorage()), ApplicationCache(most=2)
     for run in ("one", "two", "three"):
-        lately.note(Application(run=run))
+        application_cache.note(Application(run=run))
     for run in ("two", "three"):
-        lately.ask(storage, run)
+        application_cache.ask(storage, run)
     assert storage.calls["read"] == 0
-    lately.ask(storage, "one")
+    application_cache.ask(storage, "one")
     assert storage.calls["read"] == 1

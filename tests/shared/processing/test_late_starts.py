@@ -6,18 +6,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.catalog import MemoryCatalog
-from shared.processing.sweeper import Sweeping, Swept, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage, Row
 from shared.storage_layout import RUNS, STATE
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle
 from tests.support.sweeping import Later, cursed
 
-HOW = Publishing(now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=Patience(quiet=timedelta(hours=1)))
-LATER = Sweeping(end_timeout=timedelta(days=10_000), grace=timedelta(0))
+HOW = PublishOptions(
+    now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=SupersessionPolicy(quiet=timedelta(hours=1))
+)
+LATER = SweepOptions(end_timeout=timedelta(days=10_000), grace=timedelta(0))
 
 
 def inputs(catalog: MemoryCatalog) -> list[str]:
@@ -52,7 +54,7 @@ def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> 
     taken(storage, *write("z", "another", "10:20", "/z"))
     for _ in range(2):
         assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
-    assert sweep(storage, Sweeping(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
+    assert sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
 
 
 def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:

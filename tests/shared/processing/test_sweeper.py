@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Contended, StorageUnavailable
+from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import Outcome, replay_letters
-from shared.processing.sweeper import Sweeping, Swept, sweep
+from shared.processing.sweeper import SweepOptions, Swept, sweep
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS
@@ -18,8 +18,8 @@ from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle, standing, state_of
 from tests.support.sweeping import Later, cursed
 
-SOON = Sweeping(end_timeout=timedelta(0), grace=timedelta(0))
-LATER = Sweeping(end_timeout=timedelta(hours=6), grace=timedelta(0))
+SOON = SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))
+LATER = SweepOptions(end_timeout=timedelta(hours=6), grace=timedelta(0))
 
 
 def test_a_run_without_an_end_counts_after_the_timeout_when_it_read_and_wrote() -> None:
@@ -61,7 +61,7 @@ def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
 def test_a_trigger_is_given_time() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert sweep(storage, Sweeping()) == Swept()
+    assert sweep(storage, SweepOptions()) == Swept()
 
 
 def test_a_blob_that_is_no_event_is_a_dead_letter_and_counted() -> None:
@@ -124,7 +124,7 @@ class Dying(BaseException):
     """What ends a process."""
 
 
-@pytest.mark.parametrize("error", [ValueError("too long a row"), Contended("busy"), Dying()], ids=repr)
+@pytest.mark.parametrize("error", [ValueError("too long a row"), WriteConflict("busy"), Dying()], ids=repr)
 def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_letter(error: BaseException) -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b"))

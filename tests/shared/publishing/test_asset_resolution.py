@@ -11,9 +11,9 @@ import pytest
 from shared.atlas import AssetEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogRefused
-from shared.publishing.asset_resolution import Finding, ask
+from shared.publishing.asset_resolution import ResolutionOptions, ask
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left, tidy
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
@@ -43,7 +43,7 @@ def sides(catalog: MemoryCatalog) -> set[tuple[tuple[AssetKey, ...], tuple[Asset
 
 
 def test_a_repeated_run_asks_nothing_and_a_new_job_asks_only_for_what_is_new() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), Publishing(now=Clock())
+    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A)
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
@@ -69,17 +69,17 @@ def test_what_was_found_is_believed_for_its_time(age: timedelta, *, asks: bool) 
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
-    publish(storage, catalog, Publishing(now=clock))
+    publish(storage, catalog, PublishOptions(now=clock))
     asked = catalog.asked
     clock.at += age
     write(storage, "other", "a", "out")
-    assert publish(storage, catalog, Publishing(now=clock)).written == 1
+    assert publish(storage, catalog, PublishOptions(now=clock)).written == 1
     assert (catalog.asked > asked) is asks
 
 
 def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeholder_moves() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
-    how = Publishing(now=clock)
+    how = PublishOptions(now=clock)
     write(storage, "first", "a", "out")
     publish(storage, catalog, how)
     twin = (SET, f"{ROOT}/a/{{SparkPartitions}}")
@@ -100,7 +100,7 @@ def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeh
 
 
 def test_what_somebody_deleted_is_looked_up_again_when_the_catalog_refuses_it() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), Publishing(now=Clock())
+    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
@@ -118,10 +118,10 @@ def test_a_catalog_that_is_away_while_it_is_asked_costs_nothing_but_time() -> No
     scan(catalog, A, OUT)
     catalog.away = True
     write(storage, "job", "a", "out")
-    assert publish(storage, catalog, Publishing(now=clock)).error == "no answer"
+    assert publish(storage, catalog, PublishOptions(now=clock)).error == "no answer"
     catalog.away = False
     clock.at += timedelta(minutes=5)
-    assert publish(storage, catalog, Publishing(now=clock)).written == 1
+    assert publish(storage, catalog, PublishOptions(now=clock)).written == 1
     assert sides(catalog) == {((A,), (OUT,))}
 
 
@@ -130,17 +130,17 @@ def test_what_is_not_sure_is_told_and_not_guessed() -> None:
     rivals = [(SET, f"{ROOT}/a/{{Year}}/{{SparkPartitions}}"), (SET, f"{ROOT}/a/{{N}}.csv")]
     scan(catalog, *rivals)
     write(storage, "job", "a", "out")
-    publish(storage, catalog, Publishing(now=clock))
+    publish(storage, catalog, PublishOptions(now=clock))
     assert sides(catalog) == {((A,), (OUT,))}
     (held,) = catalog.processes.values()
     description = dict(held.attributes)["description"]
     assert all(name in description for _, name in rivals)
     assert [each.rivals for each in placed_assets(storage, catalog) if each.own == A] == [tuple(sorted(rivals))]
-    assert move(storage, catalog, Publishing(now=clock), placed_assets(storage, catalog)).unsure == 1
+    assert move(storage, catalog, PublishOptions(now=clock), placed_assets(storage, catalog)).unsure == 1
 
 
 def test_what_reads_and_writes_the_same_scanned_asset_is_no_lineage() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), Publishing(now=Clock())
+    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     both = (SET, f"{ROOT}/Sales/{{SparkPartitions}}")
     scan(catalog, both)
     write(storage, "job", "sales", "SALES")
@@ -157,7 +157,7 @@ def test_without_searching_only_names_are_asked_for() -> None:
     twin = (PATH, f"{ROOT}/A")
     scan(catalog, twin)
     for search, found in ((True, twin), (False, None)):
-        how = Publishing(finding=Finding(search=search))
+        how = PublishOptions(finding=ResolutionOptions(search=search))
         assert ask(catalog, how, {A: ()})[A].scanned == found
     assert catalog.searches == 1
 
@@ -179,7 +179,7 @@ def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
 def test_many_are_searched_for_in_few_calls() -> None:
     catalog = Grouping()
     scan(catalog, (PATH, f"{ROOT}/TABLE7"))
-    found = ask(catalog, Publishing(), many(40))
+    found = ask(catalog, PublishOptions(), many(40))
     assert [key for key, each in found.items() if each.scanned] == [(PATH, f"{ROOT}/Table7")]
     assert catalog.searches == 3
 
@@ -189,7 +189,7 @@ def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: i
     catalog = Grouping()
     catalog.most = most
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
-    found = ask(catalog, Publishing(), many(40))
+    found = ask(catalog, PublishOptions(), many(40))
     assert [each.scanned for each in found.values() if each.scanned] == [
         (PATH, f"{ROOT}/TABLE7"),
         (PATH, f"{ROOT}/TABLE39"),
@@ -201,13 +201,13 @@ def test_equal_words_are_searched_for_once() -> None:
     catalog = Grouping()
     twin = (PATH, f"{ROOT}/y/DATA")
     scan(catalog, twin)
-    found = ask(catalog, Publishing(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
+    found = ask(catalog, PublishOptions(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
     assert [each.scanned for each in found.values()] == [None, twin, None]
     assert catalog.searches == 1
 
 
 def test_our_own_placeholder_is_never_found() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), Publishing(now=Clock())
+    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
     again = ask(catalog, how, {A: (), (PATH, f"{ROOT}/A"): ()})
@@ -218,9 +218,9 @@ def test_names_that_only_the_run_told_are_looked_for_after_its_own() -> None:
     catalog = Counting()
     table = ("databricks_table", "databricks://id/catalogs/c/schemas/s/tables/t")
     scan(catalog, table)
-    assert ask(catalog, Publishing(), {A: (table,)})[A].scanned == table
+    assert ask(catalog, PublishOptions(), {A: (table,)})[A].scanned == table
     scan(catalog, A)
-    assert ask(catalog, Publishing(), {A: (table,)})[A].scanned == A
+    assert ask(catalog, PublishOptions(), {A: (table,)})[A].scanned == A
 
 
 def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
@@ -228,7 +228,7 @@ def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
     died = 0
     for fatal in range(12):
         storage, catalog, clock = MemoryStorage(), Dying(), Clock()
-        how = Publishing(now=clock)
+        how = PublishOptions(now=clock)
         write(storage, "one", "a", "out")
         write(storage, "two", "a", "b")
         publish(storage, catalog, how)
@@ -278,7 +278,7 @@ class Dying(Counting):
 
 def test_two_that_publish_and_one_that_reconciles_at_once_end_on_what_was_scanned() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
-    how = Publishing(now=clock)
+    how = PublishOptions(now=clock)
     for number in range(20):
         write(storage, f"job{number}", f"in{number % 4}", f"out{number}")
     publish(storage, catalog, how)
@@ -307,8 +307,8 @@ def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     for number in range(10):
         write(storage, f"job{number}", "a", f"out{number}")
-    publish(storage, catalog, Publishing(now=clock))
-    how = Publishing(now=clock, batch=4)
+    publish(storage, catalog, PublishOptions(now=clock))
+    how = PublishOptions(now=clock, batch=4)
     asked = catalog.asked
     assert tidy(storage, catalog, how).looked == 0, "all were looked for just now"
     assert tidy(storage, catalog, how).looked == 0
@@ -320,13 +320,13 @@ def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
 def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: pytest.LogCaptureFixture) -> None:
     storage, catalog, clock = MemoryStorage(), Refusing(), Clock()
     write(storage, "job", "a", "out")
-    publish(storage, catalog, Publishing(now=clock))
+    publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(hours=6)
     catalog.refuses = True
-    assert tidy(storage, catalog, Publishing(now=clock)).looked == 0
+    assert tidy(storage, catalog, PublishOptions(now=clock)).looked == 0
     assert "put off" in caplog.text
     catalog.refuses = False
-    assert tidy(storage, catalog, Publishing(now=clock)).looked == 2
+    assert tidy(storage, catalog, PublishOptions(now=clock)).looked == 2
 
 
 class Refusing(Counting):
@@ -343,8 +343,8 @@ class Refusing(Counting):
 def test_in_shadow_mode_nothing_is_reconciled() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     write(storage, "job", "a", "out")
-    publish(storage, catalog, Publishing(now=clock))
+    publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(days=1)
     asked = catalog.asked
-    assert tidy(storage, catalog, Publishing(now=clock, shadow=True)).looked == 0
+    assert tidy(storage, catalog, PublishOptions(now=clock, shadow=True)).looked == 0
     assert catalog.asked == asked

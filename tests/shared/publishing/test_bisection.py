@@ -8,7 +8,7 @@ import pytest
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
 from shared.errors import CatalogUnavailable
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
@@ -169,7 +169,7 @@ def test_calls_are_filled_across_what_is_unchanged() -> None:
     for number in range(30):  # every third says something new
         source = "/new" if number % 3 == 0 else "/in"
         settled(storage, *write(f"s{number}", f"app2{number}", "11:00", source, sink=f"/out{number}"))
-    done = publish(storage, catalog, Publishing(batch=10, now=clock))
+    done = publish(storage, catalog, PublishOptions(batch=10, now=clock))
     assert (done.written, done.unchanged) == (10, 20)
     assert catalog.sizes == [10]
 

@@ -11,7 +11,7 @@ from shared.atlas import AssetEntity, column_entities
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogRefused
 from shared.maintenance.purge import purge
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from tests.support.building import body, dataset, packed
@@ -126,7 +126,7 @@ def test_columns_that_are_refused_keep_no_lineage_away() -> None:
     run(storage, catalog, copy("one", (X, Y), (X,)))
     assert len(catalog.processes) == 1
     run(storage, catalog, copy("two", (X, Y, Z), (X,), minute=5))
-    done = publish(storage, catalog, Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
+    done = publish(storage, catalog, PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
     assert (done.error, done.refused) == ("", 2), "they are tried again later, and told of meanwhile"
     assert {each.columns for each in catalog.assets.values()} == {()}
 
@@ -142,7 +142,7 @@ def test_the_columns_of_a_placeholder_outlive_a_new_look(fresh_catalog: CatalogS
         outputs=["/elsewhere"],
     )
     settle(storage, [packed(reader)])
-    later = Publishing(now=lambda: datetime.now(UTC) + timedelta(days=3))
+    later = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=3))
     publish(storage, catalog, later)
     tabular = ("tabular_schema", f"{FOLDER[1]}#__tabular_schema")
     assert active(by_name(fresh_catalog, tabular), "columns") == ["x", "y"]

@@ -10,11 +10,11 @@ import pytest
 
 from shared.atlas import AssetEntity, ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
-from shared.concurrency.parallel_map import SideBySide
+from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.processing.processor import settle_event
+from shared.processing.processor import process_event
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.process_index import APPLICATION
 from shared.records.publish_queue import dirty_processes, mark_dirty
@@ -145,7 +145,7 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
             result = super().write_processes(processes, guids)
             if self.writes < 3:
                 for place in post(storage, *write("b", "app1", "10:02", "/b")):
-                    settle_event(storage, place, storage.get("events", place.blob) or b"")
+                    process_event(storage, place, storage.get("events", place.blob) or b"")
             return result
 
     storage, catalog = MemoryStorage(), Marking()
@@ -277,7 +277,7 @@ def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     storage.insert("runs", Row(partition=broken, key="process|0", values={"link_blob": "gone.json.gz"}))
     mark_dirty(storage, [mark])
     settled(storage, *write("a", "app", "10:00", "/a", sink="/b"))
-    done = publish(storage, catalog, Publishing())
+    done = publish(storage, catalog, PublishOptions())
     assert (done.written, done.refused) == (1, 1)
     (left,) = dirty_processes(storage)[0]
     assert (left.process, left.attempts) == (mark, 1)
@@ -345,7 +345,7 @@ def test_processes_are_noted_side_by_side_and_written_in_one_call() -> None:
             threads.add(get_ident())
 
     watched.step_in = who
-    together = replace(how(clock), side_by_side=SideBySide(at_once=4))
+    together = replace(how(clock), side_by_side=ParallelMap(at_once=4))
     assert publish(watched, catalog, together).written == 20
     assert (len(catalog.processes), catalog.writes) == (20, 2)  # data sets, then processes
     assert threads
@@ -364,7 +364,7 @@ def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> Non
     (lost, *_) = storage.scan("contributions")
     cells = {"supporters": lost.values["supporters"], "content_blob": "gone.json.gz"}
     storage.upsert("contributions", replace(lost, values=cells))
-    done = publish(storage, catalog, replace(how(clock), side_by_side=SideBySide(at_once=4)))
+    done = publish(storage, catalog, replace(how(clock), side_by_side=ParallelMap(at_once=4)))
     assert (done.written, done.refused) == (1, 1)
 
 

@@ -13,7 +13,7 @@ from shared.catalog import AssetKey, MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.publishing.placeholders.columns import tell_schemas
 from shared.publishing.placeholders.update import publish_state
-from shared.publishing.planner import Publishing, Reading, plan_for
+from shared.publishing.planner import PublishOptions, Reading, plan_for
 from shared.publishing.publisher import publish
 from shared.records.asset_matches import found_key, mark_of, remembered
 from shared.records.ledger import Entry, ledger_entry
@@ -41,8 +41,8 @@ class Clock:
         return self.at.timestamp()
 
 
-def how(clock: Clock, **more: Any) -> Publishing:
-    return Publishing(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **more)
+def how(clock: Clock, **more: Any) -> PublishOptions:
+    return PublishOptions(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **more)
 
 
 def job(run: str, told: Columns = (), *, kind: str = "COMPLETE", minute: float = 0, app: str = "load") -> bytes:

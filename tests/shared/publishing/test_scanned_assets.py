@@ -11,7 +11,7 @@ from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches
 from shared.storage import MemoryStorage
@@ -29,8 +29,8 @@ def catalog(request: pytest.FixtureRequest) -> Catalog:
     return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
 
 
-def how(later: timedelta = timedelta(0)) -> Publishing:
-    return Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1) + later)
+def how(later: timedelta = timedelta(0)) -> PublishOptions:
+    return PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1) + later)
 
 
 def scan(catalog: Catalog, data: Sequence[Scanned]) -> None:

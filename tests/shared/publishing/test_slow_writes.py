@@ -12,7 +12,7 @@ from shared.catalog import AssetKey, HeldAsset, MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.maintenance.import_processes import backfill
 from shared.openlineage import decode
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.translation import translate_history
@@ -41,7 +41,7 @@ class Slow(MemoryCatalog):
     publisher looks in before each.
     """
 
-    def __init__(self, storage: MemoryStorage, publishing: Publishing, clock: Clock) -> None:
+    def __init__(self, storage: MemoryStorage, publishing: PublishOptions, clock: Clock) -> None:
         super().__init__()
         self.storage, self.publishing, self.clock = storage, publishing, clock
         self.others: list[Published] = []
@@ -58,7 +58,7 @@ class Slow(MemoryCatalog):
         return super().write_processes(processes, guids)
 
 
-def slow_world() -> tuple[MemoryStorage, Publishing, Slow, Clock]:
+def slow_world() -> tuple[MemoryStorage, PublishOptions, Slow, Clock]:
     clock = Clock()
     storage = MemoryStorage(clock=Passing(clock).seconds)
     publishing = replace(how(clock), call_bound=BOUND, seconds=Passing(clock).seconds)

@@ -7,8 +7,8 @@ from bench.replay import Replay, families
 from shared.atlas import ProcessEntity
 from shared.catalog import AssetKey, MemoryCatalog
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage import MemoryStorage
@@ -30,7 +30,7 @@ class Counting(MemoryCatalog):
 
 
 def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), Publishing()
+    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions()
     replay = Replay(1, [family for family in families() if family.name in SCENARIOS])
     writes: list[int] = []
     for _ in range(350):
@@ -39,7 +39,7 @@ def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
             if item.kept:
                 packed = storage.get(EVENTS, item.blob)
                 assert packed
-                settle_event(storage, stored_from_blob(item.blob), packed)
+                process_event(storage, stored_from_blob(item.blob), packed)
         publish(storage, catalog, how)
         writes.append(catalog.writes)
     assert set(catalog.written) == set(catalog.processes)

@@ -11,8 +11,8 @@ from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
@@ -22,7 +22,7 @@ from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 
 SIDEWAYS: Any = "sideways"
-HOW = Publishing(now=lambda: datetime.now(UTC) + timedelta(hours=1))
+HOW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1))
 
 
 def job(name: str, read: str, written: str, *pairs: tuple[str, str]) -> bytes:
@@ -59,7 +59,7 @@ def place(request: pytest.FixtureRequest) -> Source:
     for each in JOBS:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
     if request.param == "atlas":
         server = request.getfixturevalue("fresh_catalog")
@@ -133,7 +133,7 @@ def test_the_record_knows_what_only_decides_on_demand() -> None:
     storage = MemoryStorage()
     receive(storage, JOBS[1], most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     publish(storage, MemoryCatalog(), HOW)
 
     def read(*, with_indirect: bool) -> set[str]:

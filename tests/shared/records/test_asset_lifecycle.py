@@ -7,16 +7,16 @@ import pytest
 
 from shared.atlas import PLACED
 from shared.catalog import MemoryCatalog
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.asset_lifecycle import states
 from shared.storage import MemoryStorage
-from shared.translation import Patience
+from shared.translation import SupersessionPolicy
 from tests.support.events import DAY, event, write
 from tests.support.processing import post, settle
 
-NEVER_QUIET = Patience(quiet=timedelta(days=100_000))
-PUBLISHING = Publishing(now=lambda: datetime.now(UTC) + timedelta(days=1), patience=NEVER_QUIET)
+NEVER_QUIET = SupersessionPolicy(quiet=timedelta(days=100_000))
+PUBLISHING = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=1), patience=NEVER_QUIET)
 
 
 def change(state: str, at: str, path: str = "/out", before: str = "") -> bytes:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from shared.errors import Contended
-from shared.records.asset_matches import FoundAsset, found_key, mark_of, remember, remembered
+from shared.errors import WriteConflict
+from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember, remembered
 from shared.records.run_state import packed_cell
 from shared.storage import MemoryStorage, Row
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, FOUND
@@ -16,7 +16,7 @@ KEY = ("fs_path", "/a")
 
 def test_one_that_was_overtaken_forgets_nobody_who_tells_the_columns() -> None:
     storage = MemoryStorage()
-    (placed,) = remember(storage, [FoundAsset(own=KEY, guid="g", tellers=("p",))])
+    (placed,) = remember(storage, [AssetMatch(own=KEY, guid="g", tellers=("p",))])
     mine = remembered(storage, [KEY])[KEY]
     remember(storage, [structs.replace(placed, tellers=("p", "q"), columns=(("a", "int"),))])
     (after,) = remember(storage, [mine])
@@ -31,11 +31,11 @@ X = ("x", "int")
 
 def test_columns_are_known_where_all_who_know_of_the_placeholder_agree() -> None:
     storage = MemoryStorage()
-    (placed,) = remember(storage, [FoundAsset(own=KEY, guid="g", columns=(X,))])
+    (placed,) = remember(storage, [AssetMatch(own=KEY, guid="g", columns=(X,))])
     remember(storage, [structs.replace(placed, tellers=("q",))])
     (same,) = remember(storage, [structs.replace(placed, tellers=("p",))])
     assert (same.columns, same.tellers) == ((X,), ("p", "q"))
-    (searched,) = remember(storage, [FoundAsset(own=KEY)])
+    (searched,) = remember(storage, [AssetMatch(own=KEY)])
     assert searched.columns == (X,), "it knew of none"
     assert list(storage.partition(DIRTY, DIRTY_PARTITION)) == []
     (other,) = remember(storage, [structs.replace(placed, columns=())])
@@ -44,7 +44,7 @@ def test_columns_are_known_where_all_who_know_of_the_placeholder_agree() -> None
 
 def test_what_older_ones_remembered_is_read() -> None:
     storage = MemoryStorage()
-    row = FoundAsset(own=KEY, guid="g").row(storage)
+    row = AssetMatch(own=KEY, guid="g").row(storage)
     old = {"own": KEY, "guid": "g", "columns": [], "tellers": ["p"]}
     storage.insert(FOUND, replace(row, values=packed_cell(storage, "found", old)))
     found = remembered(storage, [KEY])[KEY]
@@ -53,13 +53,13 @@ def test_what_older_ones_remembered_is_read() -> None:
 
 def test_one_that_found_nothing_yet_does_not_hide_what_another_has_placed() -> None:
     storage = MemoryStorage()
-    (placed,) = remember(storage, [FoundAsset(own=KEY, guid="g", tellers=("p",))])
-    assert remember(storage, [FoundAsset(own=KEY)]) == (structs.replace(placed, etag=_etag(storage)),)
+    (placed,) = remember(storage, [AssetMatch(own=KEY, guid="g", tellers=("p",))])
+    assert remember(storage, [AssetMatch(own=KEY)]) == (structs.replace(placed, etag=_etag(storage)),)
 
 
 def test_one_that_was_dropped_meanwhile_is_put_on_record_anew() -> None:
     storage = MemoryStorage()
-    (placed,) = remember(storage, [FoundAsset(own=KEY, guid="g")])
+    (placed,) = remember(storage, [AssetMatch(own=KEY, guid="g")])
     storage.delete("found", "asset", placed.row(storage).key)
     (again,) = remember(storage, [placed])
     assert remembered(storage, [KEY]) == {KEY: again}
@@ -74,8 +74,8 @@ def test_a_row_that_never_rests_is_left_for_later() -> None:
         def replace(self, table: str, row: Row) -> str | None:  # noqa: ARG002 - somebody was quicker, always
             return None
 
-    with pytest.raises(Contended, match="kept changing"):
-        remember(Restless(), [FoundAsset(own=KEY)])
+    with pytest.raises(WriteConflict, match="kept changing"):
+        remember(Restless(), [AssetMatch(own=KEY)])
 
 
 def _etag(storage: MemoryStorage) -> str:

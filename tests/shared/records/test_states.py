@@ -13,8 +13,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import replay_letters
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.ledger import Entry
 from shared.records.publish_queue import Dirty
@@ -125,13 +125,13 @@ def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
     for fact in list(storage.blobs(EVENTS)):
         packed = b"broken" if spoil and spoil in fact.name else storage.get(EVENTS, fact.name)
         assert packed
-        settle_event(storage, stored_from_blob(fact.name), packed)
+        process_event(storage, stored_from_blob(fact.name), packed)
 
 
 def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> None:
     days = [0]
     storage, catalog = Watching(clock=lambda: 86400.0 * days[0]), Moody()
-    how = Publishing(now=lambda: EPOCH + timedelta(days=days[0]))
+    how = PublishOptions(now=lambda: EPOCH + timedelta(days=days[0]))
     refusal = CatalogRefused(status=400, code="", detail="no")
     barred = CatalogRefused(status=403, code="", detail="no")
     catalog.moods = [CatalogUnavailable("away", after=1), refusal, refusal, barred]

@@ -9,8 +9,8 @@ import pytest
 from shared.catalog import MemoryCatalog
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import publish_all
-from shared.processing.sweeper import Sweeping, sweep
-from shared.publishing.planner import Publishing
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
 from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, Group, Status, status
 from shared.storage import MemoryStorage
@@ -34,12 +34,12 @@ def storage() -> MemoryStorage:
     found = MemoryStorage()
     for place in post(found, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
         settle(found, place)
-    publish_all(found, MemoryCatalog(), Publishing())
+    publish_all(found, MemoryCatalog(), PublishOptions())
     post(found, next(on(21, "app.two", "open", sink="/p")))
     post(found, *on(21, "app.two", "new", sink="/p"))
     found.put_new("ignored", f"2026/11/21/11/not-needed/{'0' * 32}.json.gz", b"")
     found.put_new(EVENTS, "notes.txt", b"hello")
-    sweep(found, Sweeping())
+    sweep(found, SweepOptions())
     return found
 
 
@@ -144,7 +144,7 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
             )
             for place in post(storage, *write(f"r{number}", name, "10:00", "/a", sink=f"/o{number}"), drop):
                 settle(storage, place)
-        publish_all(storage, MemoryCatalog(), Publishing())
+        publish_all(storage, MemoryCatalog(), PublishOptions())
         watched = Watched(storage)
         assert status(watched, by=(By.DAY, By.JOB)).reconciles
         costs.append(Counter(watched.calls))

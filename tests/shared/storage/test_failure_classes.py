@@ -19,7 +19,6 @@ from shared.catalog.transport import CredentialToken, Effort, StaticToken, Stead
 from shared.errors import (
     CatalogRefused,
     CatalogUnavailable,
-    Contended,
     Refused,
     Retry,
     StorageBusy,
@@ -27,12 +26,13 @@ from shared.errors import (
     StorageUnavailable,
     TooLarge,
     Unreadable,
+    WriteConflict,
     retry_after,
 )
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt, receive
 from shared.ingest.responses import come_again, kept, refused
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
@@ -279,7 +279,7 @@ def test_only_storage_that_pushes_back_gives_a_429() -> None:
         (StorageUnavailable("x", 60), 503),
     ):
         assert come_again(error).status == expected
-    assert not issubclass(Contended, StorageUnavailable)
+    assert not issubclass(WriteConflict, StorageUnavailable)
 
 
 def test_what_is_refused_waits_longer_each_time_and_not_all_as_long() -> None:
@@ -304,7 +304,7 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
         def write_processes(self, *_: object) -> dict[str, str]:
             raise CatalogRefused(status=400, code="x", detail="no")
 
-    publish(storage, Never(), Publishing(now=clock))
+    publish(storage, Never(), PublishOptions(now=clock))
     found, _, _ = dirty_processes(storage)
     return [(each.due - clock.at).total_seconds() for each in found]
 
@@ -320,7 +320,7 @@ def test_a_catalog_that_asks_for_an_hour_is_left_alone_for_an_hour() -> None:
     for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
         start = clock.at
         clock.at += timedelta(minutes=minutes)
-        publish(storage, catalog, Publishing(now=clock))
+        publish(storage, catalog, PublishOptions(now=clock))
         assert catalog.calls == calls, minutes
         clock.at = start
     assert list(dead_letters(storage)) == []

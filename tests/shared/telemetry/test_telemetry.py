@@ -21,10 +21,10 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.ingest.receiver import receive, receive_batch
-from shared.processing.processor import settle_event
-from shared.processing.sweeper import Sweeping, sweep
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.planner import Publishing
+from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
 from shared.storage import MemoryStorage, Row
@@ -88,8 +88,8 @@ def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         if fact.name not in done and packed:
-            settle_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
-            publish(storage, catalog, Publishing(telemetry=telemetry))
+            process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+            publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
 
 def trace(span: ReadableSpan) -> int:
@@ -194,7 +194,7 @@ def test_dead_letters_are_told_once(told: Told) -> None:
     receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
     (fact,) = storage.blobs(EVENTS)
     for _ in range(2):
-        settle_event(storage, stored_from_blob(fact.name), b"broken", telemetry=telemetry)
+        process_event(storage, stored_from_blob(fact.name), b"broken", telemetry=telemetry)
     letters = [line for line in told.lines if line.startswith("dead_letter")]
     assert len(letters) == 1
     assert f"run={run_id('a')}" in letters[0]
@@ -262,7 +262,7 @@ def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fres
 
     def tick() -> None:
         with telemetry.act(SWEEP):
-            tidy(storage, AtlasCatalog(client), Publishing(telemetry=telemetry))
+            tidy(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry))
 
     class SweptMeanwhile(AtlasCatalog):
         def create_assets(self, assets: Any) -> Any:
@@ -301,7 +301,7 @@ def test_the_sweeper_tells_what_is_left(told: Told) -> None:
     for body in write("b", "app", "10:00", "/b"):
         receive(storage, body, most_bytes=10**6)
     with telemetry.act(SWEEP) as act:
-        act.note(**sweep(storage, Sweeping(grace=timedelta(seconds=-1), telemetry=telemetry)).facts)
+        act.note(**sweep(storage, SweepOptions(grace=timedelta(seconds=-1), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
     assert told.lines[-1].startswith(
         f"sweep run={run_id('b')} settled=1 timed_out=0 undelivered=1 failed=0 archived=0 "

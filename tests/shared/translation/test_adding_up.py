@@ -6,21 +6,23 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from shared.model import ApplicationFacts, Contribution, Process
-from shared.translation import Patience, Sum, add_up
+from shared.model import ApplicationTimes, Contribution, Process
+from shared.translation import AggregatedProcess, SupersessionPolicy, aggregate
 from tests.support.building import START, asset, contribution, edge, process, uid
 
-Facts = dict[str, ApplicationFacts]
+Facts = dict[str, ApplicationTimes]
 
 
 def _ended(application: str, state: str = "COMPLETE", day: float = 0) -> Facts:
     moment = START + timedelta(days=day)
-    return {uid(application): ApplicationFacts(first=moment, last=moment + timedelta(minutes=30), ended=state)}
+    return {uid(application): ApplicationTimes(first=moment, last=moment + timedelta(minutes=30), ended=state)}
 
 
-def _sum(contributions: Iterable[Contribution], facts: Facts | None = None, now: datetime | None = None) -> Sum:
+def _sum(
+    contributions: Iterable[Contribution], facts: Facts | None = None, now: datetime | None = None
+) -> AggregatedProcess:
     """The sum, in whatever order the contributions come."""
-    sums = [add_up(order, facts or {}, now=now) for order in itertools.permutations(contributions)]
+    sums = [aggregate(order, facts or {}, now=now) for order in itertools.permutations(contributions)]
     assert all(each == sums[0] for each in sums)
     return sums[0]
 
@@ -41,7 +43,7 @@ NEW_A, NEW_B = contribution("two", "/a", day=1), contribution("two", "/b", day=1
 
 
 def test_nothing_adds_up_to_nothing() -> None:
-    assert _sum([]) == Sum(process=None)
+    assert _sum([]) == AggregatedProcess(process=None)
 
 
 def test_what_a_run_adds_shows_at_once() -> None:
@@ -75,7 +77,7 @@ def test_an_application_that_was_quiet_for_an_hour_is_over() -> None:
 
 
 def test_its_own_events_count_for_being_quiet() -> None:
-    facts = {uid("two"): ApplicationFacts(first=_at(1), last=_at(1, 120), ended=None)}
+    facts = {uid("two"): ApplicationTimes(first=_at(1), last=_at(1, 120), ended=None)}
     assert _sources([A, NEW_B], facts, _at(1, 150)) == ["/a", "/b"]
     assert _sources([A, NEW_B], facts, _at(1, 180)) == ["/b"]
 
@@ -116,8 +118,8 @@ def test_a_run_between_two_others_is_superseded_by_the_newest_alone() -> None:
 def test_newer_is_by_the_applications_own_first_event() -> None:
     """Two runs that overlap: the one that wrote first may be the one that began later."""
     facts = {
-        uid("early"): ApplicationFacts(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
-        uid("late"): ApplicationFacts(first=_at(0, 30), last=_at(0, 60), ended="COMPLETE"),
+        uid("early"): ApplicationTimes(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
+        uid("late"): ApplicationTimes(first=_at(0, 30), last=_at(0, 60), ended="COMPLETE"),
     }
     said = [contribution("early", "/early", minute=80), contribution("late", "/late", minute=40)]
     assert _sources(said, facts, _at(1)) == ["/late"]
@@ -180,10 +182,10 @@ def test_the_first_of_several_that_will_be_quiet_says_when_to_look_again() -> No
 
 
 def test_patience_is_a_setting() -> None:
-    hasty = Patience(quiet=timedelta(minutes=1), unseen=timedelta(hours=1))
+    hasty = SupersessionPolicy(quiet=timedelta(minutes=1), unseen=timedelta(hours=1))
     stream = [contribution("s", "/a"), contribution("s", "/b", day=1)]
-    unseen = add_up(stream, {}, now=None, patience=hasty).process
-    quiet = add_up([A, NEW_B], _ended("one"), now=_at(1, 22), patience=hasty).process
+    unseen = aggregate(stream, {}, now=None, patience=hasty).process
+    quiet = aggregate([A, NEW_B], _ended("one"), now=_at(1, 22), patience=hasty).process
     assert unseen == quiet == process("/b")
 
 

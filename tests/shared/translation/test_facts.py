@@ -13,8 +13,8 @@ from shared.ingest.receiver import receive
 from shared.maintenance.verify.inconsistencies import World
 from shared.maintenance.verify.verification import verify
 from shared.openlineage import decode, merge
-from shared.processing.processor import settle_event
-from shared.publishing.planner import Publishing, recorded
+from shared.processing.processor import process_event
+from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
 from shared.storage import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -63,11 +63,11 @@ def settle(storage: MemoryStorage, *events: Json) -> None:
     for each in events:
         receive(storage, packed(each), most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        settle_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
 
 
-def how(**more: Any) -> Publishing:
-    return Publishing(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+def how(**more: Any) -> PublishOptions:
+    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
 
 
 @pytest.fixture(params=["memory", "atlas"])

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from shared.model import Lineage, Span
 from shared.openlineage import Event, MergedRun, decode, merge
-from shared.translation import NOTHING_TOLD, Around, Batch, Datasets, enclosing, schemas_in, told_by, translate
+from shared.translation import (
+    NO_APPLICATION_FACTS,
+    Batch,
+    Datasets,
+    RunContext,
+    application_facts_of,
+    enclosing,
+    schemas_in,
+    translate,
+)
 from spark_pipeline.engine.arrow import schema_of, through
 from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation import TRANSLATED, Translating
@@ -74,12 +83,14 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         if event.body:
             events.setdefault(event.run_id, []).append(event)
     runs = [merge(own) for own in events.values()]
-    told = NOTHING_TOLD
+    told = NO_APPLICATION_FACTS
     for run in runs:
-        told |= told_by(run)
+        told |= application_facts_of(run)
     rows: list[dict[str, Any]] = []
     for piece in (0, 1):
-        rows.append({"rank": _OF_APPLICATION, "piece": piece, "tolds": [pack(told_by(run)) for run in runs]})
+        rows.append(
+            {"rank": _OF_APPLICATION, "piece": piece, "tolds": [pack(application_facts_of(run)) for run in runs]}
+        )
         for run in runs[piece::2]:
             row = {"rank": _OF_RUN, "piece": piece, "run_id": run.run_id, "merged": pack(run), "timed_out": False}
             rows.append(row)
@@ -90,7 +101,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         assert found.keys() == events.keys()
         assert {row["word"] for row in found.values()} >= {"said", "skipped"}
         for run in runs:
-            around = Around(told=told)
+            around = RunContext(told=told)
             word = translate(run, around)
             row = found[run.run_id]
             processes = word.processes if isinstance(word, Lineage) else ()

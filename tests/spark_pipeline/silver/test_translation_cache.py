@@ -11,7 +11,15 @@ from msgspec.structs import replace
 
 from shared.model import Span
 from shared.openlineage import Event, MergedRun, decode, merge
-from shared.translation import NOTHING_AROUND, NOTHING_TOLD, Around, Batch, Datasets, names_no_source, told_by
+from shared.translation import (
+    NO_APPLICATION_FACTS,
+    NO_CONTEXT,
+    Batch,
+    Datasets,
+    RunContext,
+    application_facts_of,
+    names_no_source,
+)
 from spark_pipeline.silver.translation_cache import MOST, Sayings, said_by
 from spark_pipeline.tables.encoding import pack, unpack_fates, unpack_run
 from tests.spark_pipeline.files import OF_SPARK
@@ -46,7 +54,7 @@ def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, b
         st.sampled_from([None, *IDS]),
         st.sampled_from([timedelta(), timedelta(hours=1)]),
     )
-    telling = [_runs()[0], *(run for run in _runs() if told_by(run) != NOTHING_TOLD)]
+    telling = [_runs()[0], *(run for run in _runs() if application_facts_of(run) != NO_APPLICATION_FACTS)]
     return st.lists(st.tuples(copy, st.booleans(), st.sampled_from(telling)), max_size=30)
 
 
@@ -59,7 +67,7 @@ def test_what_is_remembered_is_what_would_be_said(
 ) -> None:
     sayings = Sayings(remembered)
     for run, timed_out, other in asked:
-        around = Around(told=told_by(other) | told_by(run))
+        around = RunContext(told=application_facts_of(other) | application_facts_of(run))
         assert sayings.of(run, around, timed_out=timed_out) == said_by(run, around, timed_out=timed_out)
 
 
@@ -70,29 +78,29 @@ def _again(run: MergedRun) -> MergedRun:
 def test_only_what_is_new_is_translated() -> None:
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and run.outputs)
     sayings = Sayings()
-    first = sayings.of(run, NOTHING_AROUND, timed_out=False)
+    first = sayings.of(run, NO_CONTEXT, timed_out=False)
     assert first["word"] == "said"
-    assert sayings.of(_again(run), NOTHING_AROUND, timed_out=False) is first
-    assert sayings.of(replace(run, statement="select 1"), NOTHING_AROUND, timed_out=False) is not first
+    assert sayings.of(_again(run), NO_CONTEXT, timed_out=False) is first
+    assert sayings.of(replace(run, statement="select 1"), NO_CONTEXT, timed_out=False) is not first
 
 
 def test_what_was_done_to_data_sets_as_wholes_has_its_own_time() -> None:
-    run = next(run for run in _runs() if said_by(run, NOTHING_AROUND, timed_out=False)["fates"])
+    run = next(run for run in _runs() if said_by(run, NO_CONTEXT, timed_out=False)["fates"])
     sayings = Sayings()
     for each in (run, _again(run)):
-        (fate, *_) = unpack_fates(sayings.of(each, NOTHING_AROUND, timed_out=False)["fates"])
+        (fate, *_) = unpack_fates(sayings.of(each, NO_CONTEXT, timed_out=False)["fates"])
         assert fate.at == each.last
 
 
 def test_a_run_in_a_batch_is_translated_by_itself() -> None:
     """What it says comes of the sources of the batch."""
     run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
-    source = next(asset for each in _runs() for asset in Datasets.of(each, NOTHING_AROUND).inputs.values())
+    source = next(asset for each in _runs() for asset in Datasets.of(each, NO_CONTEXT).inputs.values())
     batch = Batch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
     sayings = Sayings()
-    alone = sayings.of(run, NOTHING_AROUND, timed_out=False)
+    alone = sayings.of(run, NO_CONTEXT, timed_out=False)
     for _ in range(2):
-        inside = Around(batches=(batch,))
+        inside = RunContext(batches=(batch,))
         assert sayings.of(run, inside, timed_out=False) == said_by(run, inside, timed_out=False) != alone
 
 
@@ -100,7 +108,7 @@ def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
     application = next(run for run in _runs() if run.is_application and run.ended and not run.inputs + run.outputs)
     sayings = Sayings()
     reasons = {
-        sayings.of(each, NOTHING_AROUND, timed_out=False)["reason"]
+        sayings.of(each, NO_CONTEXT, timed_out=False)["reason"]
         for each in (application, replace(application, application_run=IDS[1]))
     }
     assert reasons == {"an application's own event", "names no data set"}
@@ -116,7 +124,7 @@ def test_no_more_is_held_than_is_allowed() -> None:
     try:
         for number in range(200):
             one = unpack_run(pack(replace(run, inputs=(source,), statement=f"select {number}")))
-            sayings.of(one, NOTHING_AROUND, timed_out=False)
+            sayings.of(one, NO_CONTEXT, timed_out=False)
             held, _ = tracemalloc.get_traced_memory()
             assert held < 2 * most
     finally:
