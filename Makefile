@@ -37,10 +37,10 @@ tests: $(READY) ## Only the tests
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
-	$(BIN)/python -m local.capture $(ARGS)
+	$(BIN)/python -m tests.capture $(ARGS)
 
 coverage: $(READY) ## Write docs/coverage.md from the kept events: which scenario gives what on which version
-	$(BIN)/python -m local.capture.coverage
+	$(BIN)/python -m tests.capture.coverage
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
 	$(BIN)/python -m cli.platforms

@@ -4,7 +4,8 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused
-from shared.ingest import Answer, batch_kept, note_refusal, receive_batch, refused
+from shared.ingest.receiver import note_refusal, receive_batch
+from shared.ingest.responses import Answer, batch_kept, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

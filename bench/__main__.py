@@ -16,7 +16,7 @@ from bench.worker import BenchError
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
 from local.functions import FunctionsHostError
-from local.node import NodeError
+from local.toolchain.node import NodeError
 from shared.errors import StorageUnavailable
 
 BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {

@@ -27,8 +27,9 @@ from bench.worker import BenchError
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.settings import load
-from shared.storage import MemoryStorage, Row
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 
 _TABLES = ("contributions", "dirty")
 """What publishing looks at of such processes."""

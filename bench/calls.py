@@ -16,12 +16,12 @@ from bench.sizes import Sizes, Steps
 from bench.worker import BenchError
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
-from shared.ingest import receive
-from shared.openlineage import decode
-from shared.processing import process_event
-from shared.publishing import publish
-from shared.settings import load
-from shared.storage import MemoryStorage
+from shared.ingest.receiver import receive
+from shared.openlineage.decoding import decode
+from shared.processing.processor import process_event
+from shared.publishing.publisher import publish
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, digest_of
 
 NAME = "calls"

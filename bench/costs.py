@@ -25,12 +25,16 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.events import ArchiveOptions, archive
-from shared.ingest import receive
-from shared.processing import process_event, sweep
-from shared.publishing import publish, step_out, tidy
-from shared.records import backlog, record_settings
-from shared.settings import load
+from shared.events.archiver import ArchiveOptions, archive
+from shared.ingest.receiver import receive
+from shared.processing.processor import process_event
+from shared.processing.sweeper import sweep
+from shared.publishing.placeholders.reconciliation import tidy
+from shared.publishing.publisher import publish
+from shared.publishing.shadow import step_out
+from shared.records.publish_queue import backlog
+from shared.records.settings_record import record_settings
+from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
 
 MOST_BYTES = 1 << 26

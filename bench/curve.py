@@ -12,10 +12,11 @@ from typing import Any
 
 from bench.figures import Figure, Rounds
 from bench.sizes import Sizes, Steps
-from shared.atlas import process_entity
+from shared.atlas.entities import process_entity
 from shared.model import Lineage
-from shared.openlineage import decode, merge
-from shared.translation import translate
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.translation.run.translate import translate
 
 NAME = "curve"
 _START = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,11 +10,13 @@ import orjson
 from bench.figures import Figure, Rounds
 from bench.replay import Family, families
 from bench.sizes import Sizes, Steps
-from shared.atlas import process_entity
+from shared.atlas.entities import process_entity
 from shared.gc_tuning import tune_gc
 from shared.model import Lineage
-from shared.openlineage import Event, decode, merge
-from shared.translation import translate, translate_history
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge
+from shared.translation.reference import translate_history
+from shared.translation.run.translate import translate
 
 NAME = "decode"
 _BESIDE = "orjson.loads of the same bytes"

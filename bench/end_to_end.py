@@ -15,9 +15,9 @@ from bench.worker import BenchError, Child, chain, child, fill, host_calls, post
 from local.azurite import Azurite
 from local.world import World
 from shared.bootstrap import assemble
-from shared.reporting import Status, status
-from shared.settings import load
-from shared.storage import Storage
+from shared.reporting.status import Status, status
+from shared.settings.reading import load
+from shared.storage.port import Storage
 
 NAME = "end to end"
 _GOAL = ">= 0.6"

@@ -14,8 +14,9 @@ import typer.main
 
 from cli.main import app
 from shared.bootstrap import assemble
-from shared.settings import load
-from shared.storage import Lease, MemoryStorage, Row
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Lease, Row
 
 _PAGE = 1000
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -24,15 +25,22 @@ from rich.table import Table
 from bench.costs import CAPTURE, JOBS, MOST_BYTES
 from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
-from shared.catalog import MemoryCatalog
-from shared.events import ArchiveOptions, archive
-from shared.ingest import receive
-from shared.processing import SweepOptions, process_event, sweep
-from shared.publishing import PublishOptions, publish
-from shared.records import backlog
-from shared.storage import MemoryStorage, Storage
+from shared.catalog.memory import MemoryCatalog
+from shared.events.archiver import ArchiveOptions, archive
+from shared.ingest.receiver import receive
+from shared.processing.processor import process_event
+from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planner import PublishOptions
+from shared.publishing.publisher import publish
+from shared.records.publish_queue import backlog
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.telemetry import SWEEP, Acts, write_line
+from shared.telemetry.acts import Acts
+from shared.telemetry.kinds import SWEEP
+from shared.telemetry.lines import write_line
+
+if TYPE_CHECKING:
+    from shared.storage.port import Storage
 
 _MILLION = 1_000_000
 _GIGABYTE = 10**9  # as it is billed

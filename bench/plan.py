@@ -17,9 +17,9 @@ import orjson
 from bench.figures import Figure, Rounds
 from bench.replay import families
 from bench.sizes import Sizes, Steps
-from shared.ingest import receive
-from shared.openlineage import decode
-from shared.storage import MemoryStorage
+from shared.ingest.receiver import receive
+from shared.openlineage.decoding import decode
+from shared.storage.memory import MemoryStorage
 
 NAME = "plan"
 

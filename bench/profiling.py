@@ -23,10 +23,10 @@ from bench.replay import Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.ingest import receive
-from shared.processing import process_event
-from shared.publishing import publish
-from shared.settings import load
+from shared.ingest.receiver import receive
+from shared.processing.processor import process_event
+from shared.publishing.publisher import publish
+from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
 
 _MOST_BYTES = 1 << 26

@@ -11,7 +11,8 @@ from functools import cache
 from uuid import UUID
 
 from bench.figures import ROOT
-from shared.openlineage import Event, Keep, decode, select
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.selection import Keep, select
 from shared.storage_layout import StoredEvent, digest_of
 
 GOLDEN = ROOT / "tests" / "golden"

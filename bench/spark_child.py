@@ -16,16 +16,27 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import functions as f
 
-from local.versions import SPARK_3, SPARK_4
+from local.toolchain.versions import SPARK_3, SPARK_4
 from shared.gc_tuning import tune_gc
-from shared.openlineage import decode, merge
-from shared.translation import Datasets, RunContext, application_facts_of, lifecycle_events_in, schemas_in, translate
-from spark_pipeline.bronze import ingest, kept
-from spark_pipeline.engine import Local, opened
-from spark_pipeline.gold import Columns, downstream, impact
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.translation.application.context import RunContext, application_facts_of
+from shared.translation.run.changes import lifecycle_events_in
+from shared.translation.run.datasets import Datasets
+from shared.translation.run.schemas import schemas_in
+from shared.translation.run.translate import translate
+from spark_pipeline.bronze.decoded_events import kept
+from spark_pipeline.bronze.ingestion import ingest
+from spark_pipeline.engine.opening import opened
+from spark_pipeline.engine.session import Local
+from spark_pipeline.gold.column_index import Columns
+from spark_pipeline.gold.impact import downstream, impact
 from spark_pipeline.pipeline import Order, Stage, run
-from spark_pipeline.silver import MOST, merged_runs, touched_runs, translated
-from spark_pipeline.tables import EVENTS, LAKE, Lake
+from spark_pipeline.silver.run_merging import merged_runs, touched_runs
+from spark_pipeline.silver.translation import translated
+from spark_pipeline.silver.translation_cache import MOST
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import EVENTS, LAKE
 
 
 def main() -> None:

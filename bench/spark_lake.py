@@ -21,8 +21,8 @@ from typing import Any
 import psutil
 
 from bench.figures import ROOT
-from local.java import find_java
-from spark_pipeline.synth import synthesize
+from local.toolchain.java import find_java
+from spark_pipeline.synth.histories import synthesize
 
 HOME = ROOT / "build" / "bench-spark"
 TEMPLATES = ROOT / "tests" / "golden" / "spark35-ol1.53"

@@ -25,7 +25,7 @@ from azure.storage.blob import BlobServiceClient
 from bench.replay import Item
 from local.host.storage import Storage
 from shared.bootstrap_receiver import receiver
-from shared.ingest import receive
+from shared.ingest.receiver import receive
 from shared.storage_layout import EVENTS
 
 RUNS = "runs"

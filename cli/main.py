@@ -8,31 +8,12 @@ from collections.abc import Callable
 
 import typer
 
-from cli import (
-    backfill,
-    config,
-    deadletter,
-    demo,
-    details,
-    doctor,
-    explain,
-    lake,
-    purge,
-    purview,
-    rebuild,
-    reconcile,
-    replay,
-    retire,
-    send,
-    shadow,
-    show,
-    status,
-    synth,
-    translate,
-    types,
-    verify,
-    world,
-)
+from cli.commands.administer import config, purge, purview, reconcile, retire, types
+from cli.commands.lake import command as lake
+from cli.commands.lineage import details, explain, show, status
+from cli.commands.local import demo, send, synth, translate
+from cli.commands.local import up as world
+from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
 
 app = typer.Typer(
     name="throughline",

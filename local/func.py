@@ -15,9 +15,9 @@ from typing import Any
 import requests
 
 from local.functions import FunctionsHostError, Host
-from local.host.delivery import EVENT_GRID
-from local.leashed import Leashed
-from local.listening import listen
+from local.host.blobs.delivery import EVENT_GRID
+from local.process.leashed import Leashed
+from local.process.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
 _NOTICE_SECONDS = 3.0  # after which Event Grid tells of a blob; func looks each two seconds
@@ -39,7 +39,7 @@ class Func(Host):
     """What FunctionsHost is, by `func start`: the functions of `app`.
 
     It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
-    started again. Its look at the emulator misses blobs (local/host/polling.py), so Event Grid tells it of each a
+    started again. Its look at the emulator misses blobs (local/host/blobs/polling.py), so Event Grid tells it of each a
     little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
     """
 

@@ -20,8 +20,8 @@ from typing import Any, Self
 import requests
 
 from local.event_grid import EventGrid, subscriptions
-from local.host.delivery import EVENT_GRID
-from local.listening import PortError, listen
+from local.host.blobs.delivery import EVENT_GRID
+from local.process.listening import PortError, listen
 
 _LOG = logging.getLogger("throughline.world")
 _ROOT = Path(__file__).parents[1]
@@ -123,9 +123,9 @@ class Host(ABC):
 class FunctionsHost(Host):
     """Our own host.
 
-    `delivery` is how it finds blobs (local/host/delivery.py): by Event Grid, unless a real account's polling or the
-    emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up again,
-    `patience` those that storage may be away until a host with blob triggers ends, to be started again.
+    `delivery` is how it finds blobs (local/host/blobs/delivery.py): by Event Grid, unless a real account's polling
+    or the emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up
+    again, `patience` those that storage may be away until a host with blob triggers ends, to be started again.
     """
 
     def __init__(

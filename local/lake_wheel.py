@@ -11,7 +11,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from local.stamp import BUILD
+from local.toolchain.stamp import BUILD
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "lake-wheel"

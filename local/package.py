@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from local.stamp import BUILD, install_once
+from local.toolchain.stamp import BUILD, install_once
 from shared.errors import Misconfigured
-from shared.naming import parse_names
+from shared.naming.rules.user_rules import parse_names
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "package"

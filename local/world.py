@@ -15,8 +15,8 @@ from local.azurite import USUAL_PORTS, Azurite
 from local.catalog import CatalogServer
 from local.func import Func
 from local.functions import FunctionsHost, Host
-from local.host.delivery import EVENT_GRID
-from local.stamp import BUILD
+from local.host.blobs.delivery import EVENT_GRID
+from local.toolchain.stamp import BUILD
 
 ROOT = Path(__file__).parents[1]
 """The project: what is deployed to Azure as the functions' app."""
@@ -45,7 +45,7 @@ class World:
 
     `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
     added to those of the functions; `func` is the program that runs them instead of our own host, which finds blobs as
-    `delivery` says: by Event Grid as in Azure, or by polling (local/host/delivery.py). With `atlas` (not
+    `delivery` says: by Event Grid as in Azure, or by polling (local/host/blobs/delivery.py). With `atlas` (not
     started yet) that takes the local catalog's place, with the types that it lacks. Entering raises AzuriteError,
     NodeError, CatalogStartError, AtlasError or FunctionsHostError, each with one sentence. All of it ends with the
     block and with this process.

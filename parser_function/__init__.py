@@ -10,9 +10,9 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
-from shared.events import add_dead_letter
-from shared.processing import process_event
-from shared.publishing import publish
+from shared.events.run_loader import add_dead_letter
+from shared.processing.processor import process_event
+from shared.publishing.publisher import publish
 from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
 

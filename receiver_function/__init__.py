@@ -4,7 +4,8 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.ingest import Answer, come_again, kept, note_refusal, receive, refused
+from shared.ingest.receiver import note_refusal, receive
+from shared.ingest.responses import Answer, come_again, kept, refused
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:

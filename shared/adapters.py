@@ -10,12 +10,14 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.openlineage import Choice
-from shared.settings import Patterns, StorageSettings, TelemetrySettings
-from shared.storage import Storage
+from shared.openlineage.glob_filter import Choice
+from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
 from shared.storage.azure import AzureStorage
+from shared.storage.port import Storage
 from shared.storage.transport import transport
-from shared.telemetry import Acts, Sink, Telemetry, write_line
+from shared.telemetry.acts import Acts, Sink
+from shared.telemetry.lines import write_line
+from shared.telemetry.port import Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,19 +9,28 @@ from functools import cache
 from typing import Any
 
 from shared.adapters import Effort, credential_of, paths_of, storage_at, telemetry_to
-from shared.catalog import Account, Catalog, Types, cloud_of, dialect_of
-from shared.concurrency import KeyedLock, ParallelMap, SingleFlight
+from shared.catalog.clouds import cloud_of
+from shared.catalog.dialect import dialect_of
+from shared.catalog.port import Account, Catalog, Types
+from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
-from shared.events import ArchiveOptions, BlobCache
+from shared.events.archiver import ArchiveOptions
+from shared.events.blob_cache import BlobCache
 from shared.gc_tuning import tune_gc
-from shared.naming import BUILT_IN, Names, parse_names
-from shared.processing import ApplicationCache, SweepOptions
-from shared.publishing import PublishOptions, ResolutionOptions
-from shared.records import check_versions, record_settings
-from shared.settings import CatalogSettings, Settings, StorageSettings, load
-from shared.storage import Storage
-from shared.telemetry import SILENT, Telemetry
-from shared.translation import SupersessionPolicy
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.rules.user_rules import parse_names
+from shared.processing.application_cache import ApplicationCache
+from shared.processing.sweeper import SweepOptions
+from shared.publishing.asset_resolution import ResolutionOptions
+from shared.publishing.planner import PublishOptions
+from shared.records.format_version import check_versions
+from shared.records.settings_record import record_settings
+from shared.settings.reading import load
+from shared.settings.values import CatalogSettings, Settings, StorageSettings
+from shared.storage.port import Storage
+from shared.telemetry.port import SILENT, Telemetry
+from shared.translation.aggregate import SupersessionPolicy
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""

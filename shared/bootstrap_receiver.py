@@ -7,11 +7,15 @@ from functools import cache
 
 from shared.adapters import Effort, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
-from shared.ingest import Redact
-from shared.openlineage import Choice, Selection
-from shared.settings import Patterns, Settings, load
-from shared.storage import Storage
-from shared.telemetry import SILENT, Acts, Telemetry, write_line
+from shared.ingest.receiver import Redact
+from shared.openlineage.glob_filter import Choice
+from shared.openlineage.selection import Selection
+from shared.settings.reading import load
+from shared.settings.values import Patterns, Settings
+from shared.storage.port import Storage
+from shared.telemetry.acts import Acts
+from shared.telemetry.lines import write_line
+from shared.telemetry.port import SILENT, Telemetry
 
 _QUICK = Effort(tries=0, connect=1, read=1.5)
 """Spark waits for an answer, five seconds at most, and itself tries again after a 503."""

@@ -1,9 +1,11 @@
 """What is stored of an event when THROUGHLINE_REDACT is on: what lineage is made of, without anybody's data in it."""
 
-from shared.naming import without_query
-from shared.openlineage import Event, Hands, trimmed
+from shared.naming.datasets.query_strings import without_query
+from shared.openlineage.decoding import Event
+from shared.openlineage.trimming import Hands, trimmed
 from shared.secrets import text_without_secrets
-from shared.translation import needed_properties, redact
+from shared.translation.application.context import needed_properties
+from shared.translation.sql.statement_reader import redact
 
 
 def _statement(sql: str, names_quoted: bool) -> str:

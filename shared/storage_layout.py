@@ -40,8 +40,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.errors import Quarantined
-from shared.openlineage import ENDS, Event
-from shared.storage import Row, Storage
+from shared.openlineage.decoding import ENDS, Event
+from shared.storage.port import Row, Storage
 
 EVENTS = "events"
 IGNORED = "ignored"

@@ -7,18 +7,17 @@ from time import monotonic
 
 from pyspark.sql import functions as f
 
-from spark_pipeline.bronze import LARGEST_EVENT, ingest
-from spark_pipeline.engine import together
-from spark_pipeline.gold import (
-    add_all_up,
-    write_coverage,
-    write_history,
-    write_impact,
-    write_schema_changes,
-    write_tags,
-)
-from spark_pipeline.silver import Meaning, refine
-from spark_pipeline.tables import CURRENT, RUNS, SCHEMAS, Lake, Table
+from spark_pipeline.bronze.event_files import LARGEST_EVENT
+from spark_pipeline.bronze.ingestion import ingest
+from spark_pipeline.engine.concurrency import together
+from spark_pipeline.gold.coverage import write_coverage, write_schema_changes
+from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.gold.impact import write_impact, write_tags
+from spark_pipeline.gold.lineage_history import write_history
+from spark_pipeline.silver.refinement import Meaning, refine
+from spark_pipeline.tables.declaration import Table
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import CURRENT, RUNS, SCHEMAS
 
 STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")
 """The stages in their order."""

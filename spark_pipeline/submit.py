@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_pipeline.bronze import LARGEST_EVENT
+from spark_pipeline.bronze.event_files import LARGEST_EVENT
 from spark_pipeline.pipeline import Order, Stage, run
-from spark_pipeline.silver import Meaning
-from spark_pipeline.tables import Lake, LakeError
+from spark_pipeline.silver.refinement import Meaning
+from spark_pipeline.tables.lake import Lake, LakeError
 
 
 def moment(text: str) -> datetime | None:

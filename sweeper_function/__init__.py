@@ -3,10 +3,13 @@
 import azure.functions as func
 
 from shared.bootstrap import worker
-from shared.processing import sweep
-from shared.publishing import publish, step_out, tidy
-from shared.records import backlog, record_settings
-from shared.telemetry import SWEEP
+from shared.processing.sweeper import sweep
+from shared.publishing.placeholders.reconciliation import tidy
+from shared.publishing.publisher import publish
+from shared.publishing.shadow import step_out
+from shared.records.publish_queue import backlog
+from shared.records.settings_record import record_settings
+from shared.telemetry.kinds import SWEEP
 
 
 def main(timer: func.TimerRequest) -> None:

@@ -14,8 +14,8 @@ from bench.figures import Figure, Rounds
 from bench.host_calls import CALLS, calls_of, events_a_second
 from bench.replay import Replay, families
 from bench.sizes import Sizes
-from shared.openlineage import decode
-from shared.translation import translate_history
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
 
 TINY = Sizes(
     decode_rounds=1,

@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from local.capture.scenario import scenarios
-from local.truth import Listener, Truth
-from shared.atlas import asset_entity, process_entity
+from local.spark.truth import Listener, Truth
+from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
-from shared.openlineage import Ignore, merge, select
-from shared.translation import History, translate_history
+from shared.openlineage.merging import merge
+from shared.openlineage.selection import Ignore, select
+from shared.translation.reference import History, translate_history
+from tests.capture.scenario import scenarios
 from tests.support.golden import FOLDERS, GOLDEN, _events
 
 LISTENERS = GOLDEN / "listeners.json"

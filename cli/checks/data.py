@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from cli.checks.findings import Finding, Places, bad, good
-from cli.types_check import catalog_error
-from shared import reporting
+from cli.checks.types import catalog_error
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
-from shared.storage import Storage
+from shared.reporting.status import Status, status
+from shared.storage.port import Storage
 from shared.storage_layout import CONTROL, EVENTS
 
 UNKNOWN: Mapping[str, str] = {
@@ -77,7 +77,7 @@ _SWEPT_BY_NOW = timedelta(minutes=20)
 def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
     """What stands in the way of events that were received."""
     try:
-        found = reporting.status(storage)
+        found = status(storage)
         swept = storage.read(CONTROL, "sweep", "until")
         first = next(iter(storage.blobs(EVENTS)), None)
     except StorageUnavailable as error:
@@ -89,7 +89,7 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
         yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
 
 
-def judge_counts(found: reporting.Status) -> Iterator[Finding]:
+def judge_counts(found: Status) -> Iterator[Finding]:
     """What the counts themselves say."""
     sum_up = (
         f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
@@ -104,7 +104,7 @@ def judge_counts(found: reporting.Status) -> Iterator[Finding]:
             yield finding
 
 
-def _in_work(found: reporting.Status) -> Finding:
+def _in_work(found: Status) -> Finding:
     """Events that parser or publisher should have done by now; the others wait for something that is still to come."""
     waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
     others = found.waiting - found.in_progress

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 from cli.checks.findings import Finding, bad, good
-from local.java import JavaHome, NoJavaError, find_java
-from local.node import NodeError, NodeTools, find_node
+from local.toolchain.java import JavaHome, NoJavaError, find_java
+from local.toolchain.node import NodeError, NodeTools, find_node
 
 _PYTHON = (3, 11)
 

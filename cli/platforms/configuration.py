@@ -10,9 +10,9 @@ from string import Template
 
 from cli.platforms.runtimes import Proof, Runtime, UnknownRuntimeError, runtime_of
 from cli.platforms.table import TABLE, Row
-from local.spark import LISTENER_CLASS, listener_configuration
-from local.versions import LISTENER_VERSION
-from local.versions import PLATFORMS as SPARKS
+from local.spark.job import LISTENER_CLASS, listener_configuration
+from local.toolchain.versions import LISTENER_VERSION
+from local.toolchain.versions import PLATFORMS as SPARKS
 
 _HEADER = "spark.openlineage.transport.headers.x-functions-key"
 _REDACTED = "(?i)secret|password|token|access[.]?key|functions-key"

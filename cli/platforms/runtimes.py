@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from local.versions import PLATFORMS as SPARKS
+from local.toolchain.versions import PLATFORMS as SPARKS
 
 
 class Proof(StrEnum):
@@ -170,7 +170,7 @@ RUNTIMES: tuple[Runtime, ...] = (
             scala=spark.scala,
             ends=None,
             proof=Proof.HERE,
-            source="local/versions.py",
+            source="local/toolchain/versions.py",
             is_default=spark.major == "3",
         )
         for spark in SPARKS.values()

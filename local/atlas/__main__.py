@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasError, AtlasServer, install
-from local.interpreter import InterpreterError
-from local.java import NoJavaError
-from local.stamp import BUILD
+from local.toolchain.interpreter import InterpreterError
+from local.toolchain.java import NoJavaError
+from local.toolchain.stamp import BUILD
 
 
 def main() -> int:

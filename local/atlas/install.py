@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.interpreter import own
-from local.java import find_java
-from local.stamp import install_once
+from local.toolchain.interpreter import own
+from local.toolchain.java import find_java
+from local.toolchain.stamp import install_once
 
 VERSION = "2.1.0"
 ARCHIVE = ("org.apache.atlas", "atlas-webapp", VERSION)

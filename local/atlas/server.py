@@ -17,9 +17,9 @@ import requests
 from local.atlas.configuration import LOG, configure
 from local.atlas.install import AtlasError, install
 from local.atlas.model import base_model, lacking
-from local.leashed import Leashed
-from local.listening import PortError, listen
-from local.stamp import BUILD
+from local.process.leashed import Leashed
+from local.process.listening import PortError, listen
+from local.toolchain.stamp import BUILD
 
 USER = "admin"
 # No secret: it guards a server that only this machine reaches.

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from local.azurite import USUAL_PORTS, Azurite, AzuriteError, install
-from local.node import NodeError
+from local.toolchain.node import NodeError
 
 
 def main() -> int:

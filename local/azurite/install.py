@@ -4,8 +4,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from local.node import NodeTools, find_node
-from local.stamp import install_once
+from local.toolchain.node import NodeTools, find_node
+from local.toolchain.stamp import install_once
 
 _HERE = Path(__file__).parent
 _MADE_FROM = (_HERE / "package.json", _HERE / "package-lock.json")

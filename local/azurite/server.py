@@ -14,7 +14,7 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from local.azurite.install import AzuriteError, install
-from local.node import find_node
+from local.toolchain.node import find_node
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

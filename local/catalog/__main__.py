@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, NoReturn
 import uvicorn
 
 from local.catalog import LOCAL_TOKEN
-from local.catalog.app import make_app
 from local.catalog.catalog import Catalog
-from local.catalog.store import Store
+from local.catalog.graph.store import Store
+from local.catalog.http.app import make_app
 from local.catalog.troubles import KINDS, Trouble, TroubleError, Troubles
-from local.listening import PortError, listen
+from local.process.listening import PortError, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

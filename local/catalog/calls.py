@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from local.catalog.store import Store
+from local.catalog.graph.store import Store
 
 Row = tuple[str, int, bool, int]
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.catalog.account import OWNER, Account
 from local.catalog.calls import Calls
-from local.catalog.entities import Writer
 from local.catalog.errors import CatalogError, Fault
-from local.catalog.store import Entity, Store
+from local.catalog.graph.entities import Writer
+from local.catalog.graph.store import Entity, Store
+from local.catalog.graph.views import Views
+from local.catalog.http.account import OWNER, Account
 from local.catalog.troubles import Troubles
 from local.catalog.typedefs import Typedefs
-from local.catalog.views import Views
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import requests
 
-from local.listening import PortError, listen
+from local.process.listening import PortError, listen
 
 # No secret: it guards a server that only this machine reaches, and is what clients send unless told otherwise.
 LOCAL_TOKEN = "local"  # noqa: S105 (see above)

@@ -5,12 +5,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from local.catalog.entities import now
 from local.catalog.errors import CatalogError, Fault
+from local.catalog.graph.entities import now
+from local.catalog.graph.store import Store
+from local.catalog.graph.values import PRIMITIVES
 from local.catalog.registry import Registry
-from local.catalog.store import Store
 from local.catalog.types import builtin_typedefs, plain_typedefs
-from local.catalog.values import PRIMITIVES
 
 Json = dict[str, Any]
 

@@ -20,9 +20,9 @@ import urllib3
 from local.event_grid.subscriptions import Subscription
 from local.event_grid.watch import Watch
 from local.event_grid.weather import Weather
+from local.host.blobs.stored import Listed
+from local.host.http.webhook import EVENT_TYPE, PATH
 from local.host.storage import Storage, StorageError
-from local.host.stored import Listed
-from local.host.webhook import EVENT_TYPE, PATH
 
 _LOG = logging.getLogger("throughline.world")
 _POSTS_AT_ONCE = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local.host.blobs.pattern import Pattern
 from local.host.index import disabled
-from local.host.pattern import Pattern
 from local.host.settings import expand, read_json
 
 

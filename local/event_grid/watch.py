@@ -4,9 +4,9 @@ import heapq
 import time
 from datetime import datetime
 
-from local.host.pattern import Pattern
+from local.host.blobs.pattern import Pattern
+from local.host.blobs.stored import Listed
 from local.host.storage import Storage
-from local.host.stored import Listed
 
 _SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: Azurite does nothing else
 _OVERLAP = 250  # names before the last one seen that every look takes in

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from local.host.stored import Listed
+from local.host.blobs.stored import Listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

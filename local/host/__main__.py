@@ -11,11 +11,11 @@ import threading
 from pathlib import Path
 
 from local.host import logs, runtime
-from local.host.delivery import DELIVERIES
+from local.host.blobs.delivery import DELIVERIES
 from local.host.index import read_host_json
 from local.host.settings import AppError, load_local_settings
-from local.host.worker import Patience, Worker
-from local.listening import PortError, listen
+from local.host.worker.client import Patience, Worker
+from local.process.listening import PortError, listen
 
 
 def _arguments() -> argparse.Namespace:
@@ -66,7 +66,7 @@ async def _run(options: argparse.Namespace) -> bool:
     logs.set_up(level=config.log_level, verbose=options.verbose)
     worker = Worker(Patience(timeout=config.timeout, pause=options.restart))
     # Imported only now: while they are, the worker process starts.
-    from local.host.blobs import Pace  # noqa: PLC0415
+    from local.host.blobs.triggers import Pace  # noqa: PLC0415
     from local.host.serve import Host, Options  # noqa: PLC0415
 
     pace = Pace(

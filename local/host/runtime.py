@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from local.stamp import install_once
+from local.toolchain.stamp import install_once
 
 _REQUIREMENT = Path(__file__).parents[1] / "runtime.txt"
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import uvicorn
 
-from local.host.blobs import BlobHost, ListenerError, Pace, StorageGoneError
+from local.host.blobs.triggers import BlobHost, ListenerError, Pace, StorageGoneError
+from local.host.http.keys import Keys
+from local.host.http.routes import make_routes
+from local.host.http.server import Web
 from local.host.index import Function, HostConfig, read_functions
-from local.host.keys import Keys
 from local.host.logs import logger
-from local.host.messages import Load
-from local.host.routes import make_routes
 from local.host.settings import connection_string
 from local.host.storage import Storage
 from local.host.timers import Monitor, Timer
-from local.host.web import Web
-from local.host.worker import Worker, WorkerDeadError
+from local.host.worker.client import Worker, WorkerDeadError
+from local.host.worker.messages import Load
 
 _KEEP_ALIVE_SECONDS = 75  # longer than the pools of the usual clients keep a connection
 

@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 
 import urllib3
 
-from local.host.stored import META, Blob, Listed, Message
+from local.host.blobs.stored import META, Blob, Listed, Message
 
 VERSION = "2021-12-02"
 _DEVELOPMENT = (

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
+from local.host.blobs.pattern import RECEIPTS
 from local.host.index import Function
 from local.host.logs import logger
-from local.host.messages import Datum
-from local.host.pattern import RECEIPTS
 from local.host.settings import AppError
 from local.host.storage import Storage, StorageError
-from local.host.worker import Worker
+from local.host.worker.client import Worker
+from local.host.worker.messages import Datum
 
 _SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
 _FIELDS = 6

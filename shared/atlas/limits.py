@@ -3,7 +3,7 @@
 A name 4 KB, a property 32 KB, an asset 2 MB (Microsoft's page on the catalog's limits). Bytes are those of UTF-8.
 """
 
-from shared.naming import bounded
+from shared.naming.rules.rule import bounded
 
 LONGEST_NAME = 4 * 1024
 """Atlas takes longer ones, and minutes for each."""

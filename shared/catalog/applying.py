@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from shared.atlas import Action, TypeChange, type_changes
+from shared.atlas.types import Action, TypeChange, type_changes
 from shared.catalog.port import Types
 
 

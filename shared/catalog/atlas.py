@@ -10,7 +10,9 @@ from typing import Any
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas import MANAGED, PROCESS_TYPE, SCHEMA_TYPE, AssetEntity, ProcessEntity, column_rule, schema_name
+from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas.managed import MANAGED
 from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
 from shared.catalog.by_name import ByName, in_queries
 from shared.catalog.columns import (

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from pyapacheatlas.core import AtlasEntity
 
-from shared.atlas import SCHEMA_TYPE, AssetEntity, ColumnEntity, column_entities, column_rule, schema_name
+from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, column_rule, schema_name
+from shared.atlas.entities import AssetEntity
 
 _ACTIVE = "ACTIVE"
 _T = TypeVar("_T")

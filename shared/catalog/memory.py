@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from shared.atlas import OURS, PLACED, AssetEntity, ProcessEntity
+from shared.atlas.entities import PLACED, AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
+from shared.translation.job.identity import OURS
 
 
 class MemoryCatalog:

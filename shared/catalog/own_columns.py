@@ -7,15 +7,8 @@ from typing import Any
 
 from pyapacheatlas.core import AtlasEntity
 
-from shared.atlas import (
-    COLUMN_TYPE,
-    STEP_TYPE,
-    STEPS_OF_PROCESS,
-    OwnColumn,
-    OwnStep,
-    ProcessEntity,
-    column_lineage,
-)
+from shared.atlas.column_lineage import COLUMN_TYPE, STEP_TYPE, STEPS_OF_PROCESS, OwnColumn, OwnStep, column_lineage
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable

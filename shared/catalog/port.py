@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shared.atlas import AssetEntity, ProcessEntity
+from shared.atlas.entities import AssetEntity, ProcessEntity
 
 AssetKey = tuple[str, str]
 """Type and qualified name."""

@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any
 
-from shared.atlas import COLUMN_TYPE, OURS, PART_TYPES, PLACED, PROCESS_TYPE
+from shared.atlas.column_lineage import COLUMN_TYPE
+from shared.atlas.columns import PART_TYPES
+from shared.atlas.entities import PLACED, PROCESS_TYPE
 from shared.catalog.answers import found_node, node_of
 from shared.catalog.dialect import Dialect
 from shared.catalog.port import Node
 from shared.catalog.transport import SteadyAtlasClient
+from shared.translation.job.identity import OURS
 
 _NO_PARTS = [
     {"attributeName": "__typeName", "operator": "neq", "attributeValue": name}

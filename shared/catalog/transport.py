@@ -22,7 +22,8 @@ from urllib3.exceptions import NewConnectionError
 
 from shared.catalog.pace import Pace
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
-from shared.telemetry import CALL, SILENT, Telemetry
+from shared.telemetry.kinds import CALL
+from shared.telemetry.port import SILENT, Telemetry
 
 _NO_CREDENTIALS = 401
 _NOT_FOUND = 404

@@ -14,8 +14,8 @@ import msgspec
 from shared.errors import Quarantined, ThroughlineError
 from shared.events.archive_format import Line, Member, lines_of
 from shared.events.blob_cache import Known
-from shared.records import RunState, packed_cell, unpacked_cell
-from shared.storage import BlobFact, Row, Storage, Value
+from shared.records.run_state import RunState, packed_cell, unpacked_cell
+from shared.storage.port import BlobFact, Row, Storage, Value
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
 
 ARCHIVED = "archived|"

@@ -8,8 +8,8 @@ from datetime import datetime
 from shared.errors import WriteConflict
 from shared.events.archive_format import members_of
 from shared.events.archive_index import Archived
-from shared.records import RunState
-from shared.storage import Storage
+from shared.records.run_state import RunState
+from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, CONTENTS, RUNS, STATE
 
 _LOG = logging.getLogger("throughline.archive")

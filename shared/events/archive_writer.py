@@ -8,11 +8,11 @@ from itertools import groupby
 
 import msgspec
 
-from shared.concurrency import ParallelMap
+from shared.concurrency.parallel_map import ParallelMap
 from shared.events.archive_format import Line, member_of, members_of, with_content
 from shared.events.archive_index import Archived, archived_of, file_of, partition_of
-from shared.records import packed_cell, unpacked_cell
-from shared.storage import Row, Storage
+from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
     CONTENTS,

@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from shared.concurrency import ParallelMap
+from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import Quarantined
 from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import is_long, let_go
 from shared.events.dead_letters import dead_letters
-from shared.records import RunState
-from shared.storage import BlobFact, Row, Storage
+from shared.records.run_state import RunState
+from shared.storage.port import BlobFact, Row, Storage
 from shared.storage_layout import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")

@@ -10,9 +10,10 @@ from itertools import islice
 
 import msgspec
 
-from shared.openlineage import Event, fold
-from shared.records import packed_cell, unpacked_cell
-from shared.storage import Row, Storage
+from shared.openlineage.decoding import Event
+from shared.openlineage.event_folding import fold
+from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTENTS, FOLDED, RUNS, StoredEvent
 
 _MANY = 256

@@ -17,9 +17,10 @@ from datetime import UTC, datetime
 from shared.errors import GivenUp, Quarantined, Refused, WriteConflict
 from shared.events.archive_index import job_in_archive
 from shared.secrets import text_without_secrets
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
-from shared.telemetry import LETTER, Telemetry
+from shared.telemetry.kinds import LETTER
+from shared.telemetry.port import Telemetry
 
 DISCARDED = "discarded"
 """Why an event is skipped whose dead letter was discarded."""

@@ -11,12 +11,12 @@ from shared.events.archive_index import ARCHIVED, Archived, Kept, kept_events
 from shared.events.blob_cache import Known
 from shared.events.compaction import Folded, fold_most, folded_of
 from shared.events.dead_letters import note_letter, report_dead_letter
-from shared.openlineage import Event, decode
-from shared.records import RunState
-from shared.storage import Row, Storage
+from shared.openlineage.decoding import Event, decode
+from shared.records.run_state import RunState
+from shared.storage.port import Row, Storage
 from shared.storage_layout import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
-from shared.telemetry import SILENT, Telemetry
-from shared.translation import RunContext
+from shared.telemetry.port import SILENT, Telemetry
+from shared.translation.application.context import RunContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from itertools import groupby
 from shared.errors import Quarantined
 from shared.events.archive_format import members_of
 from shared.events.archive_index import archived_of, stored_packed
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)

@@ -15,9 +15,10 @@ import msgspec
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.ingest.body_limits import turn_for
 from shared.ingest.refusal_telemetry import told
-from shared.openlineage import DEFAULT_SELECTION, Event, Ignore, Selection, decode, select
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Selection, select
 from shared.secrets import text_without_secrets
-from shared.storage import Row, Storage, Value
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import (
     EVENTS,
     IGNORED,
@@ -29,7 +30,8 @@ from shared.storage_layout import (
     stamp,
     stored,
 )
-from shared.telemetry import BATCH, EVENT, SILENT, Act, Telemetry
+from shared.telemetry.kinds import BATCH, EVENT
+from shared.telemetry.port import SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
 _LONGEST_LIST = 4000

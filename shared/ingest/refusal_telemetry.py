@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shared.errors import Refused, StorageUnavailable
-from shared.telemetry import Act, Kind, Telemetry
+from shared.telemetry.kinds import Kind
+from shared.telemetry.port import Act, Telemetry
 
 
 @contextmanager

@@ -10,11 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shared.catalog import Catalog
+from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
-from shared.publishing import Published, PublishOptions, batches, publish, step_out
-from shared.records import Entry, Held, dirty_processes, mark_dirty, write_anew
-from shared.storage import Row, Storage
+from shared.publishing.catalog_write import Published
+from shared.publishing.planner import PublishOptions
+from shared.publishing.publisher import publish
+from shared.publishing.publisher_lease import batches
+from shared.publishing.shadow import step_out
+from shared.records.ledger import Entry, write_anew
+from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.records.states import Held
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
 
 _KEY = ("fill", "stop")

@@ -9,27 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.atlas import ProcessEntity, process_entity
-from shared.catalog import AssetKey, Catalog
+from shared.atlas.entities import ProcessEntity, process_entity
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
-from shared.publishing import (
-    Plan,
-    Published,
-    PublishOptions,
-    batches,
-    found_for,
-    is_in_time,
-    landed,
-    landed_well,
-    place,
-    turn,
-    write_until,
-)
-from shared.records import Dirty, Entry, Held, ledger_entry, note
-from shared.storage import Storage
+from shared.publishing.catalog_write import Published
+from shared.publishing.placeholders.creation import found_for, place
+from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.publisher_lease import batches, turn
+from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
+from shared.records.ledger import Entry, ledger_entry, note
+from shared.records.publish_queue import Dirty
+from shared.records.states import Held
+from shared.storage.port import Storage
 from shared.storage_layout import process_key
-from shared.translation import shown
+from shared.translation.path_filter import shown
 
 
 def backfill(

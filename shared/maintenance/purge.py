@@ -7,20 +7,15 @@ again from the start, and finds only what is left.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from shared.atlas import PROCESS_TYPE
-from shared.catalog import AssetKey, Catalog
-from shared.publishing import (
-    PublishOptions,
-    assets_on_record,
-    batches,
-    is_in_time,
-    landed_well,
-    placeholders,
-    remove_placeholders,
-    turn,
-)
-from shared.records import OVER, PURGED, Dirty, Entry, Held, clean, ledger_entry, note
-from shared.storage import Storage
+from shared.atlas.entities import PROCESS_TYPE
+from shared.catalog.port import AssetKey, Catalog
+from shared.publishing.planner import PublishOptions
+from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
+from shared.publishing.write_deadline import is_in_time, landed_well
+from shared.records.ledger import OVER, PURGED, Entry, ledger_entry, note
+from shared.records.publish_queue import Dirty, clean
+from shared.records.states import Held
+from shared.storage.port import Storage
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
 
 

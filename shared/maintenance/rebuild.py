@@ -19,14 +19,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 
-from shared.concurrency import ParallelMap
+from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import Quarantined
-from shared.events import CLOSED, Wanted, members_of, noted, stored_runs
+from shared.events.archive_format import members_of
+from shared.events.archive_index import CLOSED
+from shared.events.stored_runs import Wanted, noted, stored_runs
 from shared.maintenance.rebuild_records import note_blob, note_member, unbuildable
 from shared.maintenance.replay import settle_stored
-from shared.naming import BUILT_IN, Names
-from shared.records import RunState, State, dirty_processes, hold, is_asset, resume
-from shared.storage import BlobFact, Lease, Row, Storage
+from shared.naming.names import BUILT_IN, Names
+from shared.records.asset_lifecycle import is_asset
+from shared.records.publish_queue import dirty_processes, hold, resume
+from shared.records.run_state import RunState
+from shared.records.states import State
+from shared.storage.port import BlobFact, Lease, Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
     ASSETS,

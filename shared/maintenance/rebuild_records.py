@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.errors import WriteConflict
-from shared.events import Archived, Member, job_in
-from shared.openlineage import stronger_end
-from shared.records import APPLICATION_ROWS, FATED, ContributionRecord, RunState, words_of
-from shared.storage import Row, Storage, Value
+from shared.events.archive_format import Member, job_in
+from shared.events.archive_index import Archived
+from shared.openlineage.merging import stronger_end
+from shared.records.application_rows import APPLICATION_ROWS, words_of
+from shared.records.process_index import FATED
+from shared.records.run_state import ContributionRecord, RunState
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
 
 _TRIES = 8

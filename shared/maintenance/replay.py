@@ -15,31 +15,23 @@ from itertools import islice
 
 import msgspec
 
-from shared.catalog import Catalog
+from shared.catalog.port import Catalog
 from shared.errors import Refused, StorageUnavailable, WriteConflict
-from shared.events import (
-    LONGEST_ERROR,
-    DeadLetter,
-    Noted,
-    StoredRun,
-    Wanted,
-    count_again,
-    dead_letter,
-    dead_letters,
-    is_stored,
-    let_go,
-    note_events,
-    noted,
-    stored_packed,
-    stored_runs,
-)
-from shared.naming import BUILT_IN, Names
-from shared.openlineage import END_STRENGTH, decode, stronger_end
-from shared.processing import process_run
-from shared.publishing import Published, PublishOptions, publish, step_out
-from shared.records import RunState, dirty_processes
+from shared.events.archive_index import is_stored, stored_packed
+from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
+from shared.events.stored_runs import Noted, StoredRun, Wanted, note_events, noted, stored_runs
+from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import END_STRENGTH, stronger_end
+from shared.processing.processor import process_run
+from shared.publishing.catalog_write import Published
+from shared.publishing.planner import PublishOptions
+from shared.publishing.publisher import publish
+from shared.publishing.shadow import step_out
+from shared.records.publish_queue import dirty_processes
+from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, RUNS, STATE, StoredEvent
 
 _NOTE_EVERY = 100

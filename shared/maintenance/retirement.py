@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.catalog import AssetKey, Catalog
-from shared.publishing import PublishOptions, Reading, assets_on_record, last_said, placeholders, recorded
-from shared.records import Entry, Held, ledger_entry, mark_dirty, note
-from shared.storage import Storage
+from shared.catalog.port import AssetKey, Catalog
+from shared.publishing.planner import PublishOptions, Reading, last_said, recorded
+from shared.publishing.publisher_lease import assets_on_record, placeholders
+from shared.records.ledger import Entry, ledger_entry, note
+from shared.records.publish_queue import mark_dirty
+from shared.records.states import Held
+from shared.storage.port import Storage
 from shared.storage_layout import LEDGER
 
 

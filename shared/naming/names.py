@@ -6,9 +6,9 @@ from enum import IntEnum
 
 import msgspec
 
-from shared.naming.canonical import canonical, store_of
-from shared.naming.identity import NOWHERE, Identity, Where
-from shared.naming.rules import Named, Rule, unknown_store
+from shared.naming.datasets.canonical import canonical, store_of
+from shared.naming.datasets.identity import NOWHERE, Identity, Where
+from shared.naming.rules.rule import Named, Rule, unknown_store
 from shared.naming.stores import STORES
 from shared.versions import NAMING
 

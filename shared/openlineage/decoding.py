@@ -16,7 +16,7 @@ import msgspec
 
 from shared.errors import TooLarge, Unreadable
 from shared.openlineage.bounds import DATASETS, is_crowded
-from shared.openlineage.mending import mended
+from shared.openlineage.json_repair import mended
 from shared.openlineage.salvage import Declared, Salvaged, salvage
 from shared.openlineage.wire import Envelope, EventType, JobEvent, Run, RunEvent
 

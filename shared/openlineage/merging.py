@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
-from shared.openlineage.old_names import renamed
+from shared.openlineage.legacy_names import renamed
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,

@@ -7,8 +7,8 @@ operations away from these rules, or ask for more to be dropped; and they may le
 
 By the paths of data sets an event is dropped only when all that it names are excluded and it ends no run: what an
 excluded data set hands on, and what a later event says of the run, must not be lost. What else is excluded leaves when
-processes are added up (`shared.translation.shown`). What is only not *included* is not judged here, for a data set has
-more names than one event tells.
+processes are added up (`shared.translation.path_filter`). What is only not *included* is not judged here, for a data
+set has more names than one event tells.
 """
 
 import re
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache
 
-from shared.openlineage.choice import ANYTHING, Choice
 from shared.openlineage.decoding import ENDS, Event
+from shared.openlineage.glob_filter import ANYTHING, Choice
 from shared.openlineage.operations import UNKNOWN, node_of, split_job_name
 from shared.openlineage.wire import Dataset, RunEvent
 

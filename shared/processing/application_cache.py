@@ -7,8 +7,8 @@ written, as always, and settles it anew where more was told.
 import threading
 from collections import OrderedDict
 
-from shared.records import Application, application
-from shared.storage import Storage
+from shared.records.application_rows import Application, application
+from shared.storage.port import Storage
 
 _MOST = 1024
 

@@ -3,10 +3,14 @@
 from dataclasses import dataclass, field
 
 from shared.model import Lineage, Process
-from shared.openlineage import MergedRun
-from shared.records import Changes, ContentKey, State, Words, changes_by_asset, content_digest
+from shared.openlineage.merging import MergedRun
+from shared.records.application_rows import Words
+from shared.records.asset_lifecycle import Changes, changes_by_asset
+from shared.records.run_state import ContentKey, content_digest
+from shared.records.states import State
 from shared.storage_layout import process_key
-from shared.translation import RunContext, Skip, Wait, translate
+from shared.translation.application.context import RunContext
+from shared.translation.run.translate import Skip, Wait, translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

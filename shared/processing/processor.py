@@ -21,45 +21,29 @@ from dataclasses import replace
 from functools import partial
 from traceback import format_tb
 
-from shared.concurrency import KeyedLock
+from shared.concurrency.single_flight import KeyedLock
 from shared.errors import Superseded, WriteConflict
-from shared.events import (
-    ArchiveMissing,
-    AtHand,
-    BlobCache,
-    Gathered,
-    Kept,
-    Known,
-    add_dead_letter,
-    gather,
-    heard_digest,
-    readable,
-)
+from shared.events.archive_index import ArchiveMissing, Kept
+from shared.events.blob_cache import AtHand, BlobCache, Known
+from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
 from shared.model import Process, Span
-from shared.naming import BUILT_IN, Names
-from shared.openlineage import MergedRun, merge, stronger_end
+from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.merging import MergedRun, merge, stronger_end
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
-from shared.records import (
-    ContentKey,
-    ContributionRecord,
-    RunState,
-    State,
-    Supporter,
-    WordKey,
-    application,
-    around,
-    contribution_key,
-    listen,
-    mark_dirty,
-    note_link,
-)
+from shared.records.application_rows import application, around, listen
+from shared.records.process_index import note_link
+from shared.records.publish_queue import mark_dirty
+from shared.records.run_state import ContentKey, ContributionRecord, RunState, Supporter, WordKey, contribution_key
+from shared.records.states import State
 from shared.secrets import text_without_secrets
-from shared.storage import Storage
+from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
-from shared.telemetry import RUN, SILENT, Telemetry
-from shared.translation import RunContext, facts_of
+from shared.telemetry.kinds import RUN
+from shared.telemetry.port import SILENT, Telemetry
+from shared.translation.application.context import RunContext
+from shared.translation.run.facts import facts_of
 
 _LOG = logging.getLogger("throughline.settle")
 _TRIES = 8

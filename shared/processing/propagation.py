@@ -4,19 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.errors import WriteConflict
-from shared.openlineage import MergedRun
+from shared.openlineage.merging import MergedRun
 from shared.processing.decision import Decided
-from shared.records import (
-    Application,
-    RunState,
-    application,
-    leave_words,
-    note_fated,
-    note_heard,
-    note_states,
-    speakers,
-)
-from shared.storage import Storage
+from shared.records.application_rows import Application, application, leave_words, note_heard
+from shared.records.asset_lifecycle import note_states
+from shared.records.process_index import note_fated, speakers
+from shared.records.run_state import RunState
+from shared.storage.port import Storage
 
 _TRIES = 8
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
-from shared.events import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, report_dead_letter
-from shared.records import RunState
+from shared.events.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, report_dead_letter
+from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
-from shared.storage import Row, Storage, Value
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTROL, StoredEvent
-from shared.telemetry import Telemetry
+from shared.telemetry.port import Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _PARTITION = "trouble"

@@ -9,15 +9,18 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from shared.errors import Quarantined, StorageUnavailable, Superseded
-from shared.events import ArchiveOptions, add_dead_letter, archive
-from shared.naming import BUILT_IN, Names
-from shared.openlineage import END_STRENGTH
+from shared.events.archiver import ArchiveOptions, archive
+from shared.events.run_loader import add_dead_letter
+from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.merging import END_STRENGTH
 from shared.processing.processor import process_run
 from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
-from shared.records import LeaseSession, RunState, State, take_shift
-from shared.storage import BlobFact, Row, Storage
+from shared.records.lease_session import LeaseSession, take_shift
+from shared.records.run_state import RunState
+from shared.records.states import State
+from shared.storage.port import BlobFact, Row, Storage
 from shared.storage_layout import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
-from shared.telemetry import SILENT, Fact, Telemetry
+from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"

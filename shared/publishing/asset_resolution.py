@@ -12,13 +12,13 @@ from typing import Protocol
 
 from msgspec import structs
 
-from shared.atlas import PLACED
-from shared.catalog import AssetKey, Catalog, Node
+from shared.atlas.entities import PLACED
+from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
-from shared.naming import Candidate, Rank, candidates, rank, search_words
-from shared.records import AssetMatch, look_soon, remember, remembered
-from shared.storage import Storage
+from shared.naming.matching import Candidate, Rank, candidates, rank, search_words
+from shared.records.asset_matches import AssetMatch, look_soon, remember, remembered
+from shared.storage.port import Storage
 
 _SEARCHED = 100
 """Finds of a search that are looked at."""

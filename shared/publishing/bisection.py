@@ -7,13 +7,13 @@ there that was referred to, what was remembered is held against the catalog firs
 
 from collections.abc import Mapping, Sequence
 
-from shared.catalog import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.catalog_write import Published, Refusal, write
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.planner import Plan, PublishOptions
-from shared.records import AssetMatch, forget
-from shared.storage import Storage
+from shared.records.asset_matches import AssetMatch, forget
+from shared.storage.port import Storage
 
 _NOT_FOUND = 404
 

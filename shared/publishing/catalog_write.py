@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.atlas import PROCESS_TYPE, ProcessEntity
-from shared.catalog import AssetKey, Catalog
+from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.columns import keys_told, note_schemas, schema_digest
 from shared.publishing.placeholders.creation import describe_again, place
 from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.process_telemetry import report_process
 from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
-from shared.records import AssetMatch, Entry, Held, clean, note
-from shared.storage import Storage
+from shared.records.asset_matches import AssetMatch
+from shared.records.ledger import Entry, note
+from shared.records.publish_queue import clean
+from shared.records.states import Held
+from shared.storage.port import Storage
 from shared.storage_layout import DIRTY
 
 _TAKEN = 200

@@ -2,14 +2,15 @@
 
 import logging
 
-from shared.events import ArchiveMissing, gather
-from shared.openlineage import merge
+from shared.events.archive_index import ArchiveMissing
+from shared.events.run_loader import gather
+from shared.openlineage.merging import merge
 from shared.publishing.planner import Plan, PublishOptions
-from shared.records import RunState
-from shared.storage import Storage
+from shared.records.run_state import RunState
+from shared.storage.port import Storage
 from shared.storage_layout import RUNS, STATE
-from shared.telemetry import SILENT
-from shared.translation import facts_told
+from shared.telemetry.port import SILENT
+from shared.translation.run.facts import facts_told
 
 _LOG = logging.getLogger("throughline.last_run")
 

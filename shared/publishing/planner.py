@@ -10,25 +10,20 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from shared.atlas import ProcessEntity, process_entity
-from shared.concurrency import ParallelMap
+from shared.atlas.entities import ProcessEntity, process_entity
+from shared.concurrency.parallel_map import ParallelMap
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
-from shared.openlineage import ANYTHING, Choice
+from shared.openlineage.glob_filter import ANYTHING, Choice
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
-from shared.records import (
-    FATED,
-    ContributionRecord,
-    Dirty,
-    Entry,
-    Held,
-    RunState,
-    contributions_of,
-    fates_and_links,
-    ledger_entry,
-    remembered,
-)
-from shared.storage import Row, Storage
+from shared.records.application_rows import fates_and_links
+from shared.records.asset_matches import remembered
+from shared.records.ledger import Entry, ledger_entry
+from shared.records.process_index import FATED, contributions_of
+from shared.records.publish_queue import Dirty
+from shared.records.run_state import ContributionRecord, RunState
+from shared.records.states import Held
+from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     ASSET,
     CONTRIBUTIONS,
@@ -42,8 +37,10 @@ from shared.storage_layout import (
     stored_from_row,
     written_by,
 )
-from shared.telemetry import SILENT, Telemetry
-from shared.translation import AggregatedProcess, Lasting, SupersessionPolicy, aggregate, lasting, shown
+from shared.telemetry.port import SILENT, Telemetry
+from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
+from shared.translation.application.staging_elimination import Lasting, lasting
+from shared.translation.path_filter import shown
 
 _RUNS_TOLD = 8
 

@@ -1,7 +1,12 @@
 """Telemetry of processes that are published."""
 
+from typing import TYPE_CHECKING
+
 from shared.publishing.planner import Plan, PublishOptions
-from shared.telemetry import PROCESS, Fact
+from shared.telemetry.kinds import PROCESS
+
+if TYPE_CHECKING:
+    from shared.telemetry.port import Fact
 
 
 def report_process(how: PublishOptions, plan: Plan, state: str, reason: str = "") -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zlib import crc32
 
-from shared.catalog import Catalog
+from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.publishing.bisection import write_all
 from shared.publishing.catalog_write import Published, remove
@@ -21,24 +21,14 @@ from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
 from shared.publishing.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
-from shared.records import (
-    APPLICATION,
-    Dirty,
-    LeaseSession,
-    clean,
-    dirty_processes,
-    is_asset,
-    mark_dirty,
-    pause,
-    resume,
-    spread_fates,
-    take_shift,
-    vain_before,
-)
+from shared.records.asset_lifecycle import is_asset
+from shared.records.lease_session import LeaseSession, take_shift
+from shared.records.process_index import APPLICATION, spread_fates
+from shared.records.publish_queue import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
 from shared.secrets import text_without_secrets
-from shared.storage import Storage
+from shared.storage.port import Storage
 from shared.storage_layout import DIRTY, DIRTY_PARTITION
-from shared.telemetry import PUBLISHING
+from shared.telemetry.kinds import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
 _LONGEST_ERROR = 1000

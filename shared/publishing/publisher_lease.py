@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from shared.catalog import AssetKey, Catalog, Placeholder
+from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
-from shared.records import FATED, ContributionRecord, LeaseSession, forget, link_of, remembered, take_shift
-from shared.storage import Storage
+from shared.records.asset_matches import forget, remembered
+from shared.records.lease_session import LeaseSession, take_shift
+from shared.records.process_index import FATED, link_of
+from shared.records.run_state import ContributionRecord
+from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, links_of
 
 PUBLISHER = "publisher"

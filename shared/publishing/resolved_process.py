@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from shared.atlas import ProcessEntity, process_entity
-from shared.catalog import AssetKey
+from shared.atlas.entities import ProcessEntity, process_entity
+from shared.catalog.port import AssetKey
 from shared.model import Asset, Column, Process
-from shared.records import AssetMatch
+from shared.records.asset_matches import AssetMatch
 
 _TOLD = 3
 """Data sets, and rivals of each, that a process's description tells of."""

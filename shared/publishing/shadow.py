@@ -12,13 +12,15 @@ from enum import StrEnum
 
 import msgspec
 
-from shared.catalog import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.placeholders.update import described
 from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
-from shared.records import Dirty, clean, is_asset, mark_dirty, packed_cell, unpacked_cell
-from shared.records import Held as Written
-from shared.storage import Row, Storage
+from shared.records.asset_lifecycle import is_asset
+from shared.records.publish_queue import Dirty, clean, mark_dirty
+from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.states import Held as Written
+from shared.storage.port import Row, Storage
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, SHADOW
 
 

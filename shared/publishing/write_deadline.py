@@ -7,10 +7,10 @@ catalog is: a write is made of several calls, each of which is over after `call_
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.atlas import ProcessEntity
-from shared.catalog import Catalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.port import Catalog
 from shared.publishing.planner import PublishOptions
-from shared.records import OVER
+from shared.records.ledger import OVER
 
 CALLS_TO_PLACE = 2
 """Data sets are created with their columns, and without them where these are refused."""

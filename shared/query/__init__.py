@@ -7,20 +7,3 @@ found = lineage(InCatalog(worker().catalog), "customer_master", direction="upstr
 
 Imports the catalog port, publishing, events and records.
 """
-
-from shared.query.processes import AmbiguousError, Dataset, InCatalog, Link, OnRecord, Source, UnknownError, one_of
-from shared.query.traversal import Lineage, Step, lineage
-
-__all__ = [
-    "AmbiguousError",
-    "Dataset",
-    "InCatalog",
-    "Lineage",
-    "Link",
-    "OnRecord",
-    "Source",
-    "Step",
-    "UnknownError",
-    "lineage",
-    "one_of",
-]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from shared.catalog import Catalog, Node
+from shared.catalog.port import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
-from shared.publishing import PublishOptions, on_found_assets, recorded
-from shared.storage import Storage
+from shared.publishing.planner import PublishOptions, on_found_assets, recorded
+from shared.storage.port import Storage
 
 _SEARCHED = 50
 

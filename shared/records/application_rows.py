@@ -17,24 +17,21 @@ import msgspec
 
 from shared.errors import WriteConflict
 from shared.model import Span
-from shared.naming import Names
-from shared.openlineage import MergedRun
+from shared.naming.names import Names
+from shared.openlineage.merging import MergedRun
 from shared.records.run_state import WordKey, packed_cell, unpacked_cell
-from shared.storage import Row, Storage, Value
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import LINK, RUNS, digest_of, stamp
-from shared.translation import (
+from shared.translation.application.context import (
     AT_ONCE,
     ApplicationFacts,
     Batch,
-    LifecycleEvent,
-    LifecycleEvents,
     RunContext,
     application_facts_of,
-    batch_of,
     enclosing,
-    lifecycle_events_in,
-    names_no_source,
 )
+from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
+from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 
 _TOLD = "application"
 _BATCH, _ALONE, _FATE = "batch|", "alone|", "fate|"

@@ -11,15 +11,16 @@ from datetime import datetime
 
 import msgspec
 
-from shared.atlas import AssetEntity, asset_entity
+from shared.atlas.entities import AssetEntity, asset_entity
 from shared.errors import WriteConflict
 from shared.model import Asset
-from shared.openlineage import MergedRun
+from shared.openlineage.merging import MergedRun
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
-from shared.translation import Change, RunContext, changes_in
+from shared.translation.application.context import RunContext
+from shared.translation.run.changes import Change, changes_in
 
 _TRIES = 8
 _REMEMBERED = 16

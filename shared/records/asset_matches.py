@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec import structs
 
-from shared.catalog import AssetKey
+from shared.catalog.port import AssetKey
 from shared.errors import WriteConflict
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import packed_cell, unpacked_cell
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

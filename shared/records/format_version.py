@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shared.errors import Misconfigured
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL
 from shared.versions import LAYOUT, NAMING
 

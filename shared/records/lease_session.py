@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.storage import Lease, Storage
+from shared.storage.port import Lease, Storage
 
 _LEASE_SECONDS = 60
 _RENEW_AFTER = 20.0

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from shared.errors import WriteConflict
 from shared.records.states import Held
-from shared.storage import Row, Storage, Value
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 
 RETIRED = "its process was retired"

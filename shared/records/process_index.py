@@ -13,9 +13,9 @@ from shared.errors import WriteConflict
 from shared.model import Asset, Process
 from shared.records.application_rows import Application, fates_and_links, placed_by
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
-from shared.translation import LifecycleEvents, present_name
+from shared.translation.application.lifecycle import LifecycleEvents, present_name
 
 _TRIES = 8
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.records.states import Mark
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import DIRTY, DIRTY_PARTITION
-from shared.telemetry import Fact
+from shared.telemetry.port import Fact
 
 _PAUSE = "!pause"
 """Sorts before every process: one query tells what is due and whether the catalog is to be left alone."""

@@ -11,11 +11,11 @@ import msgspec
 
 from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
-from shared.openlineage import stronger_end
+from shared.openlineage.merging import stronger_end
 from shared.records.states import State
-from shared.storage import Row, Storage, Value
+from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTENTS, STATE, digest_of
-from shared.translation import RunFacts
+from shared.translation.run.facts import RunFacts
 
 _INLINE = 48 * 1024
 """Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""

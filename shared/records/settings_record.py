@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Misconfigured
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
 
 _KEY = ("settings", "functions")

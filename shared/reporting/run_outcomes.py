@@ -13,12 +13,17 @@ from sys import intern
 from typing import TypeVar
 
 from shared.errors import ContentLost
-from shared.events import ARCHIVED, CLOSED
+from shared.events.archive_index import ARCHIVED, CLOSED
 from shared.model import Contribution
-from shared.records import FATED, ContributionRecord, RunState, fates_told, has_fates, holds, is_word, short, shorts
-from shared.storage import Row, Storage
+from shared.records.application_rows import fates_told, has_fates, is_word
+from shared.records.digest_set import holds, short, shorts
+from shared.records.process_index import FATED
+from shared.records.run_state import ContributionRecord, RunState
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
-from shared.translation import NO_PROCESS, LifecycleEvents, lasting
+from shared.translation.application.lifecycle import LifecycleEvents
+from shared.translation.application.staging_elimination import lasting
+from shared.translation.reference import NO_PROCESS
 
 T = TypeVar("T")
 Seen = Callable[[str, int], None]

@@ -10,12 +10,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.events import ARCHIVED, DISCARDED, Archived, Arrived, DeadLetter, arrivals, dead_letters
-from shared.publishing import Shadow, held_back
-from shared.publishing import counted as summed
-from shared.records import DigestSet, Dirty, Entry, Held, all_remembered, dirty_processes, mark, short
+from shared.events.archive_index import ARCHIVED, Archived
+from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letters
+from shared.events.stored_runs import Arrived, arrivals
+from shared.publishing.shadow import Shadow, held_back
+from shared.publishing.shadow import counted as summed
+from shared.records.asset_matches import all_remembered
+from shared.records.digest_set import DigestSet, mark, short
+from shared.records.ledger import Entry
+from shared.records.publish_queue import Dirty, dirty_processes
+from shared.records.states import Held
 from shared.reporting.run_outcomes import Processes, Seen, Verdicts, Waiting, counted
-from shared.storage import Storage
+from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 
 __all__ = ["By", "Group", "Status", "Waiting", "status"]

@@ -9,8 +9,8 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.openlineage import Event, decode
-from spark_pipeline.engine import Record
+from shared.openlineage.decoding import Event, decode
+from spark_pipeline.engine.arrow_cells import Record
 
 _pack = msgspec.msgpack.Encoder().encode
 """What stands in a text in some order is kept in it: events of one instant are put in order by their content."""

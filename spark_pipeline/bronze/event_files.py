@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Refused
-from shared.openlineage import Event, Ignore, Selection, decode, select
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.selection import Ignore, Selection, select
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """Bytes of an event that is taken, unless told otherwise: a worker holds several at a time."""

@@ -10,8 +10,14 @@ from pyspark.sql import functions as f
 
 from spark_pipeline.bronze.decoded_events import DECODER, kept
 from spark_pipeline.bronze.event_files import LARGEST_EVENT, Broken, Read, Reader
-from spark_pipeline.engine import BATCH_BYTES, LISTING_TASKS_PER_CORE, Record, Row, stream, together
-from spark_pipeline.tables import EVENTS, FILES, QUARANTINE, Lake, moment, shape
+from spark_pipeline.engine.arrow import BATCH_BYTES, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
+from spark_pipeline.engine.concurrency import together
+from spark_pipeline.engine.port import LISTING_TASKS_PER_CORE
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import moment
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import EVENTS, FILES, QUARANTINE
 
 _SMALL = 256 * 1024
 """Bytes of a file that is read together with many others."""

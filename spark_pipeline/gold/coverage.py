@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from spark_pipeline.tables import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS, Lake
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
 
 _PLACEHOLDER = "DataSet"
 """The type of what no rule of naming knows."""

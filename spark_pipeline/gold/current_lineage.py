@@ -6,12 +6,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from shared.atlas import process_entity
+from shared.atlas.entities import process_entity
 from shared.model import ApplicationTimes, Contribution, Span
-from shared.translation import SupersessionPolicy, aggregate
-from spark_pipeline.engine import Record, Row, grouped, stream
-from spark_pipeline.silver import Meaning
-from spark_pipeline.tables import CURRENT, PROCESSES, RUNS, Lake, assets, edges, moment, pack, shape, unpack_process
+from shared.translation.aggregate import SupersessionPolicy, aggregate
+from spark_pipeline.engine.arrow import grouped, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
+from spark_pipeline.silver.refinement import Meaning
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_process
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import CURRENT, PROCESSES, RUNS
 
 _ADDED = shape(
     "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})

@@ -10,10 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_pipeline.engine import schema_of
+from spark_pipeline.engine.arrow import schema_of
 from spark_pipeline.gold.column_index import Columns, Names, Nodes
 from spark_pipeline.gold.graph import Graph, Ints
-from spark_pipeline.tables import CURRENT, IMPACT, TAGS, Lake, shape
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import CURRENT, IMPACT, TAGS
 
 DEEPEST = 32
 """Steps that are followed: a chain of tables that is longer is cut there."""

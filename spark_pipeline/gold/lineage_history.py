@@ -9,11 +9,15 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from shared.model import ApplicationTimes, Contribution, Process, Span
-from shared.translation import SupersessionPolicy, aggregate
-from spark_pipeline.engine import Record, Row, grouped, stream
+from shared.translation.aggregate import SupersessionPolicy, aggregate
+from spark_pipeline.engine.arrow import grouped, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.gold.current_lineage import contributions, largest_content
-from spark_pipeline.silver import Meaning
-from spark_pipeline.tables import CURRENT, HISTORY, PROCESSES, Lake, edges, moment, shape, unpack_process
+from spark_pipeline.silver.refinement import Meaning
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import edges, moment, unpack_process
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import CURRENT, HISTORY, PROCESSES
 
 TABLE = "TABLE"
 _KEY = ("input", "input_column", "output", "output_column", "kind")

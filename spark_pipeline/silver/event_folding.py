@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from shared.openlineage import Event, fold
+from shared.openlineage.decoding import Event
+from shared.openlineage.event_folding import fold
 
 FEW = 256
 """So many events of a run are held as they are."""

@@ -13,12 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_pipeline.engine import together
+from spark_pipeline.engine.concurrency import together
 from spark_pipeline.silver.affected_runs import around, needed, wanted
 from spark_pipeline.silver.run_merging import merged_runs, touched_runs
 from spark_pipeline.silver.staging_elimination import lasted
 from spark_pipeline.silver.translation import translated
-from spark_pipeline.tables import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYINGS, SCHEMAS, Lake
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYINGS, SCHEMAS
 
 _MOST_DAYS = 400
 

@@ -7,12 +7,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.errors import Refused
-from shared.openlineage import MergedRun, merge
-from shared.translation import NO_APPLICATION_FACTS, application_facts_of, names_no_source
-from spark_pipeline.bronze import contents, event_of
-from spark_pipeline.engine import Record, Row, grouped, stream
+from shared.openlineage.merging import MergedRun, merge
+from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
+from shared.translation.run.changes import names_no_source
+from spark_pipeline.bronze.decoded_events import contents, event_of
+from spark_pipeline.engine.arrow import grouped, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
-from spark_pipeline.tables import EVENTS, RUNS, Lake, pack, shape
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import pack
+from spark_pipeline.tables.lake import Lake
+from spark_pipeline.tables.schemas import EVENTS, RUNS
 
 UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
 """What the core raises when it meets what nobody thought of: the run is unusable, and the others go on."""

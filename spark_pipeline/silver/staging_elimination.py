@@ -7,9 +7,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
-from shared.translation import Lasting, LifecycleEvents, lasting
-from spark_pipeline.engine import Engine, Record, Row, grouped, stream
-from spark_pipeline.tables import PROCESSES, assets, edges, moment, pack, shape, unpack_fates, unpack_process
+from shared.translation.application.lifecycle import LifecycleEvents
+from shared.translation.application.staging_elimination import Lasting, lasting
+from spark_pipeline.engine.arrow import grouped, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
+from spark_pipeline.engine.port import Engine
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_fates, unpack_process
+from spark_pipeline.tables.schemas import PROCESSES
 
 _FATES, _SAID = 0, 1
 

@@ -5,9 +5,9 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from shared.model import Asset, Span
-from shared.openlineage import MergedRun
-from shared.translation import AT_ONCE, Batch, enclosing
-from spark_pipeline.tables import micros, moment
+from shared.openlineage.merging import MergedRun
+from shared.translation.application.context import AT_ONCE, Batch, enclosing
+from spark_pipeline.tables.encoding import micros, moment
 
 
 class Batches:

@@ -14,19 +14,18 @@ import sqlglot.dialects.databricks  # noqa: F401 - the core imports it when a st
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.naming import BUILT_IN, Names, parse_names
-from shared.translation import (
-    NO_APPLICATION_FACTS,
-    RunContext,
-    application_facts_of,
-    batch_of,
-    names_no_source,
-)
-from spark_pipeline.engine import Engine, Record, Row, following, stream
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.rules.user_rules import parse_names
+from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext, application_facts_of
+from shared.translation.run.changes import batch_of, names_no_source
+from spark_pipeline.engine.arrow import following, stream
+from spark_pipeline.engine.arrow_cells import Record, Row
+from spark_pipeline.engine.port import Engine
 from spark_pipeline.silver.run_merging import UNUSABLE
 from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation_cache import MOST, Sayings
-from spark_pipeline.tables import shape, unpack_run, unpack_told
+from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.encoding import unpack_run, unpack_told
 
 PIECE = 20_000
 """Runs of one application that are translated in one go."""

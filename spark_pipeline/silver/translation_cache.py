@@ -6,18 +6,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from shared.model import Lineage, Process
-from shared.openlineage import MergedRun
-from shared.translation import (
-    NO_APPLICATION_FACTS,
-    Datasets,
-    RunContext,
-    Skip,
-    lifecycle_events_in,
-    schemas_in,
-    translate,
-)
-from spark_pipeline.engine import SMALL_ROW_BYTES, Row
-from spark_pipeline.tables import digest, pack
+from shared.openlineage.merging import MergedRun
+from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
+from shared.translation.run.changes import lifecycle_events_in
+from shared.translation.run.datasets import Datasets
+from shared.translation.run.schemas import schemas_in
+from shared.translation.run.translate import Skip, translate
+from spark_pipeline.engine.arrow_cells import Row
+from spark_pipeline.engine.port import SMALL_ROW_BYTES
+from spark_pipeline.tables.encoding import digest, pack
 
 MOST = 32 * 1024 * 1024
 """Bytes, about, that are remembered of runs at once: then all is forgotten."""

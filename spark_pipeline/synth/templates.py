@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from shared.openlineage import Event, decode
+from shared.openlineage.decoding import Event, decode
 
 PLACE = b"/data/throughline"
 """The folder that stands in captured events for wherever the job ran (tests/golden/README.md)."""

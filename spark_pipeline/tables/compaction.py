@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 
-from spark_pipeline.engine import LISTING_TASKS_PER_CORE
+from spark_pipeline.engine.port import LISTING_TASKS_PER_CORE
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import LAKE
 

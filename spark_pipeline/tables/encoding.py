@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from shared.model import Process
-from shared.openlineage import MergedRun
-from shared.translation import ApplicationFacts, LifecycleEvent
+from shared.openlineage.merging import MergedRun
+from shared.translation.application.context import ApplicationFacts
+from shared.translation.application.lifecycle import LifecycleEvent
 
 pack = msgspec.msgpack.Encoder(order="deterministic").encode
 unpack_run = msgspec.msgpack.Decoder(MergedRun).decode

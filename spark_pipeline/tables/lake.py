@@ -12,7 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_pipeline.engine import Engine, engine_of, has_delta, prepare
+from spark_pipeline.engine.opening import engine_of
+from spark_pipeline.engine.port import Engine
+from spark_pipeline.engine.session import has_delta, prepare
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.schemas import PROGRESS
 

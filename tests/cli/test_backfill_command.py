@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared.catalog import HeldProcess, MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import fill, last_fill
 from tests.support.backfill import another

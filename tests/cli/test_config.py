@@ -15,23 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.platforms import (
-    AZURE_DATABRICKS,
-    DATABRICKS_LISTENER,
-    NEVER,
-    PLATFORMS,
-    RUNTIMES,
-    Configuration,
-    PlatformError,
-    Proof,
-    Runtime,
-    Wanted,
-    as_text,
-    runtimes_of,
-)
-from cli.platforms import configuration as configuration_of
 from cli.platforms.__main__ import PAGES, with_table
-from local.spark import LISTENER_CLASS
+from cli.platforms.configuration import NEVER, Configuration, PlatformError, Wanted, as_text
+from cli.platforms.configuration import configuration as configuration_of
+from cli.platforms.runtimes import RUNTIMES, Proof, Runtime, runtimes_of
+from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
+from cli.platforms.texts import AZURE_DATABRICKS
+from local.spark.job import LISTENER_CLASS
 
 GOLDEN = Path(__file__).parent / "platforms"
 TODAY = date(2026, 11, 23)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.publishing.publisher import publish
 from shared.records.format_version import Versions, note_versions

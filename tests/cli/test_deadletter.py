@@ -13,20 +13,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.letters import pretty, unpacked, visible
 from cli.main import app
+from cli.ui.dead_letters import pretty, unpacked, visible
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import last_stop
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
-from shared.settings import load
-from shared.storage import MemoryStorage, Row
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle

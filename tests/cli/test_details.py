@@ -8,16 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.processes import detailed_document, process_document
+from cli.ui.processes import detailed_document, process_document
 from shared.bootstrap import Worker
-from shared.catalog import MemoryCatalog
-from shared.naming import BUILT_IN
-from shared.openlineage import decode
+from shared.catalog.memory import MemoryCatalog
+from shared.naming.names import BUILT_IN
+from shared.openlineage.decoding import decode
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
-from shared.translation import translate_history
+from shared.storage.memory import MemoryStorage
+from shared.translation.reference import translate_history
 from tests.support.events import event, write
 from tests.support.processing import post, settle
 

@@ -13,7 +13,8 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
-from shared.settings import SETTINGS, load
+from shared.settings.reading import load
+from shared.settings.table import SETTINGS
 from tests.support.events import write
 
 

@@ -12,23 +12,24 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
-from cli.catalog_check import KNOWN, check_catalog
-from cli.checks import Finding
+from cli.checks.catalog import KNOWN, check_catalog
+from cli.checks.findings import Finding
 from cli.main import app
 from local.catalog import CatalogServer
-from shared.atlas import MANAGED, ORIGIN_WORDS
+from shared.atlas.managed import MANAGED, ORIGIN_WORDS
 from shared.bootstrap import Worker, account_at
-from shared.catalog import dialect_of, has_role, with_role
 from shared.catalog.account import PurviewAccount
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.dialect import dialect_of
+from shared.catalog.policies import has_role, with_role
 from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import TABLE, X, copy, how, settle
 
 runner = CliRunner()

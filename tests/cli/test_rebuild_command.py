@@ -9,15 +9,15 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from shared.bootstrap import Worker
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.archiver import archive
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.archiving import AT_ONCE
 from tests.support.dead_letters import Stepped
 from tests.support.events import write

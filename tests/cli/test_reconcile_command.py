@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from shared.atlas import AssetEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.publishing.publisher import publish
 from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
 from tests.support.asset_resolution import write as settle_write

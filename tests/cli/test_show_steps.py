@@ -1,8 +1,8 @@
 """The tree of `throughline show`: both directions, columns, cycles, depth."""
 
-from cli.show import Step, steps
-from shared.atlas import asset_entity, process_entity
-from shared.catalog import MemoryCatalog
+from cli.commands.lineage.show import Step, steps
+from shared.atlas.entities import asset_entity, process_entity
+from shared.catalog.memory import MemoryCatalog
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from shared.bootstrap import Worker
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.maintenance.replay import publish_all
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
 from tests.support.processing import post, settle

@@ -12,19 +12,20 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from local.catalog import CatalogServer
-from shared.atlas import Action, type_changes, wanted_types
+from shared.atlas.types import Action, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
-from shared.naming import BUILT_IN, parse_names
+from shared.naming.names import BUILT_IN
+from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
 from tests.support.processing import post

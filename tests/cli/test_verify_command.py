@@ -17,9 +17,9 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.verify.kinds import KINDS
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.damages import PLANTED, PUBLISHING, whole
 from tests.support.dead_letters import Stepped
 from tests.support.publishing import Moody

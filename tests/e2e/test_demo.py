@@ -15,9 +15,9 @@ import pytest
 import requests
 
 from local.world import RunningWorld, running_world
-from shared import reporting
 from shared.bootstrap import assemble
-from shared.settings import load
+from shared.reporting.status import status
+from shared.settings.reading import load
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, com
     world = demo.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     for received in (6, 22):  # in the middle of either job
-        while reporting.status(storage).received < received:
+        while status(storage).received < received:
             assert demo.process.poll() is None, demo.said()
             time.sleep(0.1)
         kill_the_host(world)
@@ -111,7 +111,7 @@ def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, commands:
     up = Command(home, "up")
     commands.append(up)
     up.world()
-    texts = [(ROOT / name).read_text() for name in ("README.md", "docs/quickstart.md", "cli/demo.py")]
+    texts = [(ROOT / name).read_text() for name in ("README.md", "docs/quickstart.md", "cli/commands/local/demo.py")]
     told = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
     assert len(told) >= 2
     for words in sorted(told):

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from local.listening import listen
+from local.process.listening import listen
 from local.world import World
 from tests.support.local_world import throughline
 

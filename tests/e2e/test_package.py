@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from local.package import Package
-from local.truth import Truth
+from local.spark.truth import Truth
 from local.world import World
-from shared import publishing
+from shared.publishing.planner import recorded as publishing_recorded
 from tests.support.local_world import GOLDEN, calm, parts_of, throughline
 
 
@@ -26,7 +26,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
     assert sent.exit_code == 0, sent.output
     assert calm(packaged_world).reconciles
     parts = parts_of(packaged_world)
-    recorded = list(publishing.recorded(parts.storage, parts.publishing))
+    recorded = list(publishing_recorded(parts.storage, parts.publishing))
     truth = Truth.read(GOLDEN / "customer_merge" / "truth.json", capture=GOLDEN.name)
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:

@@ -22,11 +22,11 @@ import msgspec
 import pytest
 import requests
 
-from cli.platforms import DATABRICKS_LISTENER
-from local.spark import LISTENER_CLASS, SMALL_SESSION, SparkJob
-from local.versions import SPARK_3
+from cli.platforms.table import DATABRICKS_LISTENER
+from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob
+from local.toolchain.versions import SPARK_3
 from local.world import World
-from shared import publishing
+from shared.publishing.planner import recorded
 from tests.support.local_world import calm, parts_of, throughline
 
 pytestmark = pytest.mark.e2e
@@ -169,7 +169,7 @@ def seen(world: World, platform: Platform) -> list[str]:
     parts = parts_of(world)
     found = [
         process
-        for process, entity in publishing.recorded(parts.storage, parts.publishing)
+        for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name == f"{platform.data}/loud"
         and parts.catalog.read_process(entity.type, entity.qualified_name) == entity
     ]

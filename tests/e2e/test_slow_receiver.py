@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo import EXAMPLES
-from local.spark import SMALL_SESSION, SparkJob, listener_configuration
+from cli.commands.local.demo import EXAMPLES
+from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 
 pytestmark = pytest.mark.e2e
 SLOW_SECONDS = 1.0

@@ -11,9 +11,11 @@ from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, R
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
 from cli.main import app
-from local.truth import Truth
+from local.spark.truth import Truth
 from local.world import World
-from shared import publishing, records, reporting
+from shared.publishing.planner import recorded as publishing_recorded
+from shared.records.settings_record import settings_on_record
+from shared.reporting.status import status
 from tests.support.events import event, run_id, write
 from tests.support.local_world import GOLDEN, calm, parts_of, post, runner, throughline
 
@@ -30,7 +32,7 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
     outputs = {process.output for process in truth.processes}
     recorded = [
         (process, entity)
-        for process, entity in publishing.recorded(parts.storage, parts.publishing)
+        for process, entity in publishing_recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.endswith(tuple(outputs))
     ]
     assert truth.differences(process for process, _ in recorded) == []
@@ -43,7 +45,7 @@ def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(wo
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
     calm(world)
     parts = parts_of(world)
-    found = records.settings_on_record(parts.storage)
+    found = settings_on_record(parts.storage)
     assert found
     assert found.texts == parts.to_record
     other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_QUIET_MINUTES": "5"})
@@ -95,12 +97,12 @@ def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
-    before = reporting.status(parts_of(world).storage).refused
+    before = status(parts_of(world).storage).refused
     answer = post(world, event("bad", "START", "10:00:00").replace(run_id("bad").encode(), b"no-uuid"))
     assert answer.status_code == 400
     assert answer.headers["Content-Type"].startswith("application/problem+json")
     assert answer.json()["field"] == "run.runId"
-    assert reporting.status(parts_of(world).storage).refused == before + 1
+    assert status(parts_of(world).storage).refused == before + 1
 
 
 def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: World) -> None:
@@ -150,7 +152,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
             assert post(world, body).status_code == 201
         storage = parts_of(world).storage
         deadline = time.monotonic() + 60
-        while not any("catalog left alone" in error for error in reporting.status(storage).last_errors):
+        while not any("catalog left alone" in error for error in status(storage).last_errors):
             assert time.monotonic() < deadline
             time.sleep(0.3)
     finally:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.storage import Row
+from shared.storage.port import Row
 from tests.faults.turns import Turns
 
 LISTS = frozenset({"partition", "scan", "blobs"})

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.atlas import AssetEntity, process_entity
-from shared.catalog import AssetKey
-from shared.openlineage import decode
+from shared.atlas.entities import AssetEntity, process_entity
+from shared.catalog.port import AssetKey
+from shared.openlineage.decoding import decode
 from shared.publishing.placeholders.columns import columns_told
 from shared.publishing.planner import PublishOptions, Reading, current
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
-from shared.translation import SupersessionPolicy, translate_history
+from shared.translation.aggregate import SupersessionPolicy
+from shared.translation.reference import translate_history
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.faulty import Rates
 from tests.faults.life import END, EPOCH, NEVER, Life, Outcome, Way, faultless

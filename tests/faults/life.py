@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import Retry
 from shared.events.archiver import ArchiveOptions
 from shared.ingest.receiver import receive
@@ -26,9 +26,9 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import Status, status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import SupersessionPolicy
+from shared.translation.aggregate import SupersessionPolicy
 from tests.faults.delivery import Flaws, Name, World, delivery
 from tests.faults.faulty import Faults, Faulty, Rates
 from tests.faults.turns import Killed, Turns

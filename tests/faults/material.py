@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from bench.replay import families, moved
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from tests.faults.life import EPOCH
 from tests.support.histories import history
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.faults.delivery import NAMES, Flaws, Name, World, delivery
 from tests.faults.faulty import Faults

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from shared.openlineage import Ignore, decode, select
-from shared.translation import History
+from shared.openlineage.decoding import decode
+from shared.openlineage.selection import Ignore, select
+from shared.translation.reference import History
 
 
 def verdicts(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import requests
 
 from local.world import ROOT, World
-from shared import reporting
 from shared.bootstrap import assemble
-from shared.settings import load
+from shared.reporting.status import status
+from shared.settings.reading import load
 from tests.support.events import write
 
 SOON = 30.0
@@ -70,7 +70,7 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
             answer.raise_for_status()
     last = time.monotonic()
     while True:
-        found = reporting.status(storage)
+        found = status(storage)
         seconds = time.monotonic() - last
         if (found.published == len(bodies) and not found.dirty) or seconds > SOON:
             break

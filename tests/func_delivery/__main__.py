@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from local.host.delivery import EMULATOR, EVENT_GRID
+from local.host.blobs.delivery import EMULATOR, EVENT_GRID
 from local.world import World
 from tests.func_delivery import SOON, send_slowly, stand_in
 

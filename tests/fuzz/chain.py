@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from shared.atlas import asset_entity, process_entity
+from shared.atlas.entities import asset_entity, process_entity
 from shared.errors import Refused
-from shared.openlineage import Event, decode, select
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.selection import select
 from shared.redaction import redacted
-from shared.translation import History, translate_history
+from shared.translation.reference import History, translate_history
 
 
 def survives(raws: Sequence[bytes]) -> int:

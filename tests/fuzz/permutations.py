@@ -3,13 +3,17 @@
 import random
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from bench.replay import families
-from shared.atlas import ProcessEntity, process_entity
-from shared.openlineage import Dataset, Event, decode
-from shared.translation import History, translate_history
+from shared.atlas.entities import ProcessEntity, process_entity
+from shared.openlineage.decoding import Event, decode
+from shared.translation.reference import History, translate_history
+
+if TYPE_CHECKING:
+    from shared.openlineage.wire import Dataset
 
 _HALF = 0.5
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from shared.openlineage import Event, decode
+from shared.openlineage.decoding import Event, decode
 from tests.fuzz.corpus import corpus
 from tests.fuzz.hunt import permute
 from tests.fuzz.permutations import split

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.catalog import CatalogServer
-from shared.atlas import ProcessEntity
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.pace import Pace
 from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
@@ -17,8 +17,8 @@ from shared.publishing.catalog_write import Published
 from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
-from shared.storage import MemoryStorage
-from shared.translation import SupersessionPolicy
+from shared.storage.memory import MemoryStorage
+from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
 from tests.support.publishing import settled
 

@@ -12,7 +12,7 @@ from cli.deploy.errors import DeployError
 from cli.deploy.packaging import build, delivery_of, find_python
 from cli.deploy.progress import Progress
 from local.package import Package
-from local.stamp import BUILD
+from local.toolchain.stamp import BUILD
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (

@@ -12,7 +12,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from cli.main import app
-from cli.platforms import PLATFORMS
+from cli.platforms.table import PLATFORMS
 from tests.infra.bicep import read
 
 ROOT = Path(__file__).parents[2]

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
 from shared.ingest.receiver import receive
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
-from shared.telemetry import Acts, write_line
+from shared.storage.memory import MemoryStorage
+from shared.telemetry.acts import Acts
+from shared.telemetry.lines import write_line
 from tests.support.events import event
 
 ROOT = Path(__file__).parents[2]

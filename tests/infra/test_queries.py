@@ -5,20 +5,25 @@ import re
 from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.telemetry import SWEEP, Act, Acts
+from shared.telemetry.acts import Acts
+from shared.telemetry.kinds import SWEEP
 from tests.support.events import event, write
+
+if TYPE_CHECKING:
+    from shared.telemetry.port import Act
 
 ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
@@ -16,9 +17,12 @@ from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.telemetry import SWEEP, Act, Acts, line_of
+from shared.telemetry.acts import Acts
+from shared.telemetry.kinds import SWEEP
+from shared.telemetry.lines import line_of
+from shared.telemetry.port import Act
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.events import event, run_id, write
 

@@ -12,8 +12,10 @@ from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, C
 
 from shared.errors import Refused
 from shared.ingest.receiver import note_refusal, receive
-from shared.settings import SETTINGS, load
-from shared.storage import MemoryStorage, Row
+from shared.settings.reading import load
+from shared.settings.table import SETTINGS
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
 from tests.support.events import event, write

@@ -16,7 +16,7 @@ from typing import Any
 import requests
 
 from local.event_grid import EventGrid, Weather, subscriptions
-from local.host.delivery import EVENT_GRID, POLLING
+from local.host.blobs.delivery import EVENT_GRID, POLLING
 
 CALM = Weather()
 APPS = Path(__file__).parent / "apps"

@@ -11,8 +11,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite, AzuriteError, install
-from local.node import NodeTools, find_node, missing_requirement
-from local.stamp import install_once
+from local.toolchain.node import NodeTools, find_node, missing_requirement
+from local.toolchain.stamp import install_once
 from tests.local.hosting import PROJECT, wait_for
 
 pytestmark = pytest.mark.azurite

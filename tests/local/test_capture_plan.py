@@ -1,4 +1,4 @@
-"""What `python -m local.capture` sets out to do, and how docs/coverage.md tells of what came out."""
+"""What `python -m tests.capture` sets out to do, and how docs/coverage.md tells of what came out."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from local.capture.__main__ import plan
-from local.capture.coverage import Cell, gaps
-from local.capture.runner import CaptureError, _alone_in
-from local.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, scenarios
-from local.versions import SPARK_4
+from local.toolchain.versions import SPARK_4
+from tests.capture.__main__ import plan
+from tests.capture.coverage import Cell, gaps
+from tests.capture.runner import CaptureError, _alone_in
+from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, scenarios
 
 EDGE = {"input": ["in", "id"], "output": ["out", "id"], "kind": "DIRECT", "masked": False}
 

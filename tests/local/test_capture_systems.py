@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from local.capture.scrub import Machine, scrub
-from local.capture.systems import SYSTEMS, SystemsError, system
-from local.capture.systems.serving import free_port, serving
+from tests.capture.scrub import Machine, scrub
+from tests.capture.systems import SYSTEMS, SystemsError, system
+from tests.capture.systems.serving import free_port, serving
 
 SCENARIOS = Path(__file__).parents[2] / "local" / "capture" / "scenarios"
 

@@ -13,7 +13,7 @@ from azure.storage.blob import ContainerClient, ContentSettings
 
 from local.azurite import Azurite
 from local.event_grid.watch import Watch
-from local.host.pattern import Pattern
+from local.host.blobs.pattern import Pattern
 from local.host.storage import Storage
 from tests.local.hosting import App, sample, wait_for
 

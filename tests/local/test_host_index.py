@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from local.host.blobs.pattern import Pattern
+from local.host.http.routes import find_route, make_routes
 from local.host.index import HostConfig, read_functions, read_host_json
-from local.host.pattern import Pattern
-from local.host.routes import find_route, make_routes
 from local.host.settings import AppError, expand, load_local_settings
 from tests.local.hosting import APPS, PROJECT
 

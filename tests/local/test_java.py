@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from local.java import NoJavaError, find_java, parse_version
+from local.toolchain.java import NoJavaError, find_java, parse_version
 
 OPENJDK_17 = """\
 Property settings:

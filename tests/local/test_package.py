@@ -128,15 +128,15 @@ def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Pa
         f"import importlib\nfor name in {modules!r}: importlib.import_module(name)\n"
         "from shared.bootstrap import assemble\n"
         "from shared.bootstrap_receiver import receiver\nprint(type(receiver().storage).__name__)\n"
-        "from shared.settings import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
+        "from shared.settings.reading import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
     )
     assert said.split() == ["AzureStorage", "AtlasCatalog"]
 
 
 TELL = """
 from shared.adapters import telemetry_to
-from shared.settings import load
-from shared.telemetry import EVENT
+from shared.settings.reading import load
+from shared.telemetry.kinds import EVENT
 telemetry = telemetry_to(load(catalog=False).telemetry)
 telemetry.tell(EVENT, "r", state="kept")
 input()

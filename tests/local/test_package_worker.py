@@ -16,9 +16,9 @@ from azure.storage.blob import ContainerClient
 from local.azurite import Azurite
 from local.host import runtime
 from local.host.index import read_functions
-from local.host.messages import Datum, Load, Outcome
 from local.host.settings import AppError
-from local.host.worker import Worker
+from local.host.worker.client import Worker
+from local.host.worker.messages import Datum, Load, Outcome
 from local.package import PACKAGES, Package
 from tests.support.events import event
 

@@ -13,8 +13,8 @@ from local.functions import FunctionsHost
 from local.world import World
 from shared.bootstrap import assemble
 from shared.reporting.status import status
-from shared.settings import load
-from shared.storage import Storage
+from shared.settings.reading import load
+from shared.storage.port import Storage
 from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
 
 PATIENCE_SECONDS = 60

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from local.capture.coverage import PAGE, page
-from local.capture.needs import Needs, NeedsError, together
-from local.capture.scenario import GOLDEN, LISTENERS, MATRIX, captures, scenarios
-from local.capture.scrub import LeakError, Machine, scrub
-from local.failure import explain_failure
-from local.spark import file_configuration, listener_configuration
-from local.truth import Listener, Truth, not_run
-from local.versions import SPARK_3, SPARK_4, Platform, capture_name
+from local.spark.failure import explain_failure
+from local.spark.job import file_configuration, listener_configuration
+from local.spark.truth import Listener, Truth, not_run
+from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
+from tests.capture.coverage import PAGE, page
+from tests.capture.needs import Needs, NeedsError, together
+from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, captures, scenarios
+from tests.capture.scrub import LeakError, Machine, scrub
 
 LOG = Path("build/spark.log")
 

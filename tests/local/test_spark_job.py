@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local.interpreter import Interpreter
-from local.java import JavaHome
-from local.spark import SparkJob
+from local.spark.job import SparkJob
+from local.toolchain.interpreter import Interpreter
+from local.toolchain.java import JavaHome
 
 JAVA = f"""\
 #!{sys.executable}

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from local.java import find_java
-from local.versions import SPARK_3
-from spark_pipeline.engine import opened
+from local.toolchain.java import find_java
+from local.toolchain.versions import SPARK_3
+from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.processing.processor import process_event
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
 from tests.support.processing import Watched, post

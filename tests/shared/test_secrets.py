@@ -2,7 +2,9 @@
 
 import pytest
 
-from shared.naming import Where, canonical, explain
+from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import Where
+from shared.naming.explanation import explain
 from shared.naming.stores import STORES, other_files
 from shared.secrets import without_secrets
 

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.console import err, out, progress_bar
+from cli.ui.console import err, out, progress_bar
 from local.world import World
 from tests.soak.siege import Siege, reckoning, settle_down
 

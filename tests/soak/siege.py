@@ -20,13 +20,15 @@ from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from bench.replay import Replay
 from local.world import World
-from shared import processing, publishing, reporting
-from shared.atlas import PROCESS_TYPE, ProcessEntity, process_entity
+from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, process_entity
 from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
-from shared.openlineage import decode
-from shared.settings import load
-from shared.translation import translate_history
+from shared.openlineage.decoding import decode
+from shared.processing.sweeper import sweep
+from shared.publishing.publisher import publish
+from shared.reporting.status import status as reporting_status
+from shared.settings.reading import load
+from shared.translation.reference import translate_history
 from tests.faults.verdicts import verdicts
 
 _LONGEST_APPLICATION = 60
@@ -180,7 +182,7 @@ def settle_down(
     quiet_since = time.monotonic()
     while True:
         try:
-            found = reporting.status(parts.storage)
+            found = reporting_status(parts.storage)
             left = found.in_progress + found.dirty
             if not left:
                 return swept
@@ -190,8 +192,8 @@ def settle_down(
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # nobody works on what is left
                 if hurry:
                     break_leases(world)
-                swept += processing.sweep(parts.storage, eager).undelivered
-                publishing.publish(parts.storage, parts.catalog, later)
+                swept += sweep(parts.storage, eager).undelivered
+                publish(parts.storage, parts.catalog, later)
         except Retry:
             time.sleep(1)
             continue
@@ -216,7 +218,7 @@ def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
     held = list(_processes(world))
     twice = [name for name, count in Counter(held).items() if count > 1]
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
-    found = reporting.status(parts.storage)
+    found = reporting_status(parts.storage)
     states, reasons = verdicts(history, sent)
     told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {

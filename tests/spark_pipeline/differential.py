@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pyspark
 
-from local.interpreter import made_for
-from local.java import find_java
-from local.versions import SPARK_3, SPARK_4
+from local.toolchain.interpreter import made_for
+from local.toolchain.java import find_java
+from local.toolchain.versions import SPARK_3, SPARK_4
 from shared.model import Process
-from shared.openlineage import Event
-from shared.translation import translate_history
+from shared.openlineage.decoding import Event
+from shared.translation.reference import translate_history
 from spark_pipeline.bronze.event_files import Read, Reader
-from spark_pipeline.engine import opened
+from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
 from spark_pipeline.pipeline import Order, run
-from spark_pipeline.synth import synthesize
+from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.encoding import unpack_process
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT

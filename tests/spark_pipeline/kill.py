@@ -17,12 +17,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from local.java import find_java
-from local.versions import SPARK_3
-from spark_pipeline.engine import opened
+from local.toolchain.java import find_java
+from local.toolchain.versions import SPARK_3
+from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
 from spark_pipeline.pipeline import Order, run
-from spark_pipeline.synth import synthesize
+from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import LAKE

@@ -10,7 +10,7 @@ from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.current_lineage import add_all_up
 from spark_pipeline.pipeline import DONE, Order, run
 from spark_pipeline.silver.refinement import Meaning, refine
-from spark_pipeline.synth import synthesize
+from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable

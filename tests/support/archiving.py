@@ -9,7 +9,7 @@ from shared.events.archiver import ArchiveOptions
 from shared.publishing.planner import PublishOptions
 from shared.reporting.status import status
 from shared.storage_layout import ARCHIVE, StoredEvent
-from shared.translation import SupersessionPolicy
+from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
 
 AT_ONCE = ArchiveOptions(after=timedelta(0), every=timedelta(0))

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 

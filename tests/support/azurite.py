@@ -1,8 +1,8 @@
 """Helpers for tests of azurite."""
 
 from shared.bootstrap import assemble
-from shared.settings import load
-from shared.storage import Storage
+from shared.settings.reading import load
+from shared.storage.port import Storage
 
 
 def on_azurite(connection: str) -> Storage:

@@ -1,7 +1,7 @@
 """Helpers for tests of backfill."""
 
-from shared.atlas import AssetEntity
-from shared.catalog import MemoryCatalog
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
 
 
 def another() -> MemoryCatalog:

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process, Span
-from shared.openlineage import Event, MergedRun, decode, merge
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import MergedRun, merge
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 Json = dict[str, Any]

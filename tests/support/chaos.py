@@ -6,8 +6,8 @@ The world is that of tests/faults, in which much more can go wrong; here workers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.catalog import MemoryCatalog
-from shared.storage import MemoryStorage
+from shared.catalog.memory import MemoryCatalog
+from shared.storage.memory import MemoryStorage
 from tests.faults.faulty import Rates
 from tests.faults.life import EPOCH, Life, Way
 

@@ -6,11 +6,11 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from shared.bootstrap import Worker
-from shared.catalog import MemoryCatalog
-from shared.naming import BUILT_IN
+from shared.catalog.memory import MemoryCatalog
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 
 runner = CliRunner()
 

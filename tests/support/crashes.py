@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 
 
 class Killed(BaseException):

@@ -9,18 +9,19 @@ from typing import Any
 
 from msgspec import structs
 
-from shared.atlas import PROCESS_TYPE, ProcessEntity, asset_entity
-from shared.catalog import Catalog
+from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, asset_entity
+from shared.catalog.port import Catalog
 from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.inconsistencies import World
 from shared.publishing.planner import PublishOptions
 from shared.records.ledger import Entry
 from shared.records.run_state import ContributionRecord, RunState, Supporter, content_digest
 from shared.records.states import Held
-from shared.storage import MemoryStorage, Row, Storage
 from shared.storage.azure import AzureStorage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import EVENTS, StoredEvent, process_key, stored_from_blob
-from shared.translation import SupersessionPolicy
+from shared.translation.aggregate import SupersessionPolicy
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle

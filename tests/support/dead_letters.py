@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.naming import Names, rule
-from shared.storage import MemoryStorage
+from shared.naming.names import Names
+from shared.naming.rules.rule import rule
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.processing import Watched
 

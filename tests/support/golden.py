@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from shared.openlineage import Event, decode
+from shared.openlineage.decoding import Event, decode
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from local.world import World
-from shared import reporting
 from shared.bootstrap import Worker, assemble
-from shared.settings import load
+from shared.reporting.status import Status, status
+from shared.settings.reading import load
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 
@@ -22,12 +22,12 @@ def parts_of(world: World) -> Worker:
     return assemble(load(catalog=True, environment=world.environment))
 
 
-def calm(world: World, seconds: float = 60) -> reporting.Status:
+def calm(world: World, seconds: float = 60) -> Status:
     """The status once nothing is under way."""
     storage = parts_of(world).storage
     deadline = time.monotonic() + seconds
     while True:
-        found = reporting.status(storage)
+        found = status(storage)
         if not (found.in_progress or found.dirty):
             return found
         assert time.monotonic() < deadline, found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shared.naming import NOWHERE, Where
+from shared.naming.datasets.identity import NOWHERE, Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

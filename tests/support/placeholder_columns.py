@@ -7,15 +7,16 @@ from typing import Any
 import requests
 
 from local.catalog import CatalogServer
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
 

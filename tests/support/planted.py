@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from shared.storage import Storage
+from shared.storage.port import Storage
 from tests.support.events import run_id
 
 SECRET = "Pl4ntedS3cr3t"  # noqa: S105 - it opens nothing

@@ -7,7 +7,7 @@ from typing import Any
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.records.run_state import ContributionRecord, RunState
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import run_id
 

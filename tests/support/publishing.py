@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.planner import PublishOptions
-from shared.storage import MemoryStorage
-from shared.translation import SupersessionPolicy
+from shared.storage.memory import MemoryStorage
+from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 
 

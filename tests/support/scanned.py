@@ -1,14 +1,15 @@
 """A catalog that scans have filled: data sets as events name them, and the assets that a scan made of them.
 
-The forms are those of Purview's documentation and of public typedefs; `shared/naming/candidates.py` says more.
+The forms are those of Purview's documentation and of public typedefs; `shared/naming/matching.py` says more.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.atlas import AssetEntity
-from shared.catalog import AssetKey
-from shared.naming import Names, parse_names
+from shared.atlas.entities import AssetEntity
+from shared.catalog.port import AssetKey
+from shared.naming.names import Names
+from shared.naming.rules.user_rules import parse_names
 
 NAMES: Names = parse_names(
     """

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.processing.sweeper import SweepOptions, Swept, sweep
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import run_id
 from tests.support.processing import Watched
 

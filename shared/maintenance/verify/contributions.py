@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from shared.events import noted
+from shared.events.stored_runs import noted
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.maintenance.verify.runs import settle_anew, state_of
-from shared.records import ContentKey, ContributionRecord, RunState, contribution_key, mark_dirty, note_link
-from shared.storage import Row, Storage
+from shared.records.process_index import note_link
+from shared.records.publish_queue import mark_dirty
+from shared.records.run_state import ContentKey, ContributionRecord, RunState, contribution_key
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LINK, RUNS, STATE
 
 

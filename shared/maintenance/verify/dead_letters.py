@@ -5,13 +5,15 @@ import zlib
 from collections.abc import Iterator
 
 from shared.errors import Refused
-from shared.events import DeadLetter, arrivals, dead_letter, let_go, noted, packed_event
+from shared.events.dead_letters import DeadLetter, dead_letter, let_go
+from shared.events.stored_runs import arrivals, noted, packed_event
 from shared.maintenance.replay import Outcome, replay_letters
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.openlineage import decode, merge
-from shared.records import application, around
-from shared.storage import Storage
-from shared.translation import translate
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.records.application_rows import application, around
+from shared.storage.port import Storage
+from shared.translation.run.translate import translate
 
 _UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 

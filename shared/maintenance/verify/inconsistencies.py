@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from shared.catalog import Catalog
-from shared.naming import BUILT_IN, Names
-from shared.publishing import PublishOptions
-from shared.records import DigestSet
-from shared.reporting import Seen
-from shared.storage import Storage
+from shared.catalog.port import Catalog
+from shared.naming.names import BUILT_IN, Names
+from shared.publishing.planner import PublishOptions
+from shared.records.digest_set import DigestSet
+from shared.reporting.run_outcomes import Seen
+from shared.storage.port import Storage
 
 
 class Stage(StrEnum):

@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shared.atlas import ProcessEntity
-from shared.catalog import HeldProcess, Node
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.publishing import Plan, Reading, current, removed_of
-from shared.records import Dirty, Entry, Held, ledger_entry, mark, mark_dirty, note, short
+from shared.publishing.planner import Plan, Reading, current
+from shared.publishing.publisher_lease import removed_of
+from shared.records.digest_set import mark, short
+from shared.records.ledger import Entry, ledger_entry, note
+from shared.records.publish_queue import Dirty, mark_dirty
+from shared.records.states import Held
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, process_key
 
 

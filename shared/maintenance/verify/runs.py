@@ -10,14 +10,17 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import ContentLost, Refused, WriteConflict
-from shared.events import Arrived, last_arrival, noted, packed_event
+from shared.events.stored_runs import Arrived, last_arrival, noted, packed_event
 from shared.maintenance.replay import settle_stored
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.openlineage import Event, decode, merge, stronger_end
-from shared.processing import process_run
-from shared.records import ContentKey, RunState, WordKey, contributions_of, is_word, unpacked_cell
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge, stronger_end
+from shared.processing.processor import process_run
+from shared.records.application_rows import is_word
+from shared.records.process_index import contributions_of
+from shared.records.run_state import ContentKey, RunState, WordKey, unpacked_cell
 from shared.secrets import text_without_secrets
-from shared.storage import Row, Storage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
 
 _LOG = logging.getLogger("throughline.verify")

@@ -12,28 +12,26 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
-from shared.catalog import Node
+from shared.catalog.port import Node
 from shared.errors import ContentLost
-from shared.events import ARCHIVED, Archived, Arrived, DeadLetter, arrivals, dead_letters
+from shared.events.archive_index import ARCHIVED, Archived
+from shared.events.dead_letters import DeadLetter, dead_letters
+from shared.events.stored_runs import Arrived, arrivals
 from shared.maintenance.verify.contributions import Said, Spoken
 from shared.maintenance.verify.inconsistencies import Stage, Survey, World
 from shared.maintenance.verify.processes import Planned, is_at_work
 from shared.maintenance.verify.runs import RunOnRecord, state_of
-from shared.publishing import Reading, plan_for, under_final_names
-from shared.records import (
-    FATED,
-    ContributionRecord,
-    Dirty,
-    Held,
-    RunState,
-    dirty_processes,
-    is_word,
-    mark,
-    remembered,
-    short,
-)
-from shared.reporting import counted
-from shared.storage import Row
+from shared.publishing.placeholders.creation import under_final_names
+from shared.publishing.planner import Reading, plan_for
+from shared.records.application_rows import is_word
+from shared.records.asset_matches import remembered
+from shared.records.digest_set import mark, short
+from shared.records.process_index import FATED
+from shared.records.publish_queue import Dirty, dirty_processes
+from shared.records.run_state import ContributionRecord, RunState
+from shared.records.states import Held
+from shared.reporting.run_outcomes import counted
+from shared.storage.port import Row
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
 
 

@@ -12,7 +12,7 @@ from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.inconsistencies import Inconsistency, Kind, Stage, Survey, World
 from shared.maintenance.verify.kinds import KINDS
 from shared.maintenance.verify.scanners import WALKS
-from shared.publishing import Published
+from shared.publishing.catalog_write import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """One small file for each family of stores; a store is one entry in its table, and in this one."""
 
-from shared.naming.store import Store
+from shared.naming.rules.store import Store
 from shared.naming.stores import (
     adl,
     aws_s3,

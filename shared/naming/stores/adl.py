@@ -1,7 +1,7 @@
 """Azure Data Lake Storage Gen1, as Purview's scan named it; the store itself was retired in 2024."""
 
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 _NAME = "adl://{account}/{path}"
 

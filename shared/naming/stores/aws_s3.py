@@ -4,9 +4,9 @@ where there is one, comes first.
 Mounts of old notebooks hold an access key before the bucket's name: it is left out.
 """
 
-from shared.naming.folding import authority_folded, path_folded
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import authority_folded, path_folded
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 RULES: tuple[Rule, ...] = (
     rule(

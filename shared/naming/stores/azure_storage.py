@@ -6,9 +6,9 @@ registered, so each is the other's further name.
 
 import re
 
-from shared.naming.folding import path_folded
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.datasets.normalization import path_folded
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 _CLOUDS = r"(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de)|storage\.azure\.net)"
 _DATA_LAKE = rf"abfss://(?P<container>[^@/]+)@(?P<account>[^./]+(?:\.z\d+)?)\.dfs\.(?P<cloud>{_CLOUDS})"

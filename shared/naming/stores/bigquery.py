@@ -4,8 +4,8 @@ and so does the colon that older clients put behind the project.
 
 import re
 
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 RULES: tuple[Rule, ...] = (
     rule(

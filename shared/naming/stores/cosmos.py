@@ -1,8 +1,8 @@
 """Azure Cosmos DB's API for NoSQL, in all clouds."""
 
-from shared.naming.folding import authority_folded
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import authority_folded
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store
 
 RULES: tuple[Rule, ...] = (
     rule(

@@ -2,8 +2,8 @@
 the workspace's Hive metastore are named as Purview's scan of that metastore names them. The rest no scan finds.
 """
 
-from shared.naming.rules import GENERIC, Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 RULES: tuple[Rule, ...] = (
     rule(

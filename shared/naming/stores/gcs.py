@@ -1,7 +1,7 @@
 """Google Cloud Storage. Purview documents no scan of it: a generic data set, and a table's name comes first."""
 
-from shared.naming.rules import GENERIC, Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 RULES: tuple[Rule, ...] = (
     rule(

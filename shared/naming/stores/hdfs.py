@@ -2,8 +2,8 @@
 table's name, where there is one, comes first.
 """
 
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 _OURS = "Atlas' type for HDFS; not verified that a scan names it so"
 

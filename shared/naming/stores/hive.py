@@ -4,8 +4,8 @@ The metastore is called by its host alone, and by the Databricks workspace where
 of a workspace's metastore names its tables.
 """
 
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 _TABLE = r"(?:(?P<catalog>[^./`]+)\.)?(?P<database>[^./`]+)\.(?P<table>[^./`]+)"
 _PLACE = r"hive://(?P<host>[^:/]+)(?::\d+)?(?:/.*)?"

@@ -3,8 +3,8 @@
 `subscribe` of several topics arrives as one name, `orders,routed`: `split_names` tells them apart before anything else.
 """
 
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store, as_name
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store, as_name
 
 RULES: tuple[Rule, ...] = (
     rule(

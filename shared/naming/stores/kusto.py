@@ -7,9 +7,9 @@ tables they do not tell is called `COMPLEX`: one generic data set for each datab
 
 import re
 
-from shared.naming.folding import QUERY
-from shared.naming.rules import GENERIC, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import QUERY
+from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.store import Store
 
 _PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
 

@@ -1,7 +1,7 @@
 """Files of the machine that ran Spark: no scan finds them, so they are ours to place."""
 
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 _OURS = "a machine's own files, which no scan finds: an Atlas file system path"
 

@@ -4,9 +4,9 @@ Folded is to `mysql://host:port` and `database.table`; older spellings have the 
 it before a table that names its own.
 """
 
-from shared.naming.folding import PART, table_folded, table_parts, unquoted
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 from shared.naming.stores.postgres import host_and_database
 
 RULES: tuple[Rule, ...] = (

@@ -8,9 +8,9 @@ in their places. A region's host, or one of a workspace alone, is OneLake all th
 import re
 from urllib.parse import quote, unquote
 
-from shared.naming.folding import path_folded
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import path_folded
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store
 
 _WORKSPACE = r"abfss://(?P<workspace>[^@/]+)@onelake\.dfs\.fabric\.microsoft\.com"
 _LAKEHOUSE = r"(?P<lakehouse>[^/.]+)(?:\.Lakehouse)?"

@@ -6,9 +6,9 @@ descriptor), and 1.25 leaves the port before the service's name (seen by running
 
 import re
 
-from shared.naming.folding import PART, table_folded, table_parts, unquoted
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 RULES: tuple[Rule, ...] = (
     rule(

@@ -1,7 +1,7 @@
 """Further file systems that Spark reaches by Hadoop's connectors: their names are paths, and no scan finds them."""
 
-from shared.naming.rules import GENERIC, Rule, rule
-from shared.naming.store import Store, as_path
+from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.store import Store, as_path
 
 _SCHEMES = (
     "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs", "har", "maprfs", "alluxio", "gvfs", "oss", "cosn", "obs", "swift",

@@ -7,9 +7,9 @@ database and its table, and gives that.
 
 import re
 
-from shared.naming.folding import PART, qualified, unquoted
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, qualified, unquoted
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _AZURE = r"[^./:]+\.postgres\.database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)"

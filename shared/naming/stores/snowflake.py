@@ -6,9 +6,9 @@ A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a r
 
 import re
 
-from shared.naming.folding import PART, table_folded, table_parts, unquoted
-from shared.naming.rules import Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.store import Store
 
 _DOMAIN = ".snowflakecomputing"
 _TABLE = "/databases/{database}/schemas/{schema}/tables/{table}"

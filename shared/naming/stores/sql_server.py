@@ -11,9 +11,9 @@ database, which the tables that the statement names take the place of.
 
 import re
 
-from shared.naming.folding import PART, QUERY, authority_folded, qualified, unquoted
-from shared.naming.rules import GENERIC, Also, Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, QUERY, authority_folded, qualified, unquoted
+from shared.naming.rules.rule import GENERIC, Also, Rule, rule
+from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _PORT = r"(?::\d+)?"

@@ -5,9 +5,9 @@ Purview's scan names them by the metastore's id. The file of names (`THROUGHLINE
 host; without it the host stands in its place, as one vendor's scanner has it.
 """
 
-from shared.naming.folding import PART, authority_folded, table_folded, table_parts, unquoted
-from shared.naming.rules import Rule, rule
-from shared.naming.store import Store
+from shared.naming.datasets.normalization import PART, authority_folded, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<catalog>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"

@@ -22,26 +22,17 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec import structs
 
-from shared.catalog import AssetKey
+from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
 from shared.model import Process
 from shared.publishing.planner import Plan, PublishOptions, Reading, current
-from shared.records import (
-    FATED,
-    NOT_KNOWN,
-    AssetMatch,
-    ContributionRecord,
-    Entry,
-    Held,
-    found_key,
-    ledger_entry,
-    mark_dirty,
-    mark_of,
-    note,
-    remember,
-    remembered_by,
-)
-from shared.storage import Storage
+from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember, remembered_by
+from shared.records.ledger import NOT_KNOWN, Entry, ledger_entry, note
+from shared.records.process_index import FATED
+from shared.records.publish_queue import mark_dirty
+from shared.records.run_state import ContributionRecord
+from shared.records.states import Held
+from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, digest_of, process_key
 
 _LOG = logging.getLogger("throughline.schemas")

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from msgspec import structs
 
-from shared.atlas import AssetEntity, weight
-from shared.catalog import AssetKey, Catalog
+from shared.atlas.columns import weight
+from shared.atlas.entities import AssetEntity
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused
 from shared.model import Asset
 from shared.publishing.asset_resolution import resolve
@@ -17,9 +18,11 @@ from shared.publishing.placeholders.columns import Columns, columns_told, teller
 from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.resolved_process import final_entity
 from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
-from shared.records import AssetMatch, found_key, mark_dirty, mark_of, placeholder, remember, sentences
+from shared.records.asset_lifecycle import placeholder, sentences
+from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember
+from shared.records.publish_queue import mark_dirty
 from shared.secrets import text_without_secrets
-from shared.storage import Storage
+from shared.storage.port import Storage
 
 _LOG = logging.getLogger("throughline.placing")
 

@@ -12,25 +12,17 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from shared.atlas import OURS
-from shared.catalog import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.asset_resolution import ask, continued
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher_lease import removed_of
-from shared.records import (
-    AssetMatch,
-    all_remembered,
-    dirty_processes,
-    drop,
-    mark_dirty,
-    next_look,
-    note_next_look,
-    remember,
-    write_anew,
-)
-from shared.storage import Storage
+from shared.records.asset_matches import AssetMatch, all_remembered, drop, next_look, note_next_look, remember
+from shared.records.ledger import write_anew
+from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.storage.port import Storage
 from shared.storage_layout import process_key
+from shared.translation.job.identity import OURS
 
 _LOG = logging.getLogger("throughline.reconcile")
 

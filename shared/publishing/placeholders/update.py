@@ -10,15 +10,18 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from shared.atlas import AssetEntity, asset_entity
-from shared.catalog import Catalog
+from shared.atlas.entities import AssetEntity, asset_entity
+from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
 from shared.publishing.placeholders.columns import ColumnReport, telling_now
 from shared.publishing.planner import PublishOptions, Reading
 from shared.publishing.write_deadline import calls_to_describe, described_until, is_in_time, landed, landed_well
-from shared.records import OVER, Dirty, overtake, remember, state_of
-from shared.storage import Storage
+from shared.records.asset_lifecycle import state_of
+from shared.records.asset_matches import overtake, remember
+from shared.records.ledger import OVER
+from shared.records.publish_queue import Dirty
+from shared.storage.port import Storage
 from shared.storage_layout import ASSET, DIRTY, DIRTY_PARTITION
 
 _LOG = logging.getLogger("throughline.describing")

@@ -8,25 +8,29 @@ from typing import Any
 
 import pytest
 
-from cli.catalog_check import check_catalog
-from cli.checks import SECTIONS, Finding, check_connection, check_counts, check_machine, check_storage
-from cli.checks.data import judge_counts
-from cli.settings_check import check_settings
-from cli.trial import follow
-from cli.types_check import check_types
-from local.java import JavaHome, NoJavaError
-from local.node import NodeError, NodeTools
-from shared.atlas import wanted_types
+from cli.checks.catalog import check_catalog
+from cli.checks.data import check_connection, check_counts, check_storage, judge_counts
+from cli.checks.findings import Finding
+from cli.checks.machine import check_machine
+from cli.checks.rules import SECTIONS
+from cli.checks.settings import check_settings
+from cli.checks.trial_run import follow
+from cli.checks.types import check_types
+from local.toolchain.java import JavaHome, NoJavaError
+from local.toolchain.node import NodeError, NodeTools
+from shared.atlas.types import wanted_types
 from shared.bootstrap import Worker
-from shared.catalog import Account, Collection, MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.maintenance.replay import publish_all
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status
-from shared.storage import BlobFact, MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import BlobFact, Row
 from shared.storage_layout import CONTROL, EVENTS
 from tests.support.events import event
 from tests.support.processing import post, settle

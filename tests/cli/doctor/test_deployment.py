@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.checks import SECTIONS, Deployed, Finding, State, Target, check_deployment
+from cli.checks.azure import Deployed, Target, check_deployment
 from cli.checks.azure.rights import needed_roles
+from cli.checks.findings import Finding, State
+from cli.checks.rules import SECTIONS
 from tests.cli.doctor.played_azure import (
     ACCOUNTS,
     BASE,

@@ -8,15 +8,16 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.checks import SECTIONS, Target, check_deployment
-from cli.doctor import report
+from cli.checks.azure import Target, check_deployment
+from cli.checks.rules import SECTIONS
+from cli.commands.operate.doctor import report
 from cli.main import app
 from shared.bootstrap import Worker
-from shared.catalog import MemoryCatalog
-from shared.naming import BUILT_IN
+from shared.catalog.memory import MemoryCatalog
+from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from tests.support.deployment import Root

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.checks import SECTIONS, as_table
-from cli.checks.rules import BY_CODE
+from cli.checks.rules import BY_CODE, SECTIONS, as_table
 
 PAGE = (Path(__file__).parents[3] / "docs/recovery.md").read_text()
 

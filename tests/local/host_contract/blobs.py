@@ -19,9 +19,9 @@ import requests
 from azure.storage.blob import ContainerClient
 
 from local.event_grid import Weather
-from local.host.delivery import EMULATOR, EVENT_GRID, POLLING
+from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
+from local.host.blobs.polling import AccountStrategy, EmulatorStrategy
 from local.host.index import read_functions
-from local.host.polling import AccountStrategy, EmulatorStrategy
 from local.host.storage import Storage
 from tests.local.host_contract import Bench, seen
 from tests.local.host_contract.http import HOOK_KEY, write_keys

@@ -13,9 +13,9 @@ import requests
 
 from local.azurite import Azurite
 from local.functions import FunctionsHost
-from local.host.blobs import Pace
+from local.host.blobs.triggers import Pace
 from local.host.storage import Storage
-from local.host.worker import Patience
+from local.host.worker.client import Patience
 from local.world import ROOT
 from tests.local.host_contract import Bench, seen
 from tests.local.host_contract.blobs import container_of

@@ -5,10 +5,11 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
-from shared.atlas import OwnColumn, OwnStep, ProcessEntity, column_lineage, process_entity
+from shared.atlas.column_lineage import OwnColumn, OwnStep, column_lineage
+from shared.atlas.entities import ProcessEntity, process_entity
 from shared.atlas.limits import LONGEST_NAME, name_within
 from shared.model import Column, ColumnEdge, EdgeKind
-from shared.translation import ALL_ROWS
+from shared.translation.run.columns import ALL_ROWS
 from tests.support.building import process
 
 OUT = "file:///out"

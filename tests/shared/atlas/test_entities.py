@@ -6,9 +6,9 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
-from shared.atlas import PROCESS_TYPE, asset_entity, column_mapping, process_entity
+from shared.atlas.entities import PROCESS_TYPE, asset_entity, column_mapping, process_entity
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
-from shared.translation import ALL_ROWS
+from shared.translation.run.columns import ALL_ROWS
 from tests.support.building import asset, edge, process
 
 LIMIT = 32 * 1024

@@ -7,16 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.catalog import CatalogServer
-from shared.atlas import asset_entity, column_entities, process_entity
+from shared.atlas.columns import column_entities
+from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
-from shared.naming import bounded
+from shared.naming.rules.rule import bounded
 from shared.processing.processor import process_event
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import how

@@ -9,12 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from cli.commands.administer.purview import endpoint_of
 from cli.main import app
-from cli.purview import endpoint_of
 from shared.bootstrap import account_at, assemble
-from shared.catalog import CLOUDS, cloud_of
+from shared.catalog.clouds import CLOUDS, cloud_of
 from shared.errors import CatalogUnavailable
-from shared.settings import load
+from shared.settings.reading import load
 
 ENDPOINTS = {
     "https://contoso.purview.azure.com/datamap/api/atlas/v2": "https://purview.azure.net",

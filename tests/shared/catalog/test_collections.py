@@ -10,16 +10,17 @@ import pytest
 import requests
 
 from local.catalog import CatalogServer
-from shared.atlas import PROCESS_TYPE, AssetEntity
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity
 from shared.bootstrap import assemble
-from shared.catalog import AssetKey, dialect_of
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.dialect import dialect_of
+from shared.catalog.port import AssetKey
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
-from shared.settings import load
-from shared.storage import MemoryStorage
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
 
 

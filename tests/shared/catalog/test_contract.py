@@ -12,9 +12,11 @@ import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from local.catalog import CatalogServer
-from shared.atlas import COLUMN_TYPE, PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog import Catalog, MemoryCatalog, Placeholder
+from shared.atlas.column_lineage import COLUMN_TYPE
+from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Catalog, Placeholder
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.plugins.atlas import V2

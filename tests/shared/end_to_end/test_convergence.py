@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import ProcessEntity, process_entity
+from shared.atlas.entities import ProcessEntity, process_entity
 from shared.ingest.receiver import receive
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
-from shared.translation import SupersessionPolicy, translate_history
+from shared.storage.memory import MemoryStorage
+from shared.translation.aggregate import SupersessionPolicy
+from shared.translation.reference import translate_history
 from tests.support.chaos import Outcome, live_through
 from tests.support.events import event, write
 

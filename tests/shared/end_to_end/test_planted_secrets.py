@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.run_loader import add_dead_letter
@@ -20,8 +21,8 @@ from shared.publishing.publisher import publish
 from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.secrets import text_without_secrets
-from shared.settings import load
-from shared.storage import MemoryStorage
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
 

@@ -15,17 +15,18 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import process_entity
-from shared.catalog import MemoryCatalog
+from shared.atlas.entities import process_entity
+from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import SupersessionPolicy, translate_history
+from shared.translation.aggregate import SupersessionPolicy
+from shared.translation.reference import translate_history
 from tests.faults.verdicts import verdicts
 from tests.support.chaos import live_through
 from tests.support.events import event

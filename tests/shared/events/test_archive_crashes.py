@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_index import archived_of
 from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
@@ -20,7 +20,8 @@ from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.support.archive_failures import SMALL, Failing
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled

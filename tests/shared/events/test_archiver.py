@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_format import Line, lines_of, member_of, members_of, with_content
 from shared.events.archive_index import archived_of, stored_packed
 from shared.events.archiver import archive
@@ -23,7 +23,7 @@ from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay, repl
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, Swept, sweep
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
 from tests.support.dead_letters import put

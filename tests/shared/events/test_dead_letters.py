@@ -10,7 +10,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import WriteConflict
 from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
 from shared.events.run_loader import add_dead_letter
@@ -20,8 +20,9 @@ from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Storage
 from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
 from tests.support.events import run_id, write

@@ -9,7 +9,8 @@ import pytest
 from shared.errors import Refused, StorageUnavailable
 from shared.ingest.receiver import note_refusal, receive, receive_batch
 from shared.reporting.status import status
-from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import EVENTS
 from tests.support.events import event, run_id, write
 

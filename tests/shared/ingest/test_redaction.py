@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from shared.ingest.receiver import receive
-from shared.naming import without_query
-from shared.openlineage import Event, decode
+from shared.naming.datasets.query_strings import without_query
+from shared.openlineage.decoding import Event, decode
 from shared.redaction import redacted
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from shared.translation import redact, translate_history
+from shared.translation.reference import translate_history
+from shared.translation.sql.statement_reader import redact
 from tests.support.building import body, dataset, lineage, packed, source
 from tests.support.planted import SECRET, events, shown
 
@@ -144,9 +145,9 @@ def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
 def test_sqlglot_is_imported_only_for_a_statement_that_is_redacted() -> None:
     code = """
 import sys
-from shared.ingest import receive
+from shared.ingest.receiver import receive
 from shared.redaction import redacted
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import event
 plain, sql = event("a", "START", "10:00:00", inputs=["/a"]), event("a", "START", "10:00:00", sql="SELECT 1 FROM t")
 receive(MemoryStorage(), sql, most_bytes=10**6)

@@ -6,15 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, Catalog, HeldAsset, HeldProcess, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.backfill import another
 from tests.support.events import write
 from tests.support.publishing import Clock, how, settled

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import lonely, retire, unseen
-from shared.naming import BUILT_IN
+from shared.naming.names import BUILT_IN
 from shared.processing.processor import process_run
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders
 from shared.publishing.shadow import step_out
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Dying, Killed
 from tests.support.events import event, run_id, write
 from tests.support.processing import post

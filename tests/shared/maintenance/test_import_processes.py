@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared.atlas import AssetEntity
-from shared.catalog import MemoryCatalog
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.import_processes import backfill
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
-from shared.translation import translate_history
+from shared.storage.memory import MemoryStorage
+from shared.translation.reference import translate_history
 from tests.support.events import write
 from tests.support.publishing import settled
 from tests.support.refusing_catalog import Picky, refusal

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared.atlas import AssetEntity
-from shared.catalog import AssetKey, Catalog, MemoryCatalog
+from shared.atlas.entities import AssetEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.stored_runs import Wanted
 from shared.maintenance.purge import Purged, our_placeholders, ours, purge
@@ -16,7 +17,7 @@ from shared.maintenance.replay import Stop, publish_all, replay
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.publishing import Clock, how, settled
 

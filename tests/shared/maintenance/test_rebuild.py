@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from local.azurite import Azurite
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.events.archiver import archive
 from shared.ingest.receiver import receive
 from shared.maintenance.rebuild import Rebuild, Stage, extent, last_rebuild, rebuild
@@ -19,7 +20,8 @@ from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.publisher import publish
 from shared.records.asset_lifecycle import states
 from shared.reporting.status import status
-from shared.storage import MemoryStorage, Storage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Storage
 from tests.support.archive_failures import SMALL, Failing
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, settled
 from tests.support.azurite import on_azurite

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import Wanted, prefixes, stored_runs
@@ -25,11 +25,13 @@ from shared.maintenance.replay import (
     publish_all,
     replay,
 )
-from shared.naming import BUILT_IN, Names, rule
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.rules.rule import rule
 from shared.processing.processor import process_run
 from shared.publishing.planner import PublishOptions
 from shared.reporting.status import status
-from shared.storage import BlobFact, MemoryStorage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import BlobFact
 from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import Stepped, put
 from tests.support.events import event, run_id, write

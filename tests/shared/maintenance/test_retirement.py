@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
@@ -19,7 +20,7 @@ from shared.publishing.shadow import held_back
 from shared.records.ledger import Entry
 from shared.records.states import Held
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import event, run_id, write
 from tests.support.publishing import Clock, Moody, how, settled
 

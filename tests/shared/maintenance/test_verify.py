@@ -10,8 +10,9 @@ from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
 from local.catalog import CatalogServer
-from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.archiver import archive
 from shared.maintenance.verify.inconsistencies import World
@@ -21,8 +22,9 @@ from shared.publishing.publisher import publish
 from shared.records.ledger import ledger_entry
 from shared.records.publish_queue import mark_dirty
 from shared.reporting.status import By, status
-from shared.storage import MemoryStorage, Storage
 from shared.storage.azure import AzureStorage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Storage
 from tests.support.archiving import AT_ONCE
 from tests.support.damages import PLANTED, Planted, whole
 from tests.support.events import write

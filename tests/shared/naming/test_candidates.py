@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.naming import candidates, not_derived, rank, search_words
+from shared.naming.matching import candidates, not_derived, rank, search_words
 
 LAKE, BLOB = "https://acct.dfs.core.windows.net/raw", "https://acct.blob.core.windows.net/raw"
 PATH, SET = "azure_datalake_gen2_path", "azure_datalake_gen2_resource_set"

@@ -5,7 +5,9 @@ The spellings of databases (and more of them) stand in test_naming.py.
 
 import pytest
 
-from shared.naming import NOWHERE, Identity, Where, canonical, is_noise
+from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import NOWHERE, Identity, Where
+from shared.naming.datasets.internal_paths import is_noise
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 BLOB = "wasbs://landing@contoso.blob.core.windows.net"

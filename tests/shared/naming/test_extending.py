@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.naming import canonical, parse_names
+from shared.naming.datasets.canonical import canonical
+from shared.naming.rules.user_rules import parse_names
 from tests.support.naming_cases import Case
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +41,8 @@ def extended(tmp_path: Path) -> Path:
 
 PROGRAM = """
 import json, sys
-from shared.naming import canonical, name_dataset
+from shared.naming.datasets.canonical import canonical
+from shared.naming.names import name_dataset
 for line in sys.stdin:
     identity = canonical(*json.loads(line))
     best = name_dataset(identity).best
@@ -76,7 +78,7 @@ def test_the_pages_file_of_names_is_right() -> None:
 
 
 def test_the_modules_own_example_is_right() -> None:
-    import shared.naming.extension as module  # noqa: PLC0415 - its docstring is the subject
+    import shared.naming.rules.user_rules as module  # noqa: PLC0415 - its docstring is the subject
 
     text = re.sub(r"^    ", "", (module.__doc__ or "").partition("\n    [[rules]]")[2], flags=re.MULTILINE)
     assert parse_names(f"[[rules]]{text}", "extension.py").rules[0].name == "minio"

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from shared.errors import Misconfigured
-from shared.naming import Names, Where, canonical, parse_names
-from shared.settings import load
+from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import Where
+from shared.naming.names import Names
+from shared.naming.rules.user_rules import parse_names
+from shared.settings.reading import load
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 ONELAKE = "abfss://My%20Sales@onelake.dfs.fabric.microsoft.com"

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming import BUILT_IN, NOWHERE, RULES, Where, canonical, explain, name_dataset, split_names
+from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import NOWHERE, Where
+from shared.naming.explanation import explain
+from shared.naming.names import BUILT_IN, RULES, name_dataset
+from shared.naming.stores.kafka import split_names
 from tests.support.naming_cases import Case
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"

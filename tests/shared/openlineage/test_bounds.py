@@ -11,12 +11,13 @@ import pytest
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.ingest.receiver import receive, receive_batch
-from shared.openlineage import BOUNDS, DATASETS, Bound, decode
+from shared.openlineage.bounds import BOUNDS, DATASETS, Bound
+from shared.openlineage.decoding import decode
 from shared.processing.processor import process_event
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import translate_history
+from shared.translation.reference import translate_history
 from tests.support.building import Json, body, dataset, lineage, packed, source
 
 ROOT = Path(__file__).parents[3]

@@ -6,19 +6,21 @@ from typing import Any
 import pytest
 
 from shared.bootstrap import assemble
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.ingest.receiver import receive
 from shared.model import Asset
-from shared.openlineage import ANYTHING, Choice, Ignore, Keep, Selection, decode, select
+from shared.openlineage.decoding import decode
+from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.selection import Ignore, Keep, Selection, select
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.settings import load
-from shared.storage import MemoryStorage
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
-from shared.translation import asset_names
+from shared.translation.path_filter import asset_names
 from tests.support.events import event, write
 from tests.support.processing import post, settle
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from shared.errors import Unreadable
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from tests.support.building import Json, body, dataset, lineage, packed, source, uid
 
 Change = Callable[[Json], object]

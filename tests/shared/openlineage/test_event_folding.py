@@ -11,16 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import ArchiveOptions, archive
 from shared.events.blob_cache import BlobCache
 from shared.ingest.receiver import receive
-from shared.openlineage import Event, fold, merge
+from shared.openlineage.decoding import Event
+from shared.openlineage.event_folding import fold
+from shared.openlineage.merging import merge
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, FOLDED, RUNS, stored_from_blob
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS, _events

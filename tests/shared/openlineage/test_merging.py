@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.openlineage import Event, merge, stronger_end
+from shared.openlineage.decoding import Event
+from shared.openlineage.merging import merge, stronger_end
 from tests.support.building import IDENTITY, START, dataset, event, lineage, source, uid
 
 

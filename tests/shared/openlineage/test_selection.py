@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.openlineage import Ignore, Keep, Selection, decode, select
+from shared.openlineage.decoding import decode
+from shared.openlineage.selection import Ignore, Keep, Selection, select
 from tests.support.building import body, dataset, event, packed
 
 SAYS_NOTHING = "names no data set and ends nothing"

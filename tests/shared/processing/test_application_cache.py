@@ -6,7 +6,7 @@ from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import process_event
 from shared.records.application_rows import Application
 from shared.records.run_state import ContributionRecord
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.ingest.receiver import receive
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.processing.processor import process_event, process_run
 from shared.reporting.status import status
-from shared.storage import MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import Killed, Watched, contributions, post, settle, standing, state_of

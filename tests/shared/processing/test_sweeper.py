@@ -12,7 +12,7 @@ from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import Outcome, replay_letters
 from shared.processing.sweeper import SweepOptions, Swept, sweep
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle, standing, state_of

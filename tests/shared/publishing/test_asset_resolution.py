@@ -8,14 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.atlas import AssetEntity
-from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogRefused
 from shared.publishing.asset_resolution import ResolutionOptions, ask
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left, tidy
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
 
 

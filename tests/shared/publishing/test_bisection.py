@@ -5,14 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, HeldAsset, MemoryCatalog, Node
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.publishing import Clock, how, settled
 from tests.support.refusing_catalog import Picky, refusal

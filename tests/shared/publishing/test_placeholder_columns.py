@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.catalog import CatalogServer
-from shared.atlas import AssetEntity, column_entities
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.columns import column_entities
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 from shared.maintenance.purge import purge
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import (
     FOLDER,

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.processing.processor import process_event
@@ -19,7 +20,8 @@ from shared.publishing.publisher import publish
 from shared.records.process_index import APPLICATION
 from shared.records.publish_queue import dirty_processes, mark_dirty
 from shared.reporting.status import status
-from shared.storage import Lease, MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Lease, Row
 from shared.storage_layout import stored_from_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from local.catalog import CatalogServer
-from shared.atlas import AssetEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable
 from shared.publishing.placeholders.columns import tell_schemas
 from shared.publishing.placeholders.update import publish_state
@@ -18,7 +19,7 @@ from shared.publishing.publisher import publish
 from shared.records.asset_matches import found_key, mark_of, remembered
 from shared.records.ledger import Entry, ledger_entry
 from shared.records.publish_queue import dirty_processes, mark_dirty
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle

@@ -6,15 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.atlas import ProcessEntity
-from shared.catalog import Catalog, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Catalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, Catalog, MemoryCatalog
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.publishing.planner import recorded
 from shared.publishing.publisher import publish
 from shared.publishing.shadow import Action, Held, Shadow, held_back, step_out
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.processing import Watched
 from tests.support.publishing import Clock, Moody, how, settled

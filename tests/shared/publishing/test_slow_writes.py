@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.atlas import AssetEntity, ProcessEntity
-from shared.catalog import AssetKey, HeldAsset, MemoryCatalog
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, HeldAsset
 from shared.errors import CatalogUnavailable
 from shared.maintenance.import_processes import backfill
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
-from shared.translation import translate_history
+from shared.storage.memory import MemoryStorage
+from shared.translation.reference import translate_history
 from tests.support.events import write
 from tests.support.publishing import Clock, how, settled
 

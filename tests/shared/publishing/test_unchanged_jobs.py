@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bench.replay import Replay, families
-from shared.atlas import ProcessEntity
-from shared.catalog import AssetKey, MemoryCatalog
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}

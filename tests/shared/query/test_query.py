@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
@@ -16,7 +16,7 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of

@@ -5,13 +5,13 @@ from itertools import permutations
 
 import pytest
 
-from shared.atlas import PLACED
-from shared.catalog import MemoryCatalog
+from shared.atlas.entities import PLACED
+from shared.catalog.memory import MemoryCatalog
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.asset_lifecycle import states
-from shared.storage import MemoryStorage
-from shared.translation import SupersessionPolicy
+from shared.storage.memory import MemoryStorage
+from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import DAY, event, write
 from tests.support.processing import post, settle
 

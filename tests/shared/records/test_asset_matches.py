@@ -8,7 +8,8 @@ from msgspec import structs
 from shared.errors import WriteConflict
 from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember, remembered
 from shared.records.run_state import packed_cell
-from shared.storage import MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from shared.storage_layout import DIRTY, DIRTY_PARTITION, FOUND
 
 KEY = ("fs_path", "/a")

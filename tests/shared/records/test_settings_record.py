@@ -12,7 +12,8 @@ from local.azurite import Azurite
 from shared.bootstrap import worker
 from shared.errors import Misconfigured
 from shared.records.settings_record import record_settings, settings_on_record
-from shared.storage import MemoryStorage, Row, Storage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL
 from tests.support.azurite import on_azurite
 from tests.support.crashes import Dying, Killed

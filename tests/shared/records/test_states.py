@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
@@ -21,7 +21,8 @@ from shared.records.publish_queue import Dirty
 from shared.records.run_state import RunState
 from shared.records.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
 from shared.records.states import LEDGER as HELD
-from shared.storage import MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from shared.storage_layout import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
 from tests.support.chaos import EPOCH, live_through
 from tests.support.events import event, run_id, write

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from shared.catalog import MemoryCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import publish_all
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, Group, Status, status
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.damages import PLANTED, remove_blob, whole
 from tests.support.events import event, write

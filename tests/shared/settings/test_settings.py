@@ -9,7 +9,9 @@ import pytest
 
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
-from shared.settings import RECORDED, SETTINGS, SHADOW, Setting, Source, differing, load, named
+from shared.settings.reading import differing, load, named
+from shared.settings.recording import RECORDED
+from shared.settings.table import SETTINGS, SHADOW, Setting, Source
 
 ROOT = Path(__file__).parents[3]
 LOCAL = {

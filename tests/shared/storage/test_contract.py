@@ -13,8 +13,9 @@ from azure.core.exceptions import HttpResponseError
 
 from shared.bootstrap_receiver import receiver_storage
 from shared.errors import StorageUnavailable
-from shared.settings import load
-from shared.storage import MemoryStorage, Row, Storage, Value
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, Storage, Value
 from tests.support.azurite import on_azurite
 
 

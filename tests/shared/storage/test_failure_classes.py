@@ -36,9 +36,11 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import dirty_processes
 from shared.reporting.status import status
-from shared.settings import Settings, load
-from shared.storage import MemoryStorage, Row, Storage
+from shared.settings.reading import load
+from shared.settings.values import Settings
 from shared.storage.azure import AzureStorage
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, Storage
 from tests.support.events import event, write
 from tests.support.publishing import Clock, Moody, settled
 from tests.support.scripted import Said, scripted

@@ -67,7 +67,7 @@ def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: di
     assert "THROUGHLINE_TELEMETRY" in worker.stderr
 
 
-TELL = "from shared.telemetry import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
+TELL = "from shared.telemetry.kinds import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
 
 
 def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:

@@ -16,8 +16,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from local.catalog import CatalogServer
-from shared.catalog import Catalog, MemoryCatalog
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Catalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.ingest.receiver import receive, receive_batch
@@ -27,11 +28,15 @@ from shared.publishing.placeholders.reconciliation import tidy
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
-from shared.storage import MemoryStorage, Row
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.telemetry import EVENT, KINDS, PROCESS, SILENT, SWEEP, Act, Acts, Kind, Telemetry, line_of, write_line
-from shared.telemetry import text_without_secrets as cleaned
+from shared.telemetry.acts import Acts
+from shared.telemetry.cleaning import text_without_secrets as cleaned
+from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP, Kind
+from shared.telemetry.lines import line_of, write_line
 from shared.telemetry.otel import Exports, Listener, trace_of
+from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from shared.model import ApplicationTimes, Contribution, Process
-from shared.translation import AggregatedProcess, SupersessionPolicy, aggregate
+from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
 from tests.support.building import START, asset, contribution, edge, process, uid
 
 Facts = dict[str, ApplicationTimes]

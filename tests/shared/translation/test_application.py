@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from shared.model import Process
-from shared.openlineage import decode
-from shared.translation import NO_PROCESS, translate_history
+from shared.openlineage.decoding import decode
+from shared.translation.reference import NO_PROCESS, translate_history
 from tests.support.events import event, run_id
 
 PATH = "spark.databricks.notebook.path"

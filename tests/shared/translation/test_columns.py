@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from shared.model import EdgeKind
-from shared.openlineage import merge
-from shared.translation import ALL_ROWS, Skip, Wait, translate
-from shared.translation.columns import union_edges
+from shared.openlineage.merging import merge
+from shared.translation.run.columns import ALL_ROWS, union_edges
+from shared.translation.run.translate import Skip, Wait, translate
 from tests.support.building import IDENTITY, Json, dataset, edge, event, lineage, merged, source, step
 
 Said = tuple[str, str, str, bool]

@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
-from shared.atlas import LAST_RUN
-from shared.catalog import MemoryCatalog
+from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.maintenance.verify.inconsistencies import World
 from shared.maintenance.verify.verification import verify
-from shared.openlineage import decode, merge
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
-from shared.storage import MemoryStorage
+from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation import facts_of, facts_told
+from shared.translation.run.facts import facts_of, facts_told
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
 
 HOST = "adb-123.4.azuredatabricks.net"

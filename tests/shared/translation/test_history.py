@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.openlineage import Event, decode
-from shared.translation import NO_PROCESS, History, Ignored, RunVerdict, translate_history
+from shared.openlineage.decoding import Event, decode
+from shared.translation.reference import NO_PROCESS, History, Ignored, RunVerdict, translate_history
 from tests.support.building import event, own, packed, uid, write
 
 DAY = 24 * 60

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming import canonical
-from shared.openlineage import decode, merge
-from shared.translation import VOLATILE, stable_name
-from shared.translation.identity import (
+from shared.naming.datasets.canonical import canonical
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.translation.job.identity import (
+    VOLATILE,
     JobIdentity,
     Strength,
     application_name,
@@ -25,6 +26,7 @@ from shared.translation.identity import (
     inherit,
     name_process,
     process_name,
+    stable_name,
     strongest,
 )
 from tests.support.building import body, merged, packed

@@ -10,15 +10,16 @@ import requests
 from msgspec.structs import replace
 
 from local.catalog import CatalogServer
-from shared.atlas import MANAGED, ProcessEntity, asset_entity, managed_attributes, process_entity
+from shared.atlas.entities import ProcessEntity, asset_entity, process_entity
+from shared.atlas.managed import MANAGED, managed_attributes
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.dialect import dialect_of
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.model import Origin, Process
-from shared.openlineage import decode
+from shared.openlineage.decoding import decode
 from shared.redaction import redacted
-from shared.translation import translate_history
+from shared.translation.reference import translate_history
 
 HOST = "adb-123.4.azuredatabricks.net"
 GROUP, ITEM = "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "0a1b2c3d-4f89-41d3-9a0c-0305e82c3302"

@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.model import EdgeKind
-from shared.translation.statement import KINDS, Statement, TableRef, read_statement, redact
+from shared.translation.sql.model import KINDS, Statement, TableRef
+from shared.translation.sql.statement_reader import read_statement, redact
 from tests.support.statements import STATEMENTS, Case
 
 ROOT = Path(__file__).parents[3]
@@ -174,7 +175,7 @@ def test_too_many_pairs_of_columns_leave_the_tables() -> None:
 
 def test_the_parser_is_imported_by_the_first_statement() -> None:
     code = (
-        "import sys; import shared.translation.statement as s; assert 'sqlglot' not in sys.modules; "
+        "import sys; import shared.translation.sql.statement_reader as s; assert 'sqlglot' not in sys.modules; "
         "assert s.read_statement('SELECT a FROM t').sources; assert 'sqlglot' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from shared.model import Process
-from shared.openlineage import merge
-from shared.translation import Skip, Wait, translate
+from shared.openlineage.merging import merge
+from shared.translation.run.translate import Skip, Wait, translate
 from tests.support.building import IDENTITY, asset, dataset, event, lineage, merged, source, uid
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shared.openlineage import Event, decode, merge
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge
 from spark_pipeline.bronze import decoded_events as decoded
 from spark_pipeline.bronze.decoded_events import DECODER, contents, event_of, kept
 from tests.spark_pipeline.files import OF_SPARK

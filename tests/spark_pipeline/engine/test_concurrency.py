@@ -8,8 +8,8 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_pipeline.engine import engine_of
 from spark_pipeline.engine.concurrency import together
+from spark_pipeline.engine.opening import engine_of
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shared.openlineage import Event, decode, merge
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge
 from spark_pipeline.silver import event_folding as thinning
 from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
 

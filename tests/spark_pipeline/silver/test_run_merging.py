@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from shared.openlineage import Event, decode, merge
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge
 from spark_pipeline.bronze.decoded_events import kept
 from spark_pipeline.engine.arrow import schema_of, through
 from spark_pipeline.silver.run_merging import MERGED, merge_all

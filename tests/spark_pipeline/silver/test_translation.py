@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shared.model import Lineage, Span
-from shared.openlineage import Event, MergedRun, decode, merge
-from shared.translation import (
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import MergedRun, merge
+from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     Batch,
-    Datasets,
     RunContext,
     application_facts_of,
     enclosing,
-    schemas_in,
-    translate,
 )
+from shared.translation.run.datasets import Datasets
+from shared.translation.run.schemas import schemas_in
+from shared.translation.run.translate import translate
 from spark_pipeline.engine.arrow import schema_of, through
 from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation import TRANSLATED, Translating

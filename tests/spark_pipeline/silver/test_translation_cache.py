@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shared.model import Span
-from shared.openlineage import Event, MergedRun, decode, merge
-from shared.translation import (
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import MergedRun, merge
+from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     NO_CONTEXT,
     Batch,
-    Datasets,
     RunContext,
     application_facts_of,
-    names_no_source,
 )
+from shared.translation.run.changes import names_no_source
+from shared.translation.run.datasets import Datasets
 from spark_pipeline.silver.translation_cache import MOST, Sayings, said_by
 from spark_pipeline.tables.encoding import pack, unpack_fates, unpack_run
 from tests.spark_pipeline.files import OF_SPARK

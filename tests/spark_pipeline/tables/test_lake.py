@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from spark_pipeline.pipeline import MEANING, MIXED, note_meaning
-from spark_pipeline.silver import Meaning
+from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import Column, Table, columns
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import LAKE, PROGRESS, SILVER

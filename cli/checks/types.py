@@ -1,0 +1,61 @@
+"""Types that the catalog lacks, for `doctor` and `explain --look`: told before anything is refused."""
+
+from collections.abc import Iterator
+
+from cli.checks.findings import Finding, bad, good
+from shared.atlas.types import Action, TypeChange, type_changes
+from shared.bootstrap import Worker
+
+_SHOWN = 5
+_REFUSED = "catalog refuses "
+
+
+_SUBJECT = "types"
+
+
+def check_types(parts: Worker) -> Iterator[Finding]:
+    """One finding: whether the catalog has every type that lineage needs, those of the user's rules included. None
+    where the catalog has no types to ask for. Raises CatalogUnavailable and CatalogRefused.
+    """
+    if parts.types is None:
+        return
+    found = type_changes(parts.types.held(), parts.names.rules_by_type)
+    shown = "; ".join(in_words(each) for each in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
+    if not found:
+        yield good(_SUBJECT, "the catalog has all types that lineage needs")
+    elif any(each.action is Action.DIFFERS for each in found):
+        yield bad("types-differ", _SUBJECT, shown)
+    else:
+        yield bad("types-missing", _SUBJECT, shown)
+
+
+def type_problem(parts: Worker, type_name: str) -> TypeChange | None:
+    """What keeps the catalog from taking a data set of this type; None where nothing does. One call to the catalog."""
+    if parts.types is None:
+        return None
+    found = type_changes(parts.types.held(), parts.names.rules_by_type)
+    return next((each for each in found if each.name == type_name), None)
+
+
+def in_words(change: TypeChange) -> str:
+    """What is wrong with a type, and which rule of the user names it."""
+    named = f", named by the rule {', '.join(change.rules)}" if change.rules else ""
+    if change.action is Action.CREATE:
+        return f"the catalog lacks the type {change.name}{named}"
+    return f"the catalog's type {change.name}{named} {', '.join(change.what)}"
+
+
+def mend(change: TypeChange) -> str:
+    """The command or the change that mends it."""
+    if change.action is Action.DIFFERS:
+        return "name another type in the rule: a type of somebody else is never changed"
+    return "`throughline types apply` creates it; or correct the type in the rule"
+
+
+def catalog_error(sentence: str) -> Finding | None:
+    """The finding for one of the last errors that `status` shows; None for what is no error of the catalog."""
+    if sentence.startswith(_REFUSED):
+        return bad("catalog-refuses", "refused", sentence)
+    if sentence.startswith("catalog"):
+        return bad("catalog-error", "last catalog error", sentence.removeprefix("catalog: "))
+    return None

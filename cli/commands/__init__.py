@@ -1,0 +1,1 @@
+"""One module for each command, in the groups that `--help` shows."""

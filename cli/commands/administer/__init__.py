@@ -1,0 +1,1 @@
+"""Commands that set up platforms and the catalog."""

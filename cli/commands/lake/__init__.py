@@ -1,0 +1,1 @@
+"""`throughline lake`: the tables that Spark makes of the archive."""

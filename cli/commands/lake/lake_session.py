@@ -1,0 +1,77 @@
+"""A lake for a command: the session that works on it, with what the command's options say of both."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.ui.console import fail
+from local.spark.job import listener_configuration
+from local.toolchain.java import NoJavaError, find_java
+from local.toolchain.versions import SPARK_3, SPARK_4
+from spark_pipeline.engine_choice import EngineName, EngineUnsuitableError, choose
+
+if TYPE_CHECKING:
+    from spark_pipeline.tables.lake import Lake
+
+ROOT = Path("build/lake")
+Root = Annotated[str, typer.Option("--lake", help="The folder or URL of the tables")]
+Cores = Annotated[int, typer.Option(min=1, help="How many cores Spark may use")]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="auto: Sail for little data on this machine, else Spark")
+]
+Memory = Annotated[str, typer.Option(help="How much memory Spark's own process may use, as 2g")]
+
+
+@contextlib.contextmanager
+def opened_lake(
+    root: str,
+    *,
+    engine: EngineName,
+    sources: Sequence[str] = (),
+    cores: int = 2,
+    memory: str = "2g",
+    report: str = "",
+    key: str = "",
+) -> "Iterator[Lake]":
+    """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
+    the session tells the receiver there what it reads and writes.
+    """
+    try:
+        import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
+
+        from spark_pipeline.engine.opening import opened  # noqa: PLC0415 - the same
+        from spark_pipeline.engine.session import Local  # noqa: PLC0415 - the same
+        from spark_pipeline.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
+    except ModuleNotFoundError as error:
+        fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
+    root = root if "://" in root else str(Path(root).resolve())
+    try:
+        chosen = choose(engine, root, sources, report=report)
+    except EngineUnsuitableError as error:
+        fail(str(error), code=2)
+    platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
+    more: Mapping[str, str] = {}
+    if chosen is EngineName.spark:
+        logging.getLogger("py4j").setLevel(logging.ERROR)
+        try:
+            os.environ.setdefault("JAVA_HOME", str(find_java().path))
+        except NoJavaError as error:
+            fail(str(error), code=2)
+        more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
+    how = Local(
+        cores=cores,
+        memory=memory,
+        delta_package=platform.delta_package,
+        scratch=str(Path("build/lake-scratch").resolve()),
+        more=more,
+    )
+    try:
+        with opened(how, chosen) as session:
+            yield Lake.at(session, root)
+    except LakeError as error:
+        fail(str(error), code=2)

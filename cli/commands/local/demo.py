@@ -1,0 +1,237 @@
+"""`throughline demo`: from real Spark jobs to a lineage graph."""
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.live import Live
+from rich.tree import Tree
+
+from cli.commands.lineage import show, status
+from cli.commands.local.up import FreePorts, WithFunc, started_world
+from cli.context.target import HOME, Home
+from cli.ui.console import err, fail, out, plain, save_picture
+from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
+from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
+from local.spark.truth import Truth
+from local.toolchain.interpreter import Interpreter, InterpreterError, java_for, made_for, own
+from local.toolchain.java import JavaHome, NoJavaError
+from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
+from local.world import World, running_world
+from shared.atlas.column_lineage import COLUMN_TYPE, own_column
+from shared.bootstrap import Worker, assemble
+from shared.catalog.applying import apply_types
+from shared.catalog.port import Node
+from shared.publishing.planner import recorded as publishing_recorded
+from shared.reporting.status import Status
+from shared.reporting.status import status as reporting_status
+from shared.settings.reading import load
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+JOBS = ("customer_master", "customer_merge")
+PLATFORMS: dict[str, Platform] = {"3": SPARK_3, "4": SPARK_4}
+_COLUMN = "full_name"
+"""A column that is made of two others, in both examples."""
+_PATIENCE_SECONDS = 120
+_POLL_SECONDS = 0.5
+
+
+def demo(
+    *,
+    free_ports: FreePorts = False,
+    func: WithFunc = False,
+    home: Home = HOME,
+    spark: Annotated[Literal["3", "4"], typer.Option(help="Run them on Spark 3.5 or on Spark 4.1")] = "3",
+    catalog: Annotated[
+        Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
+    ] = "local",
+    stay: Annotated[bool, typer.Option(help="With a real Atlas: leave it running at the end, until Ctrl-C")] = True,
+    picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
+) -> None:
+    """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
+
+    Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
+    event is accounted for, and holds the result to what the examples say it must be. Data is kept between runs: a
+    second one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
+
+    A real Apache Atlas is empty at each start, so with it the demo begins anew each time, in the folder `atlas` of the
+    world's; it ends with where Atlas' own web page shows the lineage.
+
+    \b
+    throughline demo
+    throughline demo --free-ports
+    throughline demo --spark 4
+    throughline demo --func
+    throughline demo --catalog atlas
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    if " " in _data(home):
+        fail(
+            f"the listener tells no output of a Delta folder with a blank in its path ({_data(home)}): give --home",
+            code=2,
+        )
+    out.record = picture is not None
+    platform = PLATFORMS[spark]
+    try:
+        java, interpreter = java_for(platform), _interpreter(platform)
+    except (NoJavaError, InterpreterError) as problem:
+        fail(str(problem), code=2)
+    atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
+    with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
+        parts = assemble(load(catalog=True, environment=world.environment))
+        if parts.types and atlas:
+            made = apply_types(parts.types)
+            out.print(
+                f"types     {len(made.changes):,} that this Atlas lacked, as `throughline types apply` makes them"
+            )
+        before = None if atlas else world.catalog.calls()
+        for job in JOBS:
+            _run(job, world, platform, java, interpreter)
+        found = _settled(parts, world)
+        _report(parts, found, _data(world.home))
+        if before:
+            _count(before, world.catalog.calls())
+        wrong = differences(parts, world, platform)
+        if wrong:
+            fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
+        if found.in_progress:
+            fail(
+                f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
+            )
+        out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
+        if picture:
+            save_picture(picture, title="make demo")
+        if atlas:
+            _links(parts, atlas, _data(world.home), stay=stay)
+            return
+    out.print(
+        "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
+        "\nto it; then [bold].venv/bin/throughline show delta/customer_master --columns[/] and [bold]… status[/]."
+    )
+
+
+def _atlas(home: Path, *, free_ports: bool) -> tuple[AtlasServer, Path]:
+    """An Atlas that is not started yet, and the folder of a world that remembers nothing, just as Atlas does."""
+    home = home / "atlas"
+    if not running_world(home):
+        shutil.rmtree(home, ignore_errors=True)
+    return AtlasServer(port=0 if free_ports else USUAL_PORT, home=home / "atlas-data"), home
+
+
+def _interpreter(platform: Platform) -> Interpreter:
+    """This Python has Spark 3.5; another version has one of its own."""
+    if platform == SPARK_3:
+        return own()
+    with err.status(f"looking for Spark {platform.short} in build (the first time installs it)"):
+        return made_for(platform)
+
+
+def _run(job: str, world: World, platform: Platform, java: JavaHome, interpreter: Interpreter) -> None:
+    """Run one example until its end."""
+    began = time.monotonic()
+    with (
+        err.status(f"running examples/{job}.py on Spark {platform.short} (the first time downloads the listener)"),
+        SparkJob(
+            EXAMPLES / f"{job}.py",
+            configuration=job_configuration(world.functions.url, platform),
+            directory=world.home / "jobs" / job,
+            arguments=("--data", str(world.home / "data")),
+            java=java,
+            interpreter=interpreter,
+        ) as running,
+    ):
+        result = running.wait()
+    if result.problem:
+        fail(result.problem)
+    if result.unsent:
+        err.print(f"[yellow]the listener could not deliver {result.unsent} events, and keeps none[/]; see {result.log}")
+    err.print(f"[green]✓[/] examples/{job}.py ran in {time.monotonic() - began:.0f} s")
+
+
+def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
+    """The Spark properties of an example that reports to this receiver."""
+    return {**SMALL_SESSION, **listener_configuration(url, platform=platform)}
+
+
+def _settled(parts: Worker, world: World) -> Status:
+    """The counts, once nothing is under way any more or patience is at its end."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    with Live(console=err, transient=True) as live:
+        while True:
+            found = reporting_status(parts.storage)
+            live.update(f"events: {found.received} received, {found.in_progress} in progress")
+            calls = world.functions.calls()
+            idle = not (found.in_progress or found.dirty or calls["in_flight"] or calls["queued"])
+            if idle or time.monotonic() > deadline:
+                return found
+            time.sleep(_POLL_SECONDS)
+
+
+def _report(parts: Worker, found: Status, data: str) -> None:
+    out.print()
+    for tree in _trees(parts, data):
+        out.print(tree)
+    out.print()
+    status.show(found)
+
+
+def _trees(parts: Worker, home: str) -> Iterator[Tree]:
+    """The lineage of each data set at the end of an example."""
+    for node in _ends(parts, home):
+        steps = [
+            show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
+            for direction in ("INPUT", "OUTPUT")
+        ]
+        yield show.tree(node, *steps, columns=True)
+
+
+def _ends(parts: Worker, home: str) -> Iterator[Node]:
+    """The data set at the end of each example."""
+    for name in ("files/customer_master", "delta/customer_master"):
+        yield from (node for node in parts.catalog.search(name) if node.qualified_name.endswith(f"{home}/{name}"))
+
+
+def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> list[str]:
+    """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
+    data = _data(world.home)
+    recorded = [
+        (process, entity)
+        for process, entity in publishing_recorded(parts.storage, parts.publishing)
+        if process.outputs[0].name.startswith(data)
+    ]
+    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=capture_name(platform))
+    found = truth.differences(process for process, _ in recorded)
+    for process, entity in recorded:
+        held = parts.catalog.read_process(entity.type, entity.qualified_name)
+        if held != entity:
+            found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
+    return found
+
+
+def _count(before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """What a run added to the local catalog."""
+    writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
+    out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
+
+
+def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:
+    """Where Atlas' own page shows what came out; it goes with the demo, so people are given time to look."""
+    out.print(f"\nApache Atlas shows it on its own page (user {USER}, password {PASSWORD}):")
+    for node in _ends(parts, data):
+        out.print(f"  {plain(node.name)}  {atlas.page(node.guid)}")
+        column = own_column((node.type, node.qualified_name), _COLUMN)
+        for guid in parts.catalog.find([(COLUMN_TYPE, column.qualified_name)]).values():
+            out.print(f"  {plain(column.name)}  {atlas.page(guid)}")
+    if stay:
+        out.print("\nCtrl-C ends Atlas and the demo.")
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+def _data(home: Path) -> str:
+    """The folder that the examples write to."""
+    return (home / "data").resolve().as_posix()

@@ -1,0 +1,96 @@
+"""`throughline up`: the local world, kept running."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context.names_file import NamesFile, names_in
+from cli.context.target import HOME, Home
+from cli.ui.console import err, fail, out
+from local.atlas import AtlasError, AtlasServer
+from local.azurite import AzuriteError
+from local.catalog import CatalogStartError
+from local.func import find_func
+from local.functions import FunctionsHostError
+from local.process.listening import PortError
+from local.spark.job import listener_configuration
+from local.toolchain.node import NodeError
+from local.world import World, running_world
+from shared.bootstrap import assemble
+from shared.errors import Misconfigured
+from shared.records.settings_record import record_settings
+from shared.settings.reading import load
+
+_PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
+
+
+WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, where that is installed")]
+FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
+
+
+@contextlib.contextmanager
+def started_world(
+    *, home: Path, usual_ports: bool, names: Path | None = None, func: bool = False, atlas: AtlasServer | None = None
+) -> Iterator[World]:
+    """A world, with this Atlas as its catalog if there is one (and columns as it shows them), or one clear sentence."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    names_in(names)
+    settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
+    if names:
+        settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
+    try:
+        world = World(
+            home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas
+        )
+    except FunctionsHostError as problem:
+        fail(str(problem), code=2)
+    already = running_world(home)
+    if already:
+        fail(
+            f"a world is running already (process {already.pid}, {already.receiver_url}): stop it with Ctrl-C there",
+            code=2,
+        )
+    try:
+        with contextlib.ExitStack() as parts:
+            catalog = "a real Atlas (40 s; the first time fetches 280 MB)" if atlas else "the catalog"
+            with err.status(f"starting Azurite, {catalog} and the functions"):
+                parts.enter_context(world)
+                same = assemble(
+                    load(catalog=True, over=world.environment)
+                )  # its functions would fail in their log only
+                record_settings(same.storage, same.to_record)  # they would at their first tick, up to a minute later
+            yield world
+    except _PROBLEMS as problem:
+        busy = isinstance(problem.__cause__, OSError | PortError)
+        fail(f"{problem} (make … ARGS=--free-ports takes others)" if busy else str(problem), code=2)
+
+
+def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: NamesFile = None, home: Home = HOME) -> None:
+    """Run the local world until Ctrl-C, and say how any Spark session reports to it.
+
+    Data is kept between runs in build/world, or where --home says; delete that folder to start anew.
+
+    \b
+    throughline up
+    throughline up --free-ports
+    throughline up --names names.toml
+    throughline up --func
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    with started_world(home=home, usual_ports=not free_ports, names=names, func=func) as world:
+        out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
+        out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
+        out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
+        out.print("\nAny Spark 3.5 session reports to it with:\n")
+        lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
+        out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
+        out.print(
+            "\nThen: [bold].venv/bin/throughline status[/] and [bold]… show ASSET --columns[/]. Ctrl-C ends the world."
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        out.print("ending")

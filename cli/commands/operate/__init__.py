@@ -1,0 +1,1 @@
+"""Commands that look after a deployment and repair it."""

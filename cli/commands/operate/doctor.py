@@ -1,0 +1,197 @@
+"""`throughline doctor`: look at each part, and name the command that mends it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.checks.azure import Deployed, Target, check_deployment
+from cli.checks.azure.place import place_of
+from cli.checks.catalog import check_catalog
+from cli.checks.data import check_connection, check_counts, check_storage
+from cli.checks.findings import Finding, Places, State, bad, unseen
+from cli.checks.machine import check_machine
+from cli.checks.settings import check_settings
+from cli.checks.trial_run import ARRIVAL, follow
+from cli.checks.types import check_types
+from cli.context.target import HOME, Home, parts_of
+from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.ui.console import err, fail, out, plain, print_json
+from local.world import running_world
+from shared.bootstrap import Worker, assemble
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
+from shared.settings.reading import load, named
+
+BAD, UNSEEN = 1, 3
+_AZURE = "A deployment in Azure"
+_CLOSER = "A closer look"
+
+Subscription = Annotated[
+    str,
+    typer.Option(help="Its subscription, by name or id; else the one of `az`", metavar="NAME", rich_help_panel=_AZURE),
+]
+
+
+def doctor(
+    context: typer.Context,
+    *,
+    group: Annotated[
+        str, typer.Option(help="Look at the deployment in this resource group", metavar="GROUP", rich_help_panel=_AZURE)
+    ] = "",
+    subscription: Subscription = "",
+    deployment: Annotated[
+        str, typer.Option(help="The deployment's name", metavar="NAME", rich_help_panel=_AZURE)
+    ] = "throughline",
+    catalog: Annotated[
+        bool, typer.Option("--catalog", help="Go all the way to the catalog; writes a trial", rich_help_panel=_CLOSER)
+    ] = False,
+    listener: Annotated[
+        bool, typer.Option("--listener", help="Post two events and follow them", rich_help_panel=_CLOSER)
+    ] = False,
+    url: Annotated[
+        str, typer.Option(help="The receiver; else the deployment's", metavar="URL", rich_help_panel=_CLOSER)
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(envvar="THROUGHLINE_KEY", help="Its function key", metavar="KEY", rich_help_panel=_CLOSER),
+    ] = "",
+    patience: Annotated[
+        float, typer.Option(help="Seconds to wait for the catalog", metavar="SECONDS", rich_help_panel=_CLOSER)
+    ] = 120,
+    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    home: Home = HOME,
+) -> None:
+    """Look at each part of a Throughline, and name the command that mends what is wrong.
+
+    Without options: this machine, storage, the catalog and the counts of the Throughline that the environment names,
+    else of the world on this machine. With --group also a deployment in Azure, by `az`: sign-in, outputs, apps, roles,
+    settings, secrets, host, Event Grid, log and alerts. That only reads, and no key is shown.
+
+    --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts what a listener would post;
+    one process and two data sets of that name stay in the catalog, the same ones each time.
+
+    \b
+    On this machine:
+      throughline doctor
+      throughline doctor --listener
+
+    \b
+    In Azure:
+      throughline doctor --group GROUP
+      throughline doctor --group GROUP --subscription NAME --json
+      throughline doctor --group GROUP --catalog
+      THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
+
+    \b
+    Exit code: 0 all is good, 1 something is bad, 2 wrong arguments,
+    3 nothing is bad, but a part could not be looked at.
+    """  # noqa: D301 - \b keeps the lines of the examples apart
+    asked = _Asked(
+        group=group,
+        subscription=subscription,
+        deployment=deployment,
+        catalog=catalog,
+        listener=listener,
+        url=url,
+        key=key,
+        patience=patience,
+        home=home,
+    )
+    report(_look(context, asked), as_json=as_json)
+
+
+def report(found: Iterator[Finding], *, as_json: bool) -> None:
+    """Print findings as they come, or all of them as one JSON document; end the command by the worst of them."""
+    findings = []
+    for finding in found:
+        findings.append(finding)
+        if not as_json:
+            _show(finding)
+    states = {finding.state for finding in findings}
+    if as_json:
+        print_json({"good": states <= {State.GOOD}, "findings": [asdict(finding) for finding in findings]})
+    if states - {State.GOOD}:
+        raise typer.Exit(BAD if State.BAD in states else UNSEEN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What the command was asked to look at."""
+
+    group: str
+    subscription: str
+    deployment: str
+    catalog: bool
+    listener: bool
+    url: str
+    key: str
+    patience: float
+    home: Path
+
+
+_SIGNS = {State.GOOD: "[green]good[/]", State.BAD: "[bold red]bad[/] ", State.UNSEEN: "[yellow]?[/]   "}
+
+
+def _show(finding: Finding) -> None:
+    out.print(f"{_SIGNS[finding.state]}  [bold]{plain(finding.subject)}[/]  {plain(finding.found)}")
+    if finding.means:
+        out.print(f"      {plain(finding.means)} [dim]({finding.code})[/]")
+        out.print(f"      [bold]{plain(finding.command)}[/]")
+
+
+def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
+    yield from check_machine(local=not asked.group and not named(place=True))
+    deployed = None
+    if asked.group:
+        az = AzureCli(subscription=asked.subscription)
+        target = Target(group=asked.group, name=asked.deployment, subscription=asked.subscription)
+        deployed = yield from check_deployment(az, target)
+        if deployed is None:
+            return
+    places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
+    parts = _parts(context, asked.home, deployed)
+    if isinstance(parts, Finding):
+        yield parts
+        return
+    storage = list(check_storage(parts.storage, places))
+    yield from storage
+    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts, places))
+    yield from connection
+    if all(finding.good for finding in connection):
+        yield from _types(parts)
+    if all(finding.good for finding in storage):
+        yield from check_settings(parts)
+        yield from check_counts(parts.storage, places)
+    if asked.listener:
+        yield from _follow(parts, asked, deployed, places)
+
+
+def _types(parts: Worker) -> Iterator[Finding]:
+    try:
+        yield from check_types(parts)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        yield bad("catalog-error", "types", str(error))
+
+
+def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:
+    """The parts of the deployment, or of the Throughline that is meant without one; what is wrong with the first."""
+    if deployed is None or isinstance(context.obj, Worker):
+        return parts_of(context, home)
+    try:
+        return assemble(load(catalog=True, over=place_of(deployed)))
+    except (AzureCliError, Misconfigured) as error:
+        return unseen("azure-error", "storage", " ".join(str(error).split()))
+
+
+def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[Finding]:
+    world = running_world(asked.home)
+    receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
+    if not receiver:
+        fail("no receiver: give --group or --url, or start a world with `make up`", code=2)
+    try:
+        with err.status("following both events"):
+            yield from follow(parts, url=receiver, key=asked.key, patience=asked.patience, places=places)
+    except (CatalogUnavailable, CatalogRefused) as error:
+        yield bad("catalog-error", ARRIVAL, str(error))

@@ -1,0 +1,1 @@
+"""Which Throughline a command talks to, and by which settings."""

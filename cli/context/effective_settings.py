@@ -1,0 +1,103 @@
+"""The settings that a command works by: the functions' where they are on record, this shell's where they are not.
+
+What is published must not depend on who publishes it. So a command that writes refuses where this shell sets something
+else, and one that only reads says so. Shadow mode on either side holds.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from cli.ui.console import fail, note
+from shared.bootstrap import Worker, assemble, storage_of
+from shared.errors import Misconfigured, StorageUnavailable
+from shared.records.settings_record import SettingsOnRecord, settings_on_record
+from shared.settings.reading import differing, load
+from shared.settings.recording import RECORDED, Difference
+from shared.settings.table import ENDPOINT, SHADOW
+from shared.settings.values import Settings
+from shared.storage.port import Storage
+
+_ANY_ENDPOINT = "https://on.record"
+_ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+"""Settings can't be without either: where only the others are wanted."""
+
+
+def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
+    """The parts for a command, by the environment with `over` above it and by what the functions put on record.
+
+    Ends the command where it `writes` and this shell sets something else than the functions, or storage does not say.
+    Raises Misconfigured.
+    """
+    storage = _storage(over)
+    found = _on_record(storage, writes=writes)
+    if found is None:
+        return _by_this_shell(over, storage, writes=writes)
+    different = differing(found.texts)
+    if writes and different:
+        fail(_refusal(found, different), code=2)
+    settings = load(catalog=True, over=over, record=found.texts)
+    if writes:
+        _tell_record(found)
+    elif different:
+        words = "; ".join(map(str, different))
+        note("settings", f"{words}. This command works by this shell's; one that writes would refuse them")
+    if settings.shadow and writes:
+        whose = "the functions are" if _in_shadow(found) else "this shell is (THROUGHLINE_SHADOW=true)"
+        note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
+    return assemble(settings, storage=storage)
+
+
+def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
+    """The settings by which the functions publish; None where none are on record, or storage does not say. Raises
+    Misconfigured.
+    """
+    found = _on_record(_storage(over), writes=False)
+    return load(catalog=True, environment=_ANY_STORAGE, record=found.texts) if found else None
+
+
+def _in_shadow(found: SettingsOnRecord) -> bool:
+    """Whether the functions are in shadow mode."""
+    return found.texts.get(SHADOW, "").lower() == "true"
+
+
+def _storage(over: Mapping[str, str]) -> Storage:
+    """Storage, where nothing is wrong with this environment. The catalog's address may be missing: it is on record."""
+    try:
+        return storage_of(load(catalog=True, over=over, record={ENDPOINT: _ANY_ENDPOINT}).storage)
+    except Misconfigured:
+        load(catalog=True, over=over)  # raises with everything that is missing
+        raise
+
+
+def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
+    try:
+        return settings_on_record(storage)
+    except StorageUnavailable as error:
+        if writes:
+            fail(f"{error}. So the functions' settings are not known, by which this command works. Nothing was done")
+        note("settings", f"{error}. So this shell's settings are used, and not the functions'")
+        return None
+
+
+def _by_this_shell(over: Mapping[str, str], storage: Storage, *, writes: bool) -> Worker:
+    parts = assemble(load(catalog=True, over=over), storage=storage)
+    if writes:
+        note("settings", "no functions have put their settings on record in this storage: this shell's are used")
+    return parts
+
+
+def _tell_record(found: SettingsOnRecord) -> None:
+    """Say which settings of the functions are not the defaults, since nothing in this shell shows them."""
+    given = {name: text for name, text in found.texts.items() if text != (RECORDED[name].default or "")}
+    shown = ", ".join(name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in given.items())
+    note("settings", f"those of the functions, on record since {found.since:%Y-%m-%d %H:%M} UTC: {shown}")
+
+
+def _refusal(found: SettingsOnRecord, different: Sequence[Difference]) -> str:
+    lines = "\n".join(f"  - {each}" for each in different)
+    names = " ".join(each.name for each in different)
+    return (
+        "this shell sets something else than the functions, and what is published must not depend on who publishes it."
+        f" On record since {found.since:%Y-%m-%d %H:%M} UTC:\n{lines}\n"
+        f"Nothing was done. To work by the functions' settings: `unset {names}`. To change theirs: set them for the"
+        " functions; they are on record a minute after these have started"
+    )

@@ -1,0 +1,27 @@
+"""The file of names, as the commands that name data sets take it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.ui.console import fail
+from shared.errors import Misconfigured
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.rules.user_rules import parse_names
+
+NamesFile = Annotated[
+    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")
+]
+
+
+def names_in(path: Path | None) -> Names:
+    """The names that a file tells, or ours alone; ends the command with what is wrong in it."""
+    if path is None:
+        return BUILT_IN
+    try:
+        return parse_names(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
+    except Misconfigured as error:
+        fail(str(error), code=2)

@@ -1,0 +1,89 @@
+"""Processes as people and programs look at them: all that is on record, also what a catalog has no place for."""
+
+from typing import Any
+
+from rich.tree import Tree
+
+from cli.ui.console import plain
+from shared.atlas.entities import PROCESS_TYPE
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.translation.run.columns import ALL_ROWS
+
+
+def process_document(process: Process) -> dict[str, Any]:
+    """The stable form that `translate --json` promises: plain values, sorted."""
+    return {
+        "qualified_name": process.qualified_name,
+        "name": process.name,
+        "type": PROCESS_TYPE,
+        "operations": list(process.operations),
+        "inputs": [_asset(asset) for asset in process.inputs],
+        "outputs": [_asset(asset) for asset in process.outputs],
+        "columns": [_edge(edge) for edge in process.columns],
+    }
+
+
+def detailed_document(process: Process) -> dict[str, Any]:
+    """The same with all else that is on record."""
+    return {
+        **process_document(process),
+        "end_not_seen": process.end_not_seen,
+        "inputs": [
+            {**_asset(asset), "tables": list(asset.tables), "parsed": asset.qualified_name in process.parsed}
+            for asset in process.inputs
+        ],
+        "outputs": [{**_asset(asset), "tables": list(asset.tables)} for asset in process.outputs],
+        "columns": [{**_edge(edge), "how": list(edge.how), "parsed": edge.parsed} for edge in process.columns],
+        "sourceless": [each.column for each in process.sourceless],
+    }
+
+
+def _asset(asset: Asset) -> dict[str, Any]:
+    return {
+        "type": asset.type,
+        "qualified_name": asset.qualified_name,
+        "namespace": asset.namespace,
+        "name": asset.name,
+    }
+
+
+def _edge(edge: ColumnEdge) -> dict[str, Any]:
+    output = None if edge.output.column == ALL_ROWS else edge.output.column
+    return {
+        "input": {"qualified_name": edge.input.qualified_name, "column": edge.input.column},
+        "output": {"qualified_name": edge.output.qualified_name, "column": output},
+        "kind": str(edge.kind),
+        "masked": edge.masked,
+    }
+
+
+def process_tree(process: Process) -> Tree:
+    """A process with its inputs, and the columns of each; at the end the columns that come from nowhere."""
+    end = ", its end not seen" if process.end_not_seen else ""
+    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]({', '.join(process.operations)}{end})[/]")
+    names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
+    for asset in process.inputs:
+        parsed = " [yellow]from the statement[/]" if asset.qualified_name in process.parsed else ""
+        branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.namespace)}[/]{parsed}")
+        for edge in process.columns:
+            if edge.input.qualified_name == asset.qualified_name:
+                branch.add(_line(edge, names))
+    if process.sourceless:
+        columns = ", ".join(plain(each.column) for each in process.sourceless)
+        tree.add(f"[dim]no source:[/] [green]{columns}[/]")
+    return tree
+
+
+_PLAIN_COPY = ("IDENTITY",)
+
+
+def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
+    sink = plain(names[edge.output.qualified_name])
+    target = (
+        f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{plain(edge.output.column)}[/]"
+    )
+    marks = [f"[dim]{plain(', '.join(edge.how).lower())}[/]"] if edge.how and edge.how != _PLAIN_COPY else []
+    marks += ["[magenta]masked[/]"] if edge.masked else []
+    marks += ["[yellow]from the statement[/]"] if edge.parsed else []
+    arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
+    return " ".join([f"[green]{plain(edge.input.column)}[/] {arrow} {target}", *marks])

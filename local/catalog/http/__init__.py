@@ -1,0 +1,1 @@
+"""The catalog's HTTP interface, and who may use it."""

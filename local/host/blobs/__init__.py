@@ -1,0 +1,1 @@
+"""Blob triggers of the local host."""

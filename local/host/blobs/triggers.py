@@ -1,0 +1,217 @@
+"""Blob triggers: how their blobs are found (polling, or Event Grid's webhook), the queue, and storage being away."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar, TypeVarTuple
+
+from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
+from local.host.blobs.pattern import RECEIPTS, Pattern
+from local.host.blobs.polling import AccountStrategy, EmulatorStrategy, Strategy
+from local.host.blobs.queue import BlobQueue, Target
+from local.host.blobs.receipts import Receipts
+from local.host.index import Function, HostConfig
+from local.host.logs import logger
+from local.host.settings import connection_string
+from local.host.storage import Storage, StorageError, StorageRefusedError
+from local.host.worker.client import Worker
+
+_RETRY_SECONDS = 1.0
+
+Arguments = TypeVarTuple("Arguments")
+T = TypeVar("T")
+
+
+class StorageGoneError(Exception):
+    """Storage has been away for longer than the host goes on without it."""
+
+
+class ListenerError(Exception):
+    """The listener of the blob triggers can't start; the host is in error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """`delivery`: None for what function.json and the account say. Seconds: `poll` between looks (None: as the
+    strategy has it), `visibility` that a message is ours without renewal, `retry` until a failed one is tried again,
+    `patience` that storage may be away. `page`: blobs that one look at an account lists.
+    """
+
+    delivery: str | None = None
+    poll: float | None = None
+    visibility: int = 30
+    retry: int = 1
+    patience: float = 30.0
+    page: int = AccountStrategy.page
+
+
+class BlobHost:
+    """All blob triggers of an app."""
+
+    def __init__(
+        self, functions: Iterable[Function], worker: Worker, *, config: HostConfig, pace: Pace, host_id: str
+    ) -> None:
+        self.calls: Counter[str] = Counter()
+        self.scans: Counter[str] = Counter()
+        self._pace, self._host_id = pace, host_id
+        self._storages: dict[str, Storage] = {}
+        self._own = self._storage("AzureWebJobsStorage")
+        self._threads = ThreadPoolExecutor(16, "storage")
+        self._away_since: float | None = None
+        self._found: Counter[str] = Counter()  # not yet queued
+        self._queueing: set[asyncio.Task[bool]] = set()
+        self.queue = BlobQueue(
+            self._own,
+            worker,
+            config,
+            host_id=host_id,
+            visibility=pace.visibility,
+            retry=pace.retry,
+            call=self._call,
+        )
+        self._strategies: list[Strategy] = []
+        targets = {}
+        for function in functions:
+            strategy = self._strategy(function)
+            targets[function.id] = Target(
+                function=function,
+                source=self._storage(function.trigger.data.get("connection")),
+                pattern=Pattern(function.trigger.data["path"]),
+                changed=None if strategy is None else strategy.again.append,
+            )
+            if strategy is not None:
+                self._strategies.append(strategy)
+        self.queue.targets = targets
+
+    @property
+    def queued(self) -> int:
+        """How many blobs have been found and not begun with."""
+        return self._found.total() + self.queue.waiting
+
+    async def prepare(self) -> None:
+        """Do what is needed before blobs can be found.
+
+        Raises ListenerError when the account refuses what polling needs, StorageGoneError when it is away for long.
+        """
+        await self._retrying(self._prepare)
+
+    async def run(self) -> None:
+        """Find blobs and serve the queue until cancelled; what has begun by then goes on, see `finish`.
+
+        Raises StorageGoneError when storage is away for long.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._retrying(self.queue.serve))
+                for strategy in self._strategies:
+                    group.create_task(self._retrying(partial(self._poll, strategy)))
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
+
+    async def finish(self) -> None:
+        """Wait for the invocations that run."""
+        if self._queueing:
+            await asyncio.wait(self._queueing)
+        await self.queue.finish()
+        self._threads.shutdown()
+
+    def _storage(self, setting: str | None) -> Storage:
+        text = connection_string(setting or "AzureWebJobsStorage")
+        if text not in self._storages:
+            self._storages[text] = Storage(text, self.calls)
+        return self._storages[text]
+
+    def _strategy(self, function: Function) -> Strategy | None:
+        """How a function's blobs are polled for; None with Event Grid."""
+        source = self._storage(function.trigger.data.get("connection"))
+        usual = EMULATOR if source.emulated else POLLING
+        if function.trigger.data.get("source") == "EventGrid":
+            usual = EVENT_GRID
+        delivery = self._pace.delivery or usual
+        if delivery == EVENT_GRID:
+            return None
+        strategy: Strategy
+        if delivery == EMULATOR:
+            strategy = EmulatorStrategy(function, source)
+        else:
+            strategy = AccountStrategy(function, source, self._own, self._host_id)
+            strategy.page = self._pace.page
+        strategy.interval = self._pace.poll or strategy.interval
+        return strategy
+
+    async def _call(self, call: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await loop.run_in_executor(self._threads, call, *args)
+        except StorageRefusedError:
+            raise
+        except StorageError:
+            self._away_since = self._away_since or loop.time()
+            raise
+        self._away_since = None
+        return answer
+
+    async def _retrying(self, loop: Callable[[], Awaitable[None]]) -> None:
+        """Run a loop, and again whenever storage was away."""
+        while True:
+            try:
+                await loop()
+            except StorageError as error:
+                away = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
+                if away >= self._pace.patience:
+                    raise StorageGoneError(f"storage has been away for {away:.0f} s: {error}") from error
+                logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    async def _prepare(self) -> None:
+        await self._call(self._own.create_container, RECEIPTS)
+        await self.queue.prepare()
+        try:
+            for strategy in self._strategies:
+                await self._call(strategy.begin)
+        except StorageRefusedError as error:
+            raise ListenerError(str(error)) from error
+
+    async def _poll(self, strategy: Strategy) -> None:
+        function = strategy.function
+        receipts = Receipts(self._own, self._host_id, function.id)
+        while True:
+            names = deque(await self._call(strategy.look))
+            try:
+                while names:  # one after another, as the real host
+                    self._found[function.id] = len(names)
+                    # Shielded, and waited for at the end: a message without its receipt would be a duplicate.
+                    queueing = asyncio.create_task(self._queue(strategy, receipts, names[0]))
+                    self._queueing.add(queueing)
+                    queueing.add_done_callback(self._queueing.discard)
+                    if not await asyncio.shield(queueing):
+                        strategy.again.append(names[0])
+                    names.popleft()
+            finally:
+                strategy.again.extend(names)  # storage was away: they are looked at again when it is back
+                self._found[function.id] = 0
+            await self._call(strategy.queued)
+            self.scans[function.name] += 1
+            await asyncio.sleep(strategy.interval)
+
+    async def _queue(self, strategy: Strategy, receipts: Receipts, name: str) -> bool:
+        """Queue a blob unless that was done before; False when it is to be looked at again."""
+        container = strategy.pattern.container
+        blob = await self._call(strategy.source.head_blob, container, name)
+        if blob is None:
+            return True
+        put: list[str] = []
+
+        def put_message() -> None:
+            self.queue.put_now(strategy.function.id, container, name, blob.etag)
+            put.append(name)
+
+        done = await self._call(receipts.queue_once, container, name, blob.etag, put_message)
+        if put:
+            self.queue.noted()
+        return done

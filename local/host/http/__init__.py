@@ -1,0 +1,1 @@
+"""HTTP triggers of the local host."""

@@ -1,0 +1,1 @@
+"""Child processes that end with their parent, and loopback listeners."""

@@ -1,0 +1,1 @@
+"""Spark jobs with the real listener."""

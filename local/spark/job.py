@@ -1,0 +1,212 @@
+"""Running Spark jobs on this machine with the unmodified OpenLineage listener.
+
+`listener_configuration` gives the properties with which any Spark session reports to a receiver, `SparkJob` runs a
+script with them as a user would, by `spark-submit`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from local.process.leashed import Leashed
+from local.spark.failure import explain_endless, explain_failure, without_noise
+from local.toolchain.interpreter import Interpreter, own
+from local.toolchain.java import JavaHome, find_java
+from local.toolchain.versions import LISTENER_VERSION, SPARK_3, Platform
+
+LISTENER_CLASS = "io.openlineage.spark.agent.OpenLineageSparkListener"
+ENDPOINT = "/api/v1/lineage"
+PATIENCE_SECONDS = 600.0
+"""How long a job may take unless told otherwise: the longest of ours takes a tenth of it on a small machine."""
+
+# What makes a session small and quiet on one machine: no web page, loopback only, few partitions (Delta's own
+# log takes 50 by default), and a JVM tuned to start fast rather than to run long.
+SMALL_SESSION = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+_LOG4J = """\
+rootLogger.level = info
+rootLogger.appenderRef.log.ref = log
+appender.log.type = Console
+appender.log.name = log
+appender.log.target = SYSTEM_ERR
+appender.log.layout.type = PatternLayout
+appender.log.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.jetty.name = org.sparkproject.jetty
+logger.jetty.level = warn
+logger.codegen.name = org.apache.spark.sql.catalyst.expressions.codegen
+logger.codegen.level = warn
+"""
+
+
+def listener_configuration(
+    url: str,
+    *,
+    key: str | None = None,
+    namespace: str = "default",
+    platform: Platform = SPARK_3,
+    listener: str = LISTENER_VERSION,
+    packages: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return the Spark properties with which a session reports to the receiver at `url` (`http://127.0.0.1:7071`).
+
+    `key` is the receiver's function key. It travels as a header: the listener drops a query string in the URL, and a
+    header does not end up in access logs. `packages` are further Maven packages that the session needs
+    besides the listener and Delta. The properties are those of the listener's configuration page, transport `http`.
+    """
+    properties = _with_listener(platform, listener, packages, namespace) | {
+        "spark.openlineage.transport.type": "http",
+        "spark.openlineage.transport.url": url.rstrip("/"),
+        "spark.openlineage.transport.endpoint": ENDPOINT,
+        # Twice the default: a cold receiver on a small machine must not cost an event.
+        "spark.openlineage.transport.timeoutInMillis": "10000",
+    }
+    if key:
+        properties["spark.openlineage.transport.headers.x-functions-key"] = key
+    return properties
+
+
+def file_configuration(
+    events: Path,
+    *,
+    namespace: str = "default",
+    platform: Platform = SPARK_3,
+    listener: str = LISTENER_VERSION,
+    packages: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return the Spark properties with which a session appends its events to a file, one JSON text a line."""
+    return _with_listener(platform, listener, packages, namespace) | {
+        "spark.openlineage.transport.type": "file",
+        "spark.openlineage.transport.location": str(events),
+    }
+
+
+def _with_listener(platform: Platform, listener: str, packages: Iterable[str], namespace: str) -> dict[str, str]:
+    return {
+        "spark.jars.packages": ",".join((platform.listener_package(listener), platform.delta_package, *packages)),
+        "spark.extraListeners": LISTENER_CLASS,
+        "spark.openlineage.namespace": namespace,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """How a job ended: its exit code, what it printed, Spark's log, and in one sentence what went wrong, if anything.
+
+    `unsent` counts events that the listener could not deliver: the job succeeds all the same.
+    """
+
+    exit_code: int
+    output: str
+    log: Path
+    problem: str | None
+    unsent: int
+
+
+class SparkJob:
+    """A script running under `spark-submit`, in its own process group; it ends with the process that started it.
+
+    `with SparkJob(…) as job:` starts it; leaving the block ends it if it still runs, whatever the reason.
+
+    `script` and `arguments` are what spark-submit gets, `configuration` the Spark properties, `directory` a
+    folder of this job's own for its configuration, output and log. The properties are written to a file
+    that only this user can read, so that a key is not seen in the list of processes. `interpreter` is the Python and
+    Spark that run it, this process's own unless given. Raises NoJavaError, InterpreterError.
+    """
+
+    def __init__(
+        self,
+        script: Path,
+        *,
+        configuration: Mapping[str, str],
+        directory: Path,
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        java: JavaHome | None = None,
+        interpreter: Interpreter | None = None,
+    ) -> None:
+        java = java or find_java()
+        interpreter = interpreter or own()
+        self._name = script.stem
+        self._directory = directory.resolve()
+        self.log = self._directory / "spark.log"
+        self._output = self._directory / "output.txt"
+        self._configure(configuration)
+        self._command = Leashed(
+            [str(interpreter.spark_home / "bin" / "spark-submit"), str(script.resolve()), *arguments],
+            output=self._output,
+            log=self.log,
+            environment={
+                **(os.environ if environment is None else environment),
+                "JAVA_HOME": str(java.path),
+                "SPARK_HOME": str(interpreter.spark_home),
+                "SPARK_CONF_DIR": str(self._directory),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                "PYSPARK_PYTHON": str(interpreter.python),
+                "PYSPARK_DRIVER_PYTHON": str(interpreter.python),
+            },
+        )
+
+    def __enter__(self) -> Self:
+        """Return the job, which runs already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the job if it still runs."""
+        self.stop()
+
+    @property
+    def running(self) -> bool:
+        """Whether the job has not ended yet."""
+        return self._command.running
+
+    def stop(self) -> None:
+        """End the job and all it started; nothing happens when it has ended already."""
+        self._command.stop()
+
+    def wait(self, *, seconds: float = PATIENCE_SECONDS) -> JobResult:
+        """Wait for the end of the job and say how it ended. One that takes longer is stopped, which is its problem."""
+        problem = None
+        code = self._command.wait(seconds)
+        if code is None:
+            problem = explain_endless(self._name, seconds, self._command.pid, self._output, self.log)
+            code = self._command.stop()
+        log = self.log.read_text(errors="replace")
+        output = without_noise(self._output.read_text(errors="replace"))
+        if code and problem is None:
+            problem = explain_failure(self._name, log, output, self.log)
+        return JobResult(
+            exit_code=code, output=output, log=self.log, problem=problem, unsent=log.count("Could not emit lineage")
+        )
+
+    def _configure(self, configuration: Mapping[str, str]) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        (self._directory / "log4j2.properties").write_text(_LOG4J)
+        defaults = self._directory / "spark-defaults.conf"
+        defaults.unlink(missing_ok=True)
+        defaults.touch(mode=0o600)
+        # Without a warehouse of its own a session makes a folder in the current directory.
+        properties = {"spark.sql.warehouse.dir": str(self._directory / "warehouse"), **configuration}
+        defaults.write_text("".join(f"{name} {_escaped(value)}\n" for name, value in properties.items()))
+
+
+def _escaped(value: str) -> str:
+    """Write a value as java.util.Properties reads it: a backslash starts an escape, a line break ends the value."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,225 @@
+"""Holding lineage to what a job's author wrote down: the processes, their inputs, and every column edge.
+
+A truth file names data sets by the end of their location, and is written from the job's meaning, never from its
+events: `processes` is what the job does, as far as any listener tells it. Every gap is named, with its reason; one
+with `only` holds for the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without for all:
+
+- `not_told`: what is true, but no event says it. Without `only` it is not among `processes`. With `only` it is, and
+  is taken away for these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or
+  "all"); its `inputs` with all that comes from them; or, with neither, the whole process;
+- `told_wrongly`: what the events say though it is not true: an `edge` (with `instead_of`, when it stands in the place
+  of a true one), the `inputs` or `operations` of an `output`, or a whole process, as in `processes`;
+- `not_run`: where the scenario is not captured at all.
+
+What a version of the listener leaves out of every job is told once, by a `Listener`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.naming.datasets.canonical import canonical
+
+Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
+"""Input (data set, column), output (data set, column or None for all rows), kind, masked."""
+
+ALL = "all"
+_WHOLE_PROCESS = frozenset({"operations", "inputs", "columns"})
+
+
+class TruthError(Exception):
+    """A truth file that contradicts itself; the message says which entry of which file, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """One process as its author has it."""
+
+    output: str
+    operations: frozenset[str]
+    inputs: frozenset[str]
+    edges: frozenset[Edge]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """How much a version of the listener tells: whether it has INDIRECT edges at all, and masks."""
+
+    indirect: bool
+    masks: bool
+
+    @classmethod
+    def read(cls, path: Path, *, capture: str) -> Self:
+        """The one of a capture, from a file such as tests/golden/listeners.json: the first pattern that fits.
+
+        Raises TruthError when none does.
+        """
+        for pattern, facts in json.loads(path.read_text()).items():
+            if fnmatchcase(capture, pattern):
+                return cls(indirect=facts["indirect"] != "none", masks=facts["masks"])
+        raise TruthError(f"{path} does not say what is told in {capture}: add a pattern for it")
+
+    def tells(self, edges: frozenset[Edge]) -> frozenset[Edge]:
+        """These edges as this version tells them."""
+        return frozenset(
+            (source, sink, kind, masked and self.masks)
+            for source, sink, kind, masked in edges
+            if self.indirect or kind != EdgeKind.INDIRECT
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What a job must give, with the known gaps of one capture taken into account."""
+
+    processes: tuple[Expected, ...]
+
+    @classmethod
+    def read(cls, *paths: Path, capture: str) -> "Truth":
+        """From truth files, together, as a capture such as `spark35-ol1.53` tells them.
+
+        Raises TruthError when an entry takes away or replaces what the file does not say.
+        """
+        return cls(processes=tuple(process for path in paths for process in _told(path, capture)))
+
+    def as_told_by(self, listener: Listener) -> "Truth":
+        """What is left of the truth when this version of the listener tells it."""
+        return Truth(processes=tuple(replace(each, edges=listener.tells(each.edges)) for each in self.processes))
+
+    def differences(self, processes: Iterable[Process]) -> list[str]:
+        """In what these processes differ from the truth, one sentence each; empty when they are the same."""
+        found: list[str] = []
+        expected = {each.output: each for each in self.processes}
+        seen: set[str] = set()
+        for process in processes:
+            known = self.called(process)
+            output = known[process.outputs[0].qualified_name]
+            seen.add(output)
+            if output not in expected:
+                found.append(f"{output}: a process that should not be")
+                continue
+            found += _compare(expected[output], process, known)
+        found += [f"{output}: the process is missing" for output in expected if output not in seen]
+        return found
+
+    def called(self, process: Process) -> dict[str, str]:
+        """What the truth calls the inputs and the output of a process, by their qualified names."""
+        names = {name for each in self.processes for name in (each.output, *each.inputs)}
+        return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
+
+
+def holds(entry: Mapping[str, Any], capture: str) -> bool:
+    """Whether an entry of `not_told`, `told_wrongly` or `not_run` concerns this capture."""
+    return "only" not in entry or any(fnmatchcase(capture, pattern) for pattern in entry["only"])
+
+
+def not_run(path: Path, capture: str) -> str | None:
+    """The reason why a truth file's scenario is not captured there; None when it is."""
+    entries = json.loads(path.read_text()).get("not_run", ())
+    return next((entry["reason"] for entry in entries if holds(entry, capture)), None)
+
+
+def _told(path: Path, capture: str) -> tuple[Expected, ...]:
+    whole: dict[str, Any] = json.loads(path.read_text())
+    told = {process["output"]: _expected(process) for process in whole["processes"]}
+    try:
+        for gap in whole["not_told"]:
+            if "only" in gap and holds(gap, capture):
+                _take_away(told, gap)
+        for gap in whole["told_wrongly"]:
+            if holds(gap, capture):
+                _put_in(told, gap)
+    except TruthError as error:
+        raise TruthError(f"{path}, for {capture}: {error}") from error
+    return tuple(told.values())
+
+
+def _take_away(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
+    """What a gap with `only` says is not told; TruthError when that is not true in the first place."""
+    output = _output(gap)
+    before = told.get(output)
+    if before is None:
+        raise TruthError(f"not_told takes something from {output}, which is no process: correct or delete the entry")
+    inputs, edges = before.inputs, before.edges
+    if "edge" in gap:
+        edges -= {_edge(gap["edge"])}
+    elif "columns" in gap:
+        edges = frozenset(edge for edge in edges if gap["columns"] != ALL and edge[1][1] not in gap["columns"])
+    else:
+        inputs -= frozenset(gap.get("inputs", inputs))
+        edges = frozenset(edge for edge in edges if edge[0][0] in inputs)
+    if (inputs, edges) == (before.inputs, before.edges):
+        raise TruthError(f"not_told takes nothing from {output}: correct or delete the entry {dict(gap)}")
+    if inputs:
+        told[output] = replace(before, inputs=inputs, edges=edges)
+    else:
+        del told[output]
+
+
+def _put_in(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
+    """What is told wrongly; TruthError when it stands in the place of what is not there."""
+    output = _output(gap)
+    if gap.keys() >= _WHOLE_PROCESS:
+        told[output] = _expected(gap)
+        return
+    before = told.get(output)
+    if before is None:
+        raise TruthError(f"told_wrongly changes {output}, which is no process: give the whole process, or delete it")
+    if "edge" in gap:
+        gone = frozenset({_edge(gap["instead_of"])} if "instead_of" in gap else ())
+        if not gone <= before.edges:
+            raise TruthError(f"told_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
+        told[output] = replace(before, edges=before.edges - gone | {_edge(gap["edge"])})
+    elif "operations" in gap:
+        told[output] = replace(before, operations=frozenset(gap["operations"]))
+    else:
+        told[output] = replace(before, inputs=before.inputs | frozenset(gap["inputs"]))
+
+
+def _output(gap: Mapping[str, Any]) -> str:
+    name: str = gap["edge"]["output"][0] if "edge" in gap else gap["output"]
+    return name
+
+
+def _compare(expected: Expected, process: Process, known: Mapping[str, str]) -> list[str]:
+    def mine(edge: ColumnEdge) -> Edge:
+        source, sink = known[edge.input.qualified_name], known[edge.output.qualified_name]
+        return ((source, edge.input.column), (sink, edge.output.column or None), str(edge.kind), edge.masked)
+
+    kinds: list[tuple[str, frozenset[Any], frozenset[Any]]] = [
+        ("input", expected.inputs, frozenset(known[asset.qualified_name] for asset in process.inputs)),
+        ("operation", expected.operations, frozenset(process.operations)),
+        ("edge", expected.edges, frozenset(map(mine, process.columns))),
+    ]
+    return [
+        f"{expected.output}: {kind} {word}: {each}"
+        for kind, should, is_ in kinds
+        for word, gap in (("missing", should - is_), ("too many", is_ - should))
+        for each in sorted(gap, key=str)
+    ]
+
+
+def _called(asset: Asset, names: Iterable[str]) -> str:
+    """The truth's name of an asset: the longest that its own name ends with; its own name if there is none."""
+    identity = canonical(asset.namespace, asset.name)
+    path = f"{identity.namespace}/{identity.name.strip('/')}"
+    fitting = [name for name in names if path == name or path.endswith(f"/{name}")]
+    return max(fitting, key=len, default=path)
+
+
+def _expected(process: Mapping[str, Any]) -> Expected:
+    return Expected(
+        output=process["output"],
+        operations=frozenset(process["operations"]),
+        inputs=frozenset(process["inputs"]),
+        edges=frozenset(map(_edge, process["columns"])),
+    )
+
+
+def _edge(value: Mapping[str, Any]) -> Edge:
+    source, sink = value["input"], value["output"]
+    return ((source[0], source[1]), (sink[0], sink[1]), value["kind"], value["masked"])

@@ -1,0 +1,76 @@
+"""The Python that runs Spark jobs: this one with its PySpark 3.5, or one made for another version.
+
+`build/spark4` and `build/spark3` are made when they are first asked for, by uv from requirements/spark4.txt and
+spark3.txt, whose packages are pinned with their hashes.
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from local.toolchain.java import JavaHome, NoJavaError, find_java
+from local.toolchain.stamp import install_once
+from local.toolchain.versions import Platform
+
+_REQUIREMENTS = Path(__file__).parents[2] / "requirements"
+
+
+class InterpreterError(Exception):
+    """The Python for a version of Spark could not be made; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """A Python, and the Spark that is installed in it."""
+
+    python: Path
+    spark_home: Path
+
+
+def own() -> Interpreter:
+    """Return this process's Python; PySpark is found without importing it, which takes most of a second."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise InterpreterError("pyspark is not installed: run `make setup`")
+    return Interpreter(python=Path(sys.executable), spark_home=Path(found.origin).parent)
+
+
+def made_for(platform: Platform) -> Interpreter:
+    """Return the Python of its own that this version of Spark has, made when it is not there yet.
+
+    Raises InterpreterError, which holds the installer's last words.
+    """
+    requirements = _REQUIREMENTS / f"spark{platform.major}.txt"
+
+    def make(folder: Path) -> None:
+        environment = folder / ".venv"
+        _uv("venv", "--relocatable", "--python", sys.executable, str(environment))
+        python = str(environment / "bin" / "python")
+        _uv("pip", "install", "--python", python, "--require-hashes", "-r", str(requirements))
+
+    environment = install_once(f"spark{platform.major}", (requirements,), make) / ".venv"
+    (spark_home,) = environment.glob("lib/python3*/site-packages/pyspark")
+    return Interpreter(python=environment / "bin" / "python", spark_home=spark_home)
+
+
+def java_for(platform: Platform) -> JavaHome:
+    """Return the Java that runs this version of Spark. Raises NoJavaError, also when there is only an older one."""
+    java = find_java()
+    if java.version < platform.oldest_java:
+        raise NoJavaError(
+            f"Spark {platform.short} needs Java {platform.oldest_java} or later, and {java.source} has {java.version}: "
+            "install one, and set JAVA_HOME to it"
+        )
+    return java
+
+
+def _uv(*arguments: str) -> None:
+    command = [sys.executable, "-m", "uv", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise InterpreterError(
+            f"Spark's Python could not be made ({last}): is there a network, and does it reach PyPI?"
+        )

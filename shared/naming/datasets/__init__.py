@@ -1,0 +1,1 @@
+"""One spelling and one identity for each data set. Pure."""

@@ -1,0 +1,210 @@
+"""Under which names a scan may have found a data set, and which of a search's finds is the same thing. Pure.
+
+All is told by the type and the qualified name, so nothing of it has to be kept: a scan of a lake names the same data by
+a resource set, by a folder (seemingly with a slash at its end), or by the account's other host. What only a run tells
+(the name of a table whose location is known) is handed in as `also`. Names as in Microsoft's documentation and public
+typedefs; nothing of it was checked against a live account.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from shared.naming.datasets.normalization import is_part_of_table
+from shared.naming.rules.rule import GENERIC
+
+AssetName = tuple[str, str]
+"""Type and qualified name."""
+
+_REMEMBERED = 4_096
+_MOST_KEPT = 8
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A name under which a scan may have found a data set, and why."""
+
+    type: str
+    qualified_name: str
+    because: str
+
+    @property
+    def key(self) -> AssetName:
+        """Type and qualified name."""
+        return self.type, self.qualified_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """The types of a store of files: of a folder or file, and of many files that a scan took for one."""
+
+    path: str
+    resource_set: str
+
+
+_LAKE = _Files(path="azure_datalake_gen2_path", resource_set="azure_datalake_gen2_resource_set")
+_BLOB = _Files(path="azure_blob_path", resource_set="azure_blob_resource_set")
+_STORES = (
+    _LAKE,
+    _BLOB,
+    _Files(path="azure_datalake_gen1_path", resource_set="azure_datalake_gen1_resource_set"),
+    _Files(path="aws_s3_v2_directory", resource_set="aws_s3_v2_resource_set"),
+)
+_FILES: dict[str, _Files] = {kind: files for files in _STORES for kind in (files.path, files.resource_set)}
+
+_OTHER_HOST = {
+    _LAKE.path: _BLOB.path,
+    _BLOB.path: _LAKE.path,
+    "azure_datalake_gen2_filesystem": "azure_blob_container",
+    "azure_blob_container": "azure_datalake_gen2_filesystem",
+}
+"""An account is scanned as a lake or as blobs, and its data are then called by one host or the other."""
+
+_HOST = "by the account's other host"
+
+_WITH_VIEWS = (
+    "azure_sql", "azure_sql_mi", "mssql", "azure_synapse_dedicated_sql", "azure_synapse_serverless_sql", "hive",
+    "azure_postgresql", "postgresql", "azure_mysql", "oracle", "snowflake", "bigquery",
+)  # fmt: skip
+_VIEWS = {f"{each}_table": f"{each}_view" for each in _WITH_VIEWS}
+_TABLES = {view: table for table, view in _VIEWS.items()}
+
+_UNSEARCHED = frozenset({GENERIC, "fs_path", "hdfs_path", "kafka_topic", *_OTHER_HOST} - {_LAKE.path, _BLOB.path})
+"""Types that no scan of Purview gives, or whose names leave no choice: nothing is to be found by searching."""
+
+_ACCOUNT = re.compile(r"https://(?P<account>[^/]+?)\.(?P<host>dfs|blob)\.(?P<rest>.+)", re.DOTALL)
+
+
+def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -> tuple[tuple[Candidate, ...], ...]:
+    """The names of a data set, best first, in steps: the next step is asked for only where the one before has none."""
+    own = _near(kind, qualified_name)
+    further = dict.fromkeys(
+        each
+        for names, why in ((_by_other_host(kind, qualified_name), _HOST), (also, "another name of the same"))
+        for name in names
+        for each in _near(*name, why=why)
+    )
+    known = {each.key for each in own}
+    return own, tuple({each.key: each for each in further if each.key not in known}.values())
+
+
+def not_derived(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
+    """Those of these further names that have to be kept, since the others do not tell them. Not more than a few."""
+    kept: list[AssetName] = []
+    for name in others:
+        if len(kept) < _MOST_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
+            kept.append(name)
+    return tuple(kept)
+
+
+def _near(kind: str, name: str, why: str = "") -> tuple[Candidate, ...]:
+    """A name and what the same store may have in its place."""
+    files, base = _FILES.get(kind), name.rstrip("/")
+    found: list[tuple[str, str, str]] = []
+    if files and kind == files.path:
+        found = [
+            (files.resource_set, f"{base}/{{SparkPartitions}}", "the files of a folder that a scan took for one"),
+            (kind, name, why or "its own name"),
+            (kind, base, "without a slash at its end"),
+            (kind, f"{base}/", "as a folder, with a slash at its end"),
+        ]
+    else:
+        found = [(kind, name, why or "its own name")]
+        if view := _VIEWS.get(kind):
+            found.append((view, name, "a view of that name"))
+            found.append((view, name.replace("/tables/", "/views/"), "a view of that name"))
+    first = {(each, called): because for each, called, because in reversed(found)}
+    best_first = dict.fromkeys((each, called) for each, called, _ in found)
+    return tuple(Candidate(type=key[0], qualified_name=key[1], because=first[key]) for key in best_first)
+
+
+def _by_other_host(kind: str, name: str) -> Iterator[AssetName]:
+    account = _ACCOUNT.fullmatch(name) if kind in _OTHER_HOST else None
+    if account:
+        host = "blob" if account["host"] == "dfs" else "dfs"
+        yield _OTHER_HOST[kind], f"https://{account['account']}.{host}.{account['rest']}"
+
+
+# --- searching
+
+
+def search_words(kind: str, qualified_name: str) -> str:
+    """The words to search for, of the last part of a name; empty where searching finds no more than the names do."""
+    if kind in _UNSEARCHED:
+        return ""
+    last = qualified_name.rstrip("/").rpartition("/")[2].partition("@")[0]
+    return " ".join(re.findall(r"[^\W_]+", last))
+
+
+_SET, _FOLDER, _FILE = 3, 2, 1
+Rank = tuple[int, ...]
+
+
+def rank(wanted: AssetName, found: AssetName) -> Rank | None:
+    """How well a found asset fits a wanted one, the higher the better; None where it is another thing.
+
+    A resource set comes before a folder, a folder before a file; then the account's own host, then the very spelling.
+    Of tables only quotes and capitals may differ.
+    """
+    files = _FILES.get(wanted[0])
+    if files is None:
+        table = _TABLES.get(found[0], found[0]), _table_folded(found[1])
+        return (found[0] == wanted[0],) if table == (wanted[0], _table_folded(wanted[1])) else None
+    others = _FILES.get(found[0])
+    if others is not files and {files, others} != {_LAKE, _BLOB}:
+        return None
+    ours, theirs = _parts(wanted[1]), _parts(found[1])
+    head, tail = theirs[1][: len(ours[1])], theirs[1][len(ours[1]) :]
+    if ours[0] != theirs[0] or len(head) != len(ours[1]):
+        return None
+    if not all(map(_is_same, head, ours[1])) or not all(map(_is_part, tail)):
+        return None
+    kind = _SET if found[0] != (others or files).path else _FILE if tail else _FOLDER
+    return kind, others is files, head == ours[1]
+
+
+_KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file, or a part of the data"}
+
+
+def rank_told(wanted: AssetName, rank: Rank) -> str:
+    """Why a found asset fits so well, in words."""
+    if wanted[0] not in _FILES:
+        return f"{'a table' if rank[0] else 'a view, or a table of it'}, the same but for quotes and capitals"
+    kind, own_host, same = rank
+    host = "under the account's own host" if own_host else "under its other host"
+    return f"{_KINDS[kind]}, {host}, {'in the very spelling' if same else 'the same but for capitals or patterns'}"
+
+
+def _parts(name: str) -> tuple[str, list[str]]:
+    """Where a path begins (dfs and blob are the same account), and its parts."""
+    scheme, _, rest = name.partition("://")
+    host, *parts = (part for part in rest.split("/") if part)
+    account = host.lower().replace(".blob.", ".dfs.", 1)
+    return f"{scheme.lower()}://{account}", parts
+
+
+_PATTERN = re.compile(r"\{[^{}]*\}")
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _pattern(part: str) -> re.Pattern[str]:
+    """What a part of a resource set's name stands for: `{N}`, `{GUID}`, `{Year}` …; the algorithm is not public."""
+    literals = [re.escape(each) for each in _PATTERN.split(part)]
+    return re.compile("[^/]+?".join(literals), re.IGNORECASE | re.DOTALL)
+
+
+def _is_same(found: str, wanted: str) -> bool:
+    if found.casefold() == wanted.casefold():
+        return True
+    return "{" in found and any(map(str.isdigit, wanted)) and _pattern(found).fullmatch(wanted) is not None
+
+
+def _is_part(part: str) -> bool:
+    """Whether it only names a part of the data: a pattern, a partition, a part file."""
+    return "{" in part or part.isdigit() or is_part_of_table(part)
+
+
+def _table_folded(name: str) -> str:
+    return re.sub(r"[\[\]\"`]", "", name).casefold()

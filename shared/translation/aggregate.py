@@ -1,0 +1,208 @@
+"""The contributions of all runs, added up to the process as the catalog should hold it. Pure.
+
+A process is the union of what its application runs said, and what is superseded leaves: when a newer application run
+has written the process and has ended without failure, or been quiet for long enough, older ones count no more. Newer
+is by an application run's earliest event time and then its id, never by arrival. In applications that never end, what
+was not seen for days before the process's newest contribution leaves; so does what an application that did end
+left behind, once a newer one that never ends has been writing for as long without it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import attrgetter
+
+import msgspec
+from msgspec.structs import replace
+
+from shared.model import ApplicationTimes, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
+from shared.translation.job.origin import joined
+from shared.translation.run.columns import ALL_ROWS, union_edges
+from shared.translation.run.schemas import latest, one_each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupersessionPolicy:
+    """How long to wait: `quiet` before a newer application run counts as over, `unseen` before an edge leaves."""
+
+    quiet: timedelta = timedelta(hours=1)
+    unseen: timedelta = timedelta(days=7)
+
+
+class AggregatedProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The process (None when it has no input or no output), and when the passing of time alone may change it."""
+
+    process: Process | None
+    revisit: datetime | None = None
+
+
+class _Application(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    run: str
+    first: datetime
+    last: datetime
+    ended: str | None
+    contributions: tuple[Contribution, ...]
+
+
+_NOTHING_KNOWN = ApplicationTimes()
+
+
+def aggregate(
+    contributions: Iterable[Contribution],
+    applications: Mapping[str, ApplicationTimes],
+    *,
+    now: datetime | None,
+    patience: SupersessionPolicy | None = None,
+) -> AggregatedProcess:
+    """The contributions to one process, added up as of `now` (None: no clock, so quietness never counts)."""
+    found = tuple(contributions)
+    if len(found) < 2:  # noqa: PLR2004 - one by itself: nothing newer, nothing older
+        return AggregatedProcess(process=_without_noise(found[0].content) if found else None)
+    patience = patience or SupersessionPolicy()
+    ordered = _applications(found, applications)
+    oldest, revisit = 0, None
+    for index, application in enumerate(ordered):
+        quiet = application.last + patience.quiet
+        unended = application.ended is None
+        if application.ended == "COMPLETE" or (unended and now and quiet <= now):
+            oldest, revisit = index, None
+        elif unended and now and index > 0:
+            revisit = min(quiet, revisit or quiet)
+    seen = _still_seen(ordered[oldest:], patience)
+    process = union([each.content for each in seen])
+    return AggregatedProcess(process=_without_noise(replace(process, schemas=latest(seen))), revisit=revisit)
+
+
+def _still_seen(current: Sequence[_Application], patience: SupersessionPolicy) -> list[Contribution]:
+    """Of these applications, oldest first, the contributions that were not unseen for too long.
+
+    An application that has ended is not judged by its age: one that runs once a month must not lose, at the first
+    write of its next run, what only a later write of that run will say again.
+    """
+    newest = max(each.seen.last for application in current for each in application.contributions)
+    kept: list[Contribution] = []
+    endless_since: datetime | None = None
+    for application in reversed(current):
+        if not application.ended:
+            endless_since = application.first
+        kept += [
+            each
+            for each in application.contributions
+            if endless_since is None or newest - max(each.seen.last, endless_since) <= patience.unseen
+        ]
+    return kept
+
+
+def _applications(
+    contributions: Iterable[Contribution], facts: Mapping[str, ApplicationTimes]
+) -> tuple[_Application, ...]:
+    """The application runs that contributed, oldest first."""
+    grouped: dict[str, list[Contribution]] = {}
+    for each in contributions:
+        grouped.setdefault(each.application_run, []).append(each)
+    found = []
+    for run, own in grouped.items():
+        known = facts.get(run, _NOTHING_KNOWN)
+        span = own[0].seen
+        for each in own[1:]:
+            span |= each.seen
+        if known.first and known.last:
+            span |= Span(first=known.first, last=known.last)
+        found.append(
+            _Application(run=run, first=span.first, last=span.last, ended=known.ended, contributions=tuple(own))
+        )
+    return tuple(sorted(found, key=lambda each: (each.first, each.run)))
+
+
+def union(contents: Sequence[Process]) -> Process:
+    """Several contents of one process (at least one, all with the same qualified name) as one."""
+    if len(contents) == 1:
+        return contents[0]
+    inputs = assets(asset for content in contents for asset in content.inputs)
+    told = {
+        asset.qualified_name
+        for content in contents
+        for asset in content.inputs
+        if asset.qualified_name not in content.parsed
+    }
+    columns = union_edges(edge for content in contents for edge in content.columns)
+    reached = {edge.output for edge in columns if edge.kind == EdgeKind.DIRECT}
+    return Process(
+        qualified_name=contents[0].qualified_name,
+        name=min(content.name for content in contents),
+        operations=tuple(sorted({operation for content in contents for operation in content.operations})),
+        inputs=inputs,
+        outputs=assets(asset for content in contents for asset in content.outputs),
+        columns=columns,
+        end_not_seen=all(content.end_not_seen for content in contents),
+        weak=any(content.weak for content in contents),
+        sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
+        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
+        around=_around(contents),
+        wanted=tuple(sorted({each for content in contents for each in content.wanted})),
+        schemas=one_each(each for content in contents for each in content.schemas),
+        origin=joined(content.origin for content in contents),
+    )
+
+
+def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
+    """Each asset once, sorted; of several spellings the first."""
+    known: dict[tuple[str, str], Asset] = {}
+    for asset in named:
+        key = (asset.qualified_name, asset.type)
+        one = known.get(key)
+        if one is None:
+            known[key] = asset
+        elif one != asset:
+            known[key] = replace(
+                min(one, asset),
+                tables=tuple(sorted({*one.tables, *asset.tables})),
+                also=tuple(sorted({*one.also, *asset.also})),
+            )
+    return tuple(sorted(known.values()))
+
+
+def sources(process: Process) -> tuple[Asset, ...]:
+    """All that the process reads: also what a batch around its writes read."""
+    return assets((*process.inputs, *process.around)) if process.around else process.inputs
+
+
+def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
+    """What the batches around these writes read. Streams that run side by side enclose each other's writes by chance,
+    so what all of them have in common counts; where that is nothing, all of it.
+    """
+    known = [content.around for content in contents if content.around]
+    names = [{asset.qualified_name for asset in read} for read in known]
+    common = set.intersection(*names) if names else set()
+    return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
+
+
+def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
+    """The edges without those that were parsed between two data sets of which events tell columns themselves; what
+    concerns all rows stays: events often leave it out (the ON of a MERGE).
+    """
+    told = {(edge.input.qualified_name, edge.output.qualified_name) for edge in columns if not edge.parsed}
+    return tuple(
+        edge
+        for edge in columns
+        if not edge.parsed
+        or edge.output.column == ALL_ROWS
+        or (edge.input.qualified_name, edge.output.qualified_name) not in told
+    )
+
+
+_PARSED = attrgetter("parsed")
+
+
+def _without_noise(process: Process) -> Process | None:
+    """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
+    sinks = {asset.qualified_name for asset in process.outputs}
+    inputs = tuple([asset for asset in sources(process) if asset.qualified_name not in sinks])
+    if not inputs or not process.outputs:
+        return None
+    parsed = any(map(_PARSED, process.columns))
+    if len(inputs) == len(process.inputs) and not (process.around or process.wanted or parsed):
+        return process
+    columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
+    columns = _told_first(columns) if parsed else columns
+    return replace(process, inputs=inputs, columns=columns, around=(), wanted=())

@@ -1,0 +1,1 @@
+"""What the runs of one application mean for each other: context, lifecycle of data sets, staging. Pure."""

@@ -1,0 +1,1 @@
+"""Which job wrote: its stable identity, its origin and its names. Pure."""

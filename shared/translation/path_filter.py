@@ -1,0 +1,45 @@
+"""What of a process is shown where settings exclude data sets by their paths. Pure.
+
+It is judged last, on what the catalog would show: an excluded table that a job only passes through still hands its
+sources on, all stays on our own record, and a changed setting needs no event again.
+"""
+
+from msgspec.structs import replace
+
+from shared.model import Asset, Process
+from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.selection import dataset_names
+
+
+def asset_names(asset: Asset) -> tuple[str, ...]:
+    """What patterns of paths are held to: the qualified name, the spellings of the events, and names of the table."""
+    return (asset.qualified_name, *dataset_names(asset.namespace, asset.name), *asset.tables)
+
+
+def shown(process: Process | None, paths: Choice) -> Process | None:
+    """The process without the data sets that are not wanted, and without their columns; None when no input or no output
+    is left.
+    """
+    if process is None or paths == ANYTHING:
+        return process
+    inputs = tuple(asset for asset in process.inputs if paths.takes(asset_names(asset)))
+    outputs = tuple(asset for asset in process.outputs if paths.takes(asset_names(asset)))
+    if not inputs or not outputs:
+        return None
+    if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):
+        return process
+    sources = {asset.qualified_name for asset in inputs}
+    sinks = {asset.qualified_name for asset in outputs}
+    return replace(
+        process,
+        inputs=inputs,
+        outputs=outputs,
+        columns=tuple(
+            edge
+            for edge in process.columns
+            if edge.input.qualified_name in sources | sinks and edge.output.qualified_name in sinks
+        ),
+        sourceless=tuple(each for each in process.sourceless if each.qualified_name in sinks),
+        parsed=tuple(name for name in process.parsed if name in sources),
+        schemas=tuple(each for each in process.schemas if each.qualified_name in sources | sinks),
+    )

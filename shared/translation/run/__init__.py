@@ -1,0 +1,1 @@
+"""One merged run -> its lineage: processes, columns, facts, schemas. Pure."""

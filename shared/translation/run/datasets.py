@@ -1,0 +1,169 @@
+"""The data sets that one run names, as assets: by identity, by the folders they are, by their tables' names. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from shared.model import Asset
+from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import Identity, Where
+from shared.naming.datasets.internal_paths import is_noise
+from shared.naming.matching import not_derived
+from shared.naming.names import Names
+from shared.naming.stores.kafka import split_names
+from shared.openlineage.merging import MergedDataset, MergedRun
+from shared.secrets import without_secrets
+from shared.translation.application.context import RunContext
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How a run's data sets are named: by what rules, and where the run was."""
+
+    names: Names
+    where: Where
+
+    @classmethod
+    def of(cls, around: RunContext) -> "Place":
+        """As a run's siblings tell."""
+        return cls(names=around.names, where=around.told.where)
+
+    def identity(self, namespace: str, name: str) -> Identity:
+        """The canonical identity of a data set spelled so."""
+        return canonical(namespace, name, self.where)
+
+    def asset(self, dataset: MergedDataset) -> Asset:
+        """The asset of a data set, with the spelling of the events but for the secrets in it."""
+        length = len(dataset.namespace) + len(dataset.name)
+        for namespace, name in dataset.symlinks:
+            length += len(namespace) + len(name)
+        named = _remembered if length <= _SHORT else _named
+        return named(self, dataset.namespace, dataset.name, dataset.symlinks)
+
+
+_REMEMBERED = 16_384
+_SHORT = 2_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+
+def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
+    naming = place.names.name(place.identity(namespace, name), symlinks, place.where)
+    best = naming.best
+    namespace, name = without_secrets(namespace, name)
+    tables = tuple(sorted({table_name(table) for _, table in symlinks}))
+    others = ((other.type, other.qualified_name) for other in naming.others)
+    return Asset(
+        type=best.type,
+        qualified_name=best.qualified_name,
+        namespace=namespace,
+        name=name,
+        tables=tables,
+        also=not_derived((best.type, best.qualified_name), others),
+    )
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_named)
+
+
+_SESSION_CATALOG = "spark_catalog."
+
+
+def table_name(name: str) -> str:
+    """A table's name as it is compared: in lower case, without the session's own catalog."""
+    return name.lower().removeprefix(_SESSION_CATALOG)
+
+
+Spelled = Sequence[tuple[Identity, MergedDataset]]
+"""Data sets as a run spells them, each with who it is."""
+
+
+class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
+
+    place: Place
+    inputs: dict[Identity, Asset]
+    outputs: dict[Identity, Asset]
+    read: Spelled
+    written: Spelled
+    """All inputs and outputs, with noise, as the run spells them."""
+    linked: dict[Identity, Asset]
+    """By the other names that the run's data sets have: a table's in its catalog."""
+
+    @classmethod
+    def of(cls, run: MergedRun, around: RunContext) -> "Datasets":
+        """All that the run names."""
+        place = Place.of(around)
+        read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]
+        written = [(place.identity(each.namespace, each.name), each) for each in run.outputs]
+        inputs, outputs = _assets(_sources(run, read, place), place), _assets(written, place)
+        linked: dict[Identity, Asset] = {}
+        for spelled, assets in ((read, inputs), (written, outputs)):
+            for identity, dataset in spelled:
+                if dataset.symlinks and (own := assets.get(identity)):
+                    for symlink in dataset.symlinks:
+                        linked[place.identity(*symlink)] = own
+        if linked:
+            inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
+        return cls(place=place, inputs=inputs, outputs=outputs, read=read, written=written, linked=linked)
+
+    @cached_property
+    def _folders(self) -> dict[tuple[str, str], Asset]:
+        """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
+        return {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in self.inputs.items()}
+
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        """Of the folders' names, each once, the longest first."""
+        return tuple(sorted({len(name) for _, name in self._folders}, reverse=True))
+
+    def resolve(self, namespace: str, name: str) -> Asset | None:
+        """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
+        holds it (a glob's inputs are folders, while its columns name single files), or a new one; None for noise.
+        """
+        identity = self.place.identity(namespace, name)
+        if is_noise(identity):
+            return None
+        own = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
+        return own or self._folder(identity) or self.place.asset(MergedDataset(namespace=namespace, name=name))
+
+    def _folder(self, identity: Identity) -> Asset | None:
+        for length in self._lengths:
+            if length == 0 or identity.name[length : length + 1] == "/":
+                found = self._folders.get((identity.namespace, identity.name[:length]))
+                if found:
+                    return found
+        return None
+
+
+STREAMING = "STREAMING"
+_DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
+
+
+def _sources(run: MergedRun, read: Spelled, place: Place) -> Spelled:
+    """The inputs, lists of topics taken apart. A stream's files are always a folder's, even where a batch read one."""
+    streaming = run.processing_type.upper() == STREAMING
+    found: list[tuple[Identity, MergedDataset]] = []
+    for spelled in read:
+        _, dataset = spelled
+        names: Iterable[str] = ()
+        if "," in dataset.name:
+            names = [name for _, name in split_names(*dataset.key)]
+        elif streaming and (file := _DATA_FILE.search(dataset.name)):
+            names = (dataset.name[: file.start()],)
+        else:
+            found.append(spelled)
+        found += [(place.identity(dataset.namespace, name), replace(dataset, name=name)) for name in names]
+    return found
+
+
+def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
+    known: dict[Identity, MergedDataset] = {}
+    for identity, dataset in datasets:
+        if identity not in known:
+            known[identity] = dataset
+        elif dataset.symlinks:
+            both = dict.fromkeys((*known[identity].symlinks, *dataset.symlinks))
+            known[identity] = replace(known[identity], symlinks=tuple(both))
+    return {identity: place.asset(dataset) for identity, dataset in known.items() if not is_noise(identity)}

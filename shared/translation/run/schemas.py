@@ -1,0 +1,78 @@
+"""The columns that a run saw its data sets have, by the assets that they are. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from shared.model import Asset, Contribution, Process, Schema
+from shared.translation.run.datasets import Datasets
+
+
+class SeenSchema(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The columns of a data set, each with its type, as a run saw them; `written` when the run wrote it."""
+
+    asset: Asset
+    columns: tuple[tuple[str, str], ...]
+    written: bool
+
+
+def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
+    """The schemas that a run tells of the data sets that it names, without those of noise; of one that is read and
+    written the written one.
+    """
+    found: dict[str, SeenSchema] = {}
+    both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
+    for spelled, assets, written in both:
+        for identity, dataset in spelled:
+            asset = assets.get(identity) if dataset.schema else None
+            if asset:
+                found[asset.qualified_name] = SeenSchema(asset=asset, columns=dataset.schema, written=written)
+    return tuple(found[name] for name in sorted(found))
+
+
+def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[Schema, ...]:
+    """The schemas of those of a run's data sets that have these qualified names; of what it wrote, as it wrote it."""
+    found: dict[str, Schema] = {}
+    for spelled, assets in ((datasets.read, datasets.inputs), (datasets.written, datasets.outputs)):
+        for identity, dataset in spelled:
+            asset = assets.get(identity) if dataset.schema else None
+            if asset and asset.qualified_name in names:
+                found[asset.qualified_name] = Schema(qualified_name=asset.qualified_name, columns=dataset.schema)
+    return tuple([found[name] for name in sorted(found)])
+
+
+def renamed(schemas: Iterable[Schema], names: Mapping[str, str]) -> tuple[Schema, ...]:
+    """The schemas of assets some of which have got other names."""
+    return one_each(
+        msgspec.structs.replace(each, qualified_name=names[each.qualified_name])
+        if each.qualified_name in names
+        else each
+        for each in schemas
+    )
+
+
+def one_each(schemas: Iterable[Schema]) -> tuple[Schema, ...]:
+    """One schema for each asset where nothing tells which is newer: the widest."""
+    found: dict[str, Schema] = {}
+    for each in schemas:
+        known = found.get(each.qualified_name)
+        found[each.qualified_name] = each if known is None else max(known, each, key=_width)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _width(schema: Schema) -> tuple[int, tuple[tuple[str, str], ...]]:
+    return len(schema.columns), schema.columns
+
+
+def latest(contributions: Iterable[Contribution]) -> tuple[Schema, ...]:
+    """One schema for each asset: the one that was seen last."""
+    found: dict[str, Schema] = {}
+    for said in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
+        found |= {each.qualified_name: each for each in said.content.schemas}
+    return tuple(found[name] for name in sorted(found))
+
+
+def of_those(schemas: Iterable[Schema], process: Process) -> tuple[Schema, ...]:
+    """Those of the process's inputs and outputs."""
+    names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)}
+    return tuple(each for each in schemas if each.qualified_name in names)

@@ -1,0 +1,1 @@
+"""SQL statements: tables and columns of a text, and the text without its literals. Pure."""

@@ -1,0 +1,94 @@
+"""Where the value of an expression comes from."""
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from shared.translation.sql.relations import Origins, Scope, Source
+from shared.translation.sql.tree import nodes
+
+Evaluate = Callable[[exp.Expr, Scope], tuple[list[Origins], frozenset[Source]]]
+"""A query inside an expression, in the scope around it: its columns, and what decides about its rows."""
+
+_CONSTANT = (
+    exp.Literal,
+    exp.Null,
+    exp.Boolean,
+    exp.HexString,
+    exp.RawString,
+    exp.National,
+    exp.Interval,
+    exp.IntervalSpan,
+    exp.Cast,
+    exp.Neg,
+    exp.Paren,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+)
+"""What literals can be put together by, and still be literals. A function is none: `current_date()` is not."""
+
+_NO_VALUE = (exp.Identifier, exp.Var, exp.DataType, exp.Hint)
+
+
+def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
+    """The origins of an expression.
+
+    Direct is what gives its value. Indirect is what only decides which value it is: the conditions of CASE and IF, what
+    a window is cut and ordered by, the filters of the queries inside.
+    """
+    direct: set[Source] = set()
+    indirect: set[Source] = set()
+    constant = isinstance(node, exp.Expr)
+    stack: list[tuple[object, bool]] = [(node, True)]
+    while stack:
+        part, gives_value = stack.pop()
+        if not isinstance(part, exp.Expr) or isinstance(part, _NO_VALUE):
+            continue
+        found: list[Origins] | None = None
+        if isinstance(part, exp.Column):
+            resolved = _column(part, scope)
+            constant = constant and resolved is not None and resolved.constant
+            found = [resolved] if resolved else []
+        elif isinstance(part, exp.Query):
+            constant = False
+            found, rows = evaluate(part, scope)
+            indirect |= rows
+        if found is None:
+            constant = constant and isinstance(part, _CONSTANT)
+            stack += _parts(part, gives_value)
+            continue
+        for origins in found:
+            (direct if gives_value else indirect).update(origins.direct)
+            indirect |= origins.indirect
+    return Origins(direct=frozenset(direct), indirect=frozenset(indirect - direct), constant=constant)
+
+
+def _column(node: exp.Column, scope: Scope) -> Origins | None:
+    if isinstance(node.this, exp.Star):
+        return None
+    parts = tuple(part.name for part in node.parts if isinstance(part, exp.Identifier))
+    unquoted_default = parts[0].upper() == "DEFAULT" and len(parts) == 1 if parts else True
+    return None if unquoted_default else scope.resolve(parts)
+
+
+def _parts(node: exp.Expr, gives_value: bool) -> list[tuple[object, bool]]:
+    """The expressions of which a node is made, and whether each gives the value or only decides about it."""
+    args = node.args
+    if isinstance(node, exp.Exists):
+        return [(child, False) for child in node.iter_expressions()]
+    if isinstance(node, exp.Case):
+        branches = [branch for branch in nodes(node, "ifs") if isinstance(branch, exp.If)]
+        values = [(branch.args.get("true"), gives_value) for branch in branches]
+        return [
+            *values,
+            (args.get("default"), gives_value),
+            (node.this, False),
+            *((each.this, False) for each in branches),
+        ]
+    if isinstance(node, exp.If):
+        return [(node.this, False), (args.get("true"), gives_value), (args.get("false"), gives_value)]
+    if isinstance(node, exp.Window | exp.Filter):
+        return [(child, gives_value and child is node.this) for child in node.iter_expressions()]
+    return [(child, gives_value) for child in node.iter_expressions()]

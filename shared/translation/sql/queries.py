@@ -1,0 +1,270 @@
+"""Where the columns of a query come from: SELECT, set operations and VALUES, as far as it is certain."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from shared.translation.sql.expressions import Evaluate, origins_of
+from shared.translation.sql.relations import OPAQUE, Origins, Relation, Scope, Source
+from shared.translation.sql.select_items import Star, named_parts, star_of
+from shared.translation.sql.tables import Defaults, cte_name, ctes_of, is_recursive, table_ref
+from shared.translation.sql.tree import nodes
+
+_ABOUT_ROWS = ("where", "having", "qualify", "group", "order", "sort", "cluster", "distribute")
+"""The clauses that decide which rows there are, and in which order."""
+
+_BY_PLACE = (exp.Group, exp.Order, exp.Sort)
+"""Those in which a number stands for an output column."""
+
+_GENERATED = ("pos", "col", "key", "value")
+"""What the columns of explode and posexplode are called when nobody names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A query's columns, and what decides about its rows."""
+
+    relation: Relation = OPAQUE
+    rows: frozenset[Source] = frozenset()
+
+
+Common = Mapping[str, Output]
+"""The common tables that are visible, by folded name."""
+
+
+def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
+    """The common tables that are visible inside a node: those around it and its own."""
+    known = dict(common)
+    for cte in ctes_of(node):
+        if is_recursive(node):
+            known[cte.alias.lower()] = Output()  # of what it says of itself nothing new can come
+        output = Queries(common=known, defaults=defaults).query(cte.this, None)
+        known[cte.alias.lower()] = Output(relation=output.relation.renamed(cte.alias_column_names), rows=output.rows)
+    return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queries:
+    """Evaluates queries among the same common tables."""
+
+    common: Common
+    defaults: Defaults
+
+    def query(self, node: object, outer: Scope | None) -> Output:
+        """A query's output; `outer` is the scope around a correlated one."""
+        if not isinstance(node, exp.Expr):
+            return Output()
+        inside = Queries(common=with_common(node, self.common, self.defaults), defaults=self.defaults)
+        if isinstance(node, exp.Select):
+            return inside._select(node, outer)
+        if isinstance(node, exp.SetOperation):
+            return inside._set_operation(node, outer)
+        if isinstance(node, exp.Subquery):
+            output = inside.query(node.this, outer)
+            return Output(relation=output.relation, rows=output.rows | inside._about_rows(node, _scope_of(output)))
+        if isinstance(node, exp.Values):
+            return Output(relation=inside._values(node, outer))
+        if isinstance(node, exp.Table):
+            scope, rows = Scope(outer=outer), set[Source]()
+            inside.add(scope, node, rows)
+            return Output(relation=_one(scope.relations), rows=frozenset(rows))
+        return Output()
+
+    def origins(self, node: object, scope: Scope) -> Origins:
+        """Where an expression's value comes from."""
+        return origins_of(node, scope, self._evaluate)
+
+    @property
+    def _evaluate(self) -> Evaluate:
+        def evaluate(node: exp.Expr, scope: Scope) -> tuple[list[Origins], frozenset[Source]]:
+            output = self.query(node, scope)
+            return [origins for _, origins in output.relation.columns], output.rows
+
+        return evaluate
+
+    def _select(self, node: exp.Select, outer: Scope | None) -> Output:
+        scope, rows = Scope(outer=outer), set[Source]()
+        from_ = node.args.get("from_")
+        if isinstance(from_, exp.From):
+            self.add(scope, from_.this, rows)
+        self._joins(scope, node, rows)
+        for lateral in nodes(node, "laterals"):
+            self.add(scope, lateral, rows)
+        relation = self._columns(node, scope)
+        return Output(relation=relation, rows=frozenset(rows | self._about_rows(node, scope, relation)))
+
+    def _about_rows(self, node: exp.Expr, scope: Scope, output: Relation | None = None) -> frozenset[Source]:
+        rows: set[Source] = set()
+        for clause in _ABOUT_ROWS:
+            part = node.args.get(clause)
+            if isinstance(part, _BY_PLACE):
+                rows.update(*(self._by_place(each, output or _one(scope.relations)) for each in nodes(part)))
+            rows |= self.origins(part, scope).all
+        return frozenset(rows)
+
+    @staticmethod
+    def _by_place(node: object, output: Relation) -> frozenset[Source]:
+        """What GROUP BY 1 and ORDER BY 1 mean."""
+        number = node.this if isinstance(node, exp.Ordered) else node
+        if isinstance(number, exp.Literal) and number.is_int and not output.is_open:
+            place = int(number.name) - 1
+            if 0 <= place < len(output.columns):
+                return output.columns[place][1].all
+        return frozenset()
+
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Output:
+        branches: list[exp.SetOperation] = []
+        first: object = node
+        while isinstance(first, exp.SetOperation) and (first is node or not first.args.get("with_")):
+            branches.append(first)  # the first branch is nested the deepest: a thousand UNIONs are as deep
+            first = first.this
+        output = self.query(first, outer)
+        for branch in reversed(branches):
+            output = self._combined(branch, output, self.query(branch.args.get("expression"), outer))
+        return Output(relation=output.relation, rows=output.rows | self._about_rows(node, _scope_of(output)))
+
+    @staticmethod
+    def _combined(node: exp.SetOperation, one: Output, other: Output) -> Output:
+        """One branch more: of a union both give values, of the others the second only decides about rows."""
+        left, right = one.relation, other.relation
+        rows = one.rows | other.rows
+        if not isinstance(node, exp.Union):
+            decides = frozenset(source for _, origins in right.columns for source in origins.all)
+            return Output(relation=left, rows=rows | decides)
+        if left.is_open or right.is_open or node.args.get("by_name") or len(left.columns) != len(right.columns):
+            return Output(rows=rows)
+        columns = tuple(
+            (
+                name,
+                Origins(
+                    direct=a.direct | b.direct, indirect=a.indirect | b.indirect, constant=a.constant and b.constant
+                ),
+            )
+            for (name, a), (_, b) in zip(left.columns, right.columns, strict=True)
+        )
+        return Output(relation=Relation(columns=columns), rows=rows)
+
+    def _values(self, node: exp.Values, outer: Scope | None) -> Relation:
+        scope = Scope(outer=outer)
+        rows = [nodes(row) if isinstance(row, exp.Tuple) else [row] for row in nodes(node)]
+        if not rows or len({len(row) for row in rows}) != 1:
+            return OPAQUE
+        columns = []
+        for place in range(len(rows[0])):
+            cells = [self.origins(row[place], scope) for row in rows]
+            columns.append((f"col{place + 1}", _together(cells)))
+        return Relation(columns=tuple(columns))
+
+    # FROM
+
+    def add(self, scope: Scope, node: object, rows: set[Source]) -> None:
+        """What stands in FROM, in JOIN or in LATERAL: into the scope, and what decides about its rows into `rows`."""
+        if isinstance(node, exp.Table):
+            self._add_table(scope, node, rows)
+            self._joins(scope, node, rows)
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and not node.alias:
+            self.add(scope, node.this, rows)  # parentheses around joins
+        elif isinstance(node, exp.Subquery | exp.Values):
+            output = self.query(node, None)
+            rows |= output.rows
+            scope.add(_alias(node), _seen(node, output.relation))
+        elif isinstance(node, exp.Lateral):
+            scope.add(_alias(node), self._lateral(node, scope, rows))
+        elif isinstance(node, exp.Stream):
+            self.add(scope, node.this, rows)
+        else:
+            scope.add((), OPAQUE)
+
+    def _add_table(self, scope: Scope, node: exp.Table, rows: set[Source]) -> None:
+        alias = _alias(node)
+        common = self.common.get(cte_name(node))
+        ref = None if common else table_ref(node, self.defaults)
+        if common:
+            rows |= common.rows
+            relation, names = common.relation, [node.name]
+        elif ref:
+            relation, names = Relation(table=ref, is_open=True), list(ref.parts or (ref.format, ref.path))
+        else:
+            relation, names = OPAQUE, []
+        scope.add(alias or names, _seen(node, relation))
+
+    def _lateral(self, node: exp.Lateral, scope: Scope, rows: set[Source]) -> Relation:
+        if isinstance(node.this, exp.Subquery):
+            output = self.query(node.this, scope)
+            rows |= output.rows
+            return _seen(node, output.relation)
+        if not isinstance(node.this, exp.Explode):  # Posexplode and the outer ones are kinds of it
+            return OPAQUE
+        origins = self.origins(node.this, scope)
+        return Relation(columns=tuple((name, origins) for name in node.alias_column_names or _GENERATED))
+
+    def _joins(self, scope: Scope, node: exp.Expr, rows: set[Source]) -> None:
+        for join in nodes(node, "joins"):
+            if not isinstance(join, exp.Join):
+                continue
+            left = scope.relations
+            self.add(scope, join.this, rows)
+            rows |= self.origins(join.args.get("on"), scope).all
+            if join.method == "NATURAL":
+                scope.joined.clear()
+                scope.add((), OPAQUE)
+            for name in (column.name for column in nodes(join, "using")):
+                sides = [_one(left), scope.relations[-1]]
+                rows.update(*(found.all for side in sides if (found := side.look(name))))
+                if join.side in {"", "LEFT"}:
+                    scope.joined.setdefault(name.lower(), sides[0])
+            if join.kind in {"SEMI", "ANTI"}:  # only the left side goes on
+                del scope.entries[len(left) :]
+
+    # the list of SELECT
+
+    def _columns(self, node: exp.Select, scope: Scope) -> Relation:
+        columns: list[tuple[str, Origins]] = []
+        stars: list[Star] = []
+        for item in nodes(node):
+            star = star_of(item, scope)
+            if star and star.expanded is not None and not scope.joined:
+                columns += star.expanded
+            elif star:
+                stars.append(star)
+            else:
+                for name, part in named_parts(item):
+                    columns.append((name, self.origins(part, scope)))
+                    if isinstance(item, exp.Alias | exp.Aliases) and name:
+                        scope.aliases.setdefault(name.lower(), columns[-1][1])
+        if not stars:
+            return Relation(columns=tuple(columns))
+        only = stars[0] if len(stars) == 1 else Star()
+        return Relation(columns=tuple(columns), is_open=True, through=only.relation, hidden=only.hidden)
+
+
+def _alias(node: exp.Expr) -> tuple[str, ...]:
+    pivots = nodes(node, "pivots")
+    alias = next((pivot.alias for pivot in reversed(pivots) if pivot.alias), "") or node.alias
+    return (alias,) if alias else ()
+
+
+def _seen(node: exp.Expr, relation: Relation) -> Relation:
+    """The relation as the query sees it: pivoted, or with the alias's names for its columns."""
+    return OPAQUE if node.args.get("pivots") else relation.renamed(node.alias_column_names)
+
+
+def _scope_of(output: Output) -> Scope:
+    """In which ORDER BY stands after a set operation: the output's columns."""
+    scope = Scope()
+    scope.add((), output.relation)
+    return scope
+
+
+def _one(relations: list[Relation]) -> Relation:
+    return relations[0] if len(relations) == 1 else OPAQUE
+
+
+def _together(cells: Iterable[Origins]) -> Origins:
+    found = list(cells)
+    return Origins(
+        direct=frozenset(source for cell in found for source in cell.direct),
+        indirect=frozenset(source for cell in found for source in cell.indirect),
+        constant=all(cell.constant for cell in found),
+    )

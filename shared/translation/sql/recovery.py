@@ -1,0 +1,236 @@
+"""What only the statement tells: tables that no facet names, where the job's SQL does. Pure.
+
+The listener leaves out the target of an UPDATE or DELETE on a path, of 4.1's REPLACE TABLE AS, and a scalar
+subquery's table. A statement is read only when it names a table that the run's events do not, or when these tell no
+columns; what it gives is marked as parsed. It is believed only where it writes what the run writes, or is a query with
+just the columns that the run writes: the facet often holds another statement of the session, the one that a cached
+relation came from.
+
+A name becomes a location where it is a path, or the name of one of the run's own tables. Other names are left as they
+are: another run of the application may know them.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, Wanted
+from shared.naming.datasets.internal_paths import is_noise
+from shared.openlineage.merging import MergedDataset, MergedRun
+from shared.openlineage.operations import Operation
+from shared.translation.run.datasets import Datasets, Place, table_name
+from shared.translation.sql.model import Statement, TableRef
+from shared.translation.sql.statement_reader import read_statement
+
+
+class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
+    (source, its column, the output column, and the kind); and tables that are `wanted` by their names.
+    """
+
+    target: MergedDataset | None = None
+    asset: Asset | None = None
+    inputs: tuple[Asset, ...] = ()
+    columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
+    wanted: tuple[Wanted, ...] = ()
+
+    def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
+        """The column pairs as edges into `target`."""
+        if not self.columns:
+            return ()
+        return tuple(
+            sorted(parsed_edge(source, column, target, output, kind) for source, column, output, kind in self.columns)
+        )
+
+
+def parsed_edge(source: Asset, column: str, target: Asset, output: str, kind: EdgeKind) -> ColumnEdge:
+    """An edge that a statement told."""
+    return ColumnEdge(
+        input=Column(qualified_name=source.qualified_name, column=column),
+        output=Column(qualified_name=target.qualified_name, column=output),
+        kind=kind,
+        parsed=True,
+    )
+
+
+NOTHING = Recovered()
+
+
+def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recovered:
+    """What the run's statement tells beyond its events; NOTHING for most."""
+    if not run.statement or not (datasets.outputs or operation.moves_data):
+        return NOTHING
+    text = _in_sparks_quotes(run)
+    if not _without_columns(run) and not _names_others(run, text):
+        return NOTHING
+    statement = read_statement(text)
+    if statement is None:
+        return NOTHING
+    places = _Places.of(run, datasets.place)
+    target = None
+    if datasets.outputs:
+        if not _writes_what_the_run_writes(statement, run, places, datasets):
+            return NOTHING
+    else:
+        target = places.dataset(statement.target) if statement.target and statement.kind == operation.name else None
+        if target is None or is_noise(datasets.place.identity(*target.key)):
+            return NOTHING
+    assets = {ref: found for ref in statement.sources if (found := _found(ref, places, datasets))}
+    return Recovered(
+        target=target,
+        asset=datasets.place.asset(target) if target else None,
+        inputs=tuple(sorted(set(assets.values()))),
+        columns=tuple(
+            (assets[pair.source], pair.column, pair.output, pair.kind)
+            for pair in statement.columns
+            if pair.source in assets
+        ),
+        wanted=tuple(sorted(_wanted(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)),
+    )
+
+
+def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_Places", datasets: Datasets) -> bool:
+    if run.integration == _DBT:
+        return len(datasets.outputs) == 1
+    if statement.target:
+        written = places.dataset(statement.target)
+        return written is not None and datasets.place.identity(*written.key) in datasets.outputs
+    columns = {tuple(name.lower() for name in output.columns) for output in run.outputs}
+    return bool(statement.outputs) and columns == {tuple(name.lower() for name in statement.outputs)}
+
+
+_DBT = "DBT"
+"""Its events hold the query of the very model, and call tables by their whole names in one namespace."""
+
+
+def _in_sparks_quotes(run: MergedRun) -> str:
+    """The statement with names in backticks; only dbt's come from other dialects."""
+    return run.statement.replace('"', "`") if run.integration == _DBT else run.statement
+
+
+def _wanted(ref: TableRef, statement: Statement) -> Wanted:
+    pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
+    return Wanted(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
+
+
+def _without_columns(run: MergedRun) -> bool:
+    """Whether the events tell of no columns of something that was written from elsewhere."""
+    return bool(run.inputs) and any(output.schema and not output.fields for output in run.outputs)
+
+
+_IDENTIFIER = r"(?:`[^`]+`|[\w$]+)"
+_MENTIONED = re.compile(
+    r"\b(?:from|join|using|into|update|table|overwrite|directory)\s+(?:table\s+|directory\s+)?(?:if\s+(?:not\s+)?exists\s+)?"
+    rf"({_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
+    re.IGNORECASE,
+)
+"""Where a statement may name a table. A name too many costs a look at the statement, nothing else."""
+
+_NO_TABLES = frozenset(
+    {
+        *("set", "select", "values", "table", "directory", "lateral", "unnest", "range", "explode"),
+        *("delta", "parquet", "csv", "json", "orc", "iceberg", "text", "avro", "hudi", "jdbc", "kafka", "xml"),
+    }
+)
+"""What stands after one of these words and is no table: other words of the language, and formats after USING."""
+
+_LONGEST_LOOKED_AT = 200_000
+"""Characters: longer statements are not parsed either."""
+
+
+def _names_others(run: MergedRun, text: str) -> bool:
+    """Whether the statement seems to name a table that no event of the run does."""
+    if len(text) > _LONGEST_LOOKED_AT:
+        return False
+    mentioned = (_remembered_mentions if len(text) <= _SHORT else _mentions)(text)
+    if not mentioned:
+        return False
+    known = {_last(dataset.name) for datasets in (run.inputs, run.outputs) for dataset in datasets}
+    if mentioned <= known:
+        return False
+    known |= {_last(name) for dataset in (*run.inputs, *run.outputs) for _, name in dataset.symlinks}
+    return not mentioned <= known
+
+
+def _mentions(text: str) -> frozenset[str]:
+    """What the tables are called, without their databases, that a statement may name."""
+    return frozenset(_last(found[1].replace("`", "")) for found in _MENTIONED.finditer(text)) - _NO_TABLES
+
+
+_SHORT = 4_000
+"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+
+_remembered_mentions = lru_cache(maxsize=1024)(_mentions)
+
+
+def _last(name: str) -> str:
+    """What a table or a folder is called itself, in lower case."""
+    name = name.rstrip("/")
+    return name[max(name.rfind("/"), name.rfind(".")) + 1 :].strip().lower()
+
+
+def _found(ref: TableRef, places: "_Places", datasets: Datasets) -> Asset | None:
+    dataset = places.dataset(ref)
+    if dataset is None or is_noise(datasets.place.identity(*dataset.key)):
+        return None
+    return datasets.resolve(*dataset.key) or datasets.place.asset(dataset)
+
+
+_CHANGED = re.compile(
+    rf"\s*(?P<verb>drop|truncate)\s+table\s+(?:if\s+exists\s+)?(?P<table>{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
+    re.IGNORECASE,
+)
+
+
+def table_changed(statement: str) -> tuple[str, str]:
+    """What a DROP TABLE or TRUNCATE TABLE does (DROP, TRUNCATE) and the table's name; empty for other statements.
+
+    Of a Delta table in the session's catalog the listener tells neither, only the statement.
+    """
+    found = _CHANGED.match(statement)
+    if not found:
+        return "", ""
+    return found["verb"].upper(), table_name(re.sub(r"\s*\.\s*", ".", found["table"]).replace("`", ""))
+
+
+_DEFAULT = "default"
+_LOCATION = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where the run's tables lie, by name."""
+
+    tables: dict[str, MergedDataset]
+    paths: tuple[str, ...]
+    """The namespaces of the run's own paths."""
+    home: str = ""
+    """The namespace in which a table's whole name is its data set's."""
+
+    @classmethod
+    def of(cls, run: MergedRun, place: Place) -> "_Places":
+        datasets = (*run.outputs, *run.inputs)
+        tables = {table_name(name): dataset for dataset in reversed(datasets) for _, name in dataset.symlinks}
+        namespaces = {place.identity(*dataset.key).namespace for dataset in datasets}
+        home = run.outputs[0].namespace if run.integration == _DBT and run.outputs else ""
+        return cls(tables=tables, paths=tuple(sorted(namespaces)), home=home)
+
+    def dataset(self, ref: TableRef) -> MergedDataset | None:
+        """The data set that a statement names so; None where it is not certain which."""
+        if ref.path:
+            return self._at(ref.path)
+        if self.home and len(ref.parts) > 1:
+            return MergedDataset(namespace=self.home, name=".".join(ref.parts))
+        name = table_name(".".join(ref.parts))
+        return self.tables.get(name if "." in name else f"{_DEFAULT}.{name}")
+
+    def _at(self, path: str) -> MergedDataset | None:
+        found = _LOCATION.fullmatch(path)
+        if found:
+            authority = found["authority"]
+            namespace = f"{found['scheme']}://{authority}" if authority else found["scheme"]
+            return MergedDataset(namespace=namespace, name=found["path"])
+        spaces = [space for space in self.paths if space in {"file", "dbfs"}] or ["file"]
+        return MergedDataset(namespace=spaces[0], name=path) if path.startswith("/") else None

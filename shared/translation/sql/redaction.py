@@ -1,0 +1,61 @@
+"""A statement's text without its literals."""
+
+import re
+from collections.abc import Iterator
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from shared.translation.sql.parsing import tokens_of
+
+PLACEHOLDER = "?"
+_TEXT, _NUMBER = "'?'", "0"
+"""Literals of the same kinds, where the text is to be read again."""
+
+_LITERALS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.NUMBER,
+        TokenType.BIT_STRING,
+        TokenType.HEX_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.NATIONAL_RAW_STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+
+_CONTINUED_COMMENT = re.compile(r"--[^\n]*\\\r?\n")
+"""Spark's comments go on after a backslash at the end of the line; the tokenizer takes what follows for SQL."""
+
+
+def redacted(sql: str, *, readable: bool = False) -> str:
+    """The text with `?` for each literal, and without comments; empty when it is not understood.
+
+    `readable`: with `'?'` for each text and `0` for each number instead, so that it still is a statement.
+    """
+    tokens = None if _CONTINUED_COMMENT.search(sql) else tokens_of(sql)
+    return "".join(_pieces(sql, tokens, readable=readable)).strip() if tokens else ""
+
+
+def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
+    end = 0
+    for token in tokens:
+        if token.start < end:  # one of several that were made of the same text, as `10L` is a number and its type
+            continue
+        gap = sql[end : token.start]
+        yield gap if not gap.strip() else " "  # what stands between tokens otherwise is a comment, or a command's text
+        text = sql[token.start : token.end + 1]
+        if token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
+            yield text
+        elif not readable:
+            yield PLACEHOLDER
+        else:
+            yield _NUMBER if token.token_type == TokenType.NUMBER or text[:1].isdigit() else _TEXT
+        end = token.end + 1
+
+
+def _may_hold_a_literal(token: Token, text: str) -> bool:
+    """Whether quotes, or digits at the start, stand in what is no name in backticks."""
+    return token.token_type != TokenType.IDENTIFIER and (text[:1].isdigit() or "'" in text or '"' in text)

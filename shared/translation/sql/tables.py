@@ -1,0 +1,110 @@
+"""The tables that a tree names: as references, and all that it reads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from shared.translation.sql.model import TableRef
+from shared.translation.sql.tree import nodes
+
+Defaults = tuple[str, str]
+"""The catalog and the database that short names get; empty ones are left out."""
+
+_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "json", "orc", "parquet", "text", "xml"})
+"""What may stand in the place of a database before a path (Spark's "SQL on files")."""
+
+
+class UnreadableError(Exception):
+    """The statement's tables stand in something that is no plain name: it is not read."""
+
+
+def table_ref(table: exp.Table, defaults: Defaults) -> TableRef | None:
+    """The table's reference; None for a table function, which reads no table.
+
+    Raises UnreadableError for a name that is computed.
+    """
+    if isinstance(table.this, exp.Func):
+        if table.this.name.upper() == "IDENTIFIER":
+            raise UnreadableError
+        return None
+    parts = tuple(_parts(table))
+    if len(parts) > 1 and parts[-2].lower() in _FORMATS and any(mark in parts[-1] for mark in "/:.\\"):
+        return TableRef(path=parts[-1], format=parts[-2].lower())
+    for length, default in ((1, defaults[1]), (2, defaults[0])):
+        if default and len(parts) == length:
+            parts = (default, *parts)
+    return TableRef(parts=parts)
+
+
+def _parts(table: exp.Table) -> Iterator[str]:
+    for part in (table.args.get("catalog"), table.args.get("db"), table.this):
+        yield from _words(part)
+
+
+def _words(part: object) -> Iterator[str]:
+    if isinstance(part, exp.Dot):
+        yield from _words(part.this)
+        yield from _words(part.expression)
+    elif isinstance(part, exp.Identifier) and part.name:
+        yield part.name
+    elif part:
+        raise UnreadableError
+
+
+def cte_name(table: exp.Table) -> str:
+    """The name by which a table may be one of WITH, folded; empty when it cannot be."""
+    return "" if table.args.get("db") else table.name.lower()
+
+
+def ctes_of(node: exp.Expr) -> Iterator[exp.CTE]:
+    """The common tables that a query defines, in order."""
+    yield from (cte for cte in nodes(node.args.get("with_")) if isinstance(cte, exp.CTE))
+
+
+def is_recursive(node: exp.Expr) -> bool:
+    """Whether the common tables may name themselves."""
+    with_ = node.args.get("with_")
+    return isinstance(with_, exp.With) and bool(with_.args.get("recursive"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CommonTable:
+    """One of WITH: what it is, and which others it sees."""
+
+    body: exp.Expr
+    sees: Mapping[str, "_CommonTable"]
+
+
+def _names(node: exp.Expr, outer: Mapping[str, _CommonTable]) -> Mapping[str, _CommonTable]:
+    names = outer
+    for cte in ctes_of(node):
+        more = dict(names)
+        more[cte.alias.lower()] = _CommonTable(body=cte.this, sees=more if is_recursive(node) else names)
+        names = more
+    return names
+
+
+def tables_read(statement: exp.Expr, nodes: Iterable[object], defaults: Defaults) -> Iterator[TableRef]:
+    """All tables below these nodes of the statement in the order of the text, as often as they stand there.
+
+    A common table counts by what it reads, and only where something reads it. Raises UnreadableError.
+    """
+    visited: set[int] = set()
+    start = _names(statement, {})
+    stack: list[tuple[object, Mapping[str, _CommonTable]]] = [(node, start) for node in nodes][::-1]
+    while stack:
+        node, outer = stack.pop()
+        if not isinstance(node, exp.Expr) or isinstance(node, exp.Hint):
+            continue
+        names = _names(node, outer)
+        if isinstance(node, exp.Table):
+            common = names.get(cte_name(node))
+            ref = None if common else table_ref(node, defaults)
+            if ref:
+                yield ref
+            if common and id(common) not in visited:
+                visited.add(id(common))
+                stack.append((common.body, common.sees))
+        children = [child for child in node.iter_expressions() if not isinstance(child, exp.With)]
+        stack.extend((child, names) for child in reversed(children))

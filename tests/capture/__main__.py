@@ -1,0 +1,163 @@
+"""Capture golden events: `python -m tests.capture [SCENARIO…] [--spark 3.5|4.1]… [--listener VERSION]… [--all]`.
+
+`--truths` runs nothing: it puts the truths beside the kept events as they are now.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from local.spark.truth import not_run
+from local.toolchain.interpreter import InterpreterError
+from local.toolchain.java import NoJavaError
+from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
+from tests.capture.cloud import NoCompilerError
+from tests.capture.needs import NeedsError
+from tests.capture.runner import CaptureError, capture, copy_truths
+from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
+from tests.capture.scrub import LeakError
+from tests.capture.systems import SystemsError
+
+_PROBLEMS = (CaptureError, InterpreterError, LeakError, NeedsError, NoCompilerError, NoJavaError, OSError, SystemsError)
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one scenario on one pair of versions: how many events are kept and where, or the problem."""
+
+    scenario: str
+    where: str
+    seconds: float
+    events: int = 0
+    problem: str | None = None
+
+
+def plan(
+    chosen: Sequence[Scenario], versions: Sequence[Versions], *, missing: bool = False
+) -> Iterator[tuple[Scenario, Versions]]:
+    """What is to be captured: each on all versions, unless its truth says `not_run`; what is not Spark's once.
+
+    `missing` leaves out that of which events are kept.
+    """
+    for scenario in chosen:
+        if scenario.needs.kind == "python":
+            if not (missing and list(captures(scenario))):
+                yield scenario, versions[0]
+            continue
+        for each in versions:
+            if missing and (GOLDEN / each.name / scenario.name / "events.jsonl").exists():
+                continue
+            if not scenario.truth.exists() or not_run(scenario.truth, each.name) is None:
+                yield scenario, each
+
+
+def main() -> int:
+    """Capture what was asked for; 1 when one of them failed, which does not stop the others."""
+    known = scenarios()
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.capture", description="Capture golden events from real Spark, dbt, Airflow …"
+    )
+    parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known)}; all unless named")
+    parser.add_argument("--spark", action="append", choices=PLATFORMS, help=f"(default {SPARK_3.short})")
+    parser.add_argument(
+        "--listener", action="append", help=f"version of openlineage-spark (default {LISTENER_VERSION})"
+    )
+    parser.add_argument("--all", action="store_true", help=f"on {', '.join(each.name for each in MATRIX)}")
+    parser.add_argument("--missing", action="store_true", help="only those of which no events are kept")
+    parser.add_argument("--truths", action="store_true", help="run nothing: only put the truths beside the kept events")
+    options = parser.parse_args()
+    if unknown := set(options.scenario) - set(known):
+        parser.error(f"no scenario {', '.join(sorted(unknown))}: there are {', '.join(known)}")
+    chosen = [known[name] for name in options.scenario or known]
+    err = Console(stderr=True)
+    if options.truths:
+        err.print(f"truths put beside {sum(map(copy_truths, chosen))} captures")
+        return 0
+    if options.all and (options.spark or options.listener):
+        parser.error("--all already says on which versions")
+    versions = MATRIX if options.all else _versions(options.spark, options.listener)
+    outcomes: list[Outcome] = []
+    try:
+        work = list(plan(chosen, versions, missing=options.missing))
+        _capture(work, err, outcomes)
+    except NeedsError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        err.print("[yellow]interrupted[/]: what was captured before is kept")
+        return _INTERRUPTED
+    finally:
+        _summarise(outcomes, err)
+    return int(any(outcome.problem for outcome in outcomes))
+
+
+def _versions(spark: Sequence[str] | None, listener: Sequence[str] | None) -> list[Versions]:
+    return [
+        Versions(platform=PLATFORMS[short], listener=version)
+        for short in spark or [SPARK_3.short]
+        for version in listener or [LISTENER_VERSION]
+    ]
+
+
+def _capture(work: Sequence[tuple[Scenario, Versions]], err: Console, outcomes: list[Outcome]) -> None:
+    """Capture one after the other, and put into `outcomes` what becomes of each."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task("", total=len(work))
+        for scenario, versions in work:
+            progress.update(task, description=f"{scenario.name} on {versions.name}")
+            outcome = _one(scenario, versions)
+            outcomes.append(outcome)
+            if outcome.problem:
+                err.print(f"[red]✗[/] {outcome.scenario} on {outcome.where}: {escape(outcome.problem)}", soft_wrap=True)
+            else:
+                err.print(f"[green]✓[/] {outcome.scenario} on {outcome.where}: {outcome.events} events")
+            progress.advance(task)
+
+
+def _one(scenario: Scenario, versions: Versions) -> Outcome:
+    began = time.monotonic()
+    try:
+        kept = capture(scenario, versions)
+    except _PROBLEMS as error:
+        return Outcome(
+            scenario=scenario.name, where=versions.name, seconds=time.monotonic() - began, problem=str(error)
+        )
+    return Outcome(
+        scenario=scenario.name,
+        where=kept.parent.name,
+        seconds=time.monotonic() - began,
+        events=len((kept / "events.jsonl").read_bytes().splitlines()),
+    )
+
+
+def _summarise(outcomes: Sequence[Outcome], err: Console) -> None:
+    """A table of scenarios and versions: events, or ✗."""
+    if not outcomes:
+        return
+    places = list(dict.fromkeys(outcome.where for outcome in outcomes))
+    table = Table("scenario", *places)
+    for name in dict.fromkeys(outcome.scenario for outcome in outcomes):
+        found = {outcome.where: outcome for outcome in outcomes if outcome.scenario == name}
+        table.add_row(name, *(_cell(found.get(place)) for place in places))
+    err.print(table)
+    failed = sum(outcome.problem is not None for outcome in outcomes)
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    err.print(f"{len(outcomes) - failed} captured in {GOLDEN}, {failed} failed, {seconds:.0f} s")
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return ""
+    return "[red]✗[/]" if outcome.problem else str(outcome.events)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

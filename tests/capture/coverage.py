@@ -1,0 +1,171 @@
+"""`python -m tests.capture.coverage`: write docs/coverage.md, what comes out of every scenario on every version.
+
+Each result is found anew from the events that are kept: they are translated and held to the truth of their scenario.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.spark.truth import Listener, Truth, holds, not_run
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, Scenario, captures, scenarios
+
+PAGE = PROJECT / "docs" / "coverage.md"
+_HEAD = """\
+# What is covered
+
+Real jobs, run with real listeners, and whether their events give the lineage that the job's author wrote down: every
+table, every column edge, nothing more. The events are kept in [tests/golden](../tests/golden/README.md). This page is
+made by `make coverage`, and a test holds it to what that gives; so a result here is one that was found.
+
+- *full*: exactly the truth.
+- *gaps*: exactly what the events tell. What they do not tell, or tell wrongly, is counted here and listed below, each
+  with its reason.
+- *differs*: not what the events tell: a defect of ours.
+- *not run*: the job is not possible there; the reason is below.
+- *no events*: not captured yet.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What comes out of one scenario in one capture."""
+
+    capture: str
+    differences: tuple[str, ...]
+    missing: int
+    wrong: int
+
+    def __str__(self) -> str:
+        if self.differences:
+            return f"**differs ({len(self.differences)})**"
+        if not (self.missing or self.wrong):
+            return "full"
+        counts = ((self.missing, "not told"), (self.wrong, "wrong"))
+        return "gaps: " + ", ".join(f"{count} {word}" for count, word in counts if count)
+
+
+def examine(scenario: Scenario, capture: str) -> Cell | None:
+    """What a scenario gives in a capture; None when no events are kept. Raises TruthError."""
+    folder = GOLDEN / capture / scenario.name
+    if not (folder / "events.jsonl").exists():
+        return None
+    history = translate_history([decode(line) for line in (folder / "events.jsonl").read_bytes().splitlines()])
+    truth = Truth.read(scenario.truth, capture=capture).as_told_by(Listener.read(LISTENERS, capture=capture))
+    found = json.loads(scenario.truth.read_text())
+    missing, wrong = (sum(holds(entry, capture) for entry in found[part]) for part in ("not_told", "told_wrongly"))
+    return Cell(capture=capture, differences=tuple(truth.differences(history.processes)), missing=missing, wrong=wrong)
+
+
+def page() -> str:
+    """The whole page."""
+    known = scenarios().values()
+    spark = [each for each in known if each.needs.kind == "spark"]
+    others = [each for each in known if each.needs.kind == "python"]
+    lines = [_HEAD, "## Spark", "", *_matrix(spark), ""]
+    if others:
+        lines += ["## Other engines", "", *_others(others), ""]
+    lines += ["## What every job lacks there", "", *_listeners(), "", "## The gaps", ""]
+    for scenario in known:
+        lines += gaps(scenario)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _matrix(known: Iterable[Scenario]) -> Iterator[str]:
+    places = [each.name for each in MATRIX]
+    yield f"| scenario | {' | '.join(places)} |"
+    yield "|-" * (len(places) + 1) + "|"
+    for scenario in known:
+        yield f"| {scenario.name} | {' | '.join(_result(scenario, place) for place in places)} |"
+
+
+def _result(scenario: Scenario, capture: str) -> str:
+    if not_run(scenario.truth, capture) is not None:
+        return "not run"
+    return str(examine(scenario, capture) or "no events")
+
+
+def _others(known: Iterable[Scenario]) -> Iterator[str]:
+    yield "| scenario | versions | result |"
+    yield "|-|-|-|"
+    for scenario in known:
+        for capture in list(captures(scenario)) or [""]:
+            yield f"| {scenario.name} | {capture} | {_result(scenario, capture)} |"
+
+
+def _listeners() -> Iterator[str]:
+    for pattern, facts in json.loads(LISTENERS.read_text()).items():
+        lacks = [
+            word
+            for word, lacking in (
+                ("edges that concern all rows", facts["indirect"] == "none"),
+                ("masks", not facts["masks"]),
+                ("the SQL statement", not facts["statement"]),
+            )
+            if lacking
+        ]
+        if lacks:
+            yield f"- `{pattern}` tells nothing of {', '.join(lacks)}: {facts['reason']}."
+
+
+def gaps(scenario: Scenario) -> Iterator[str]:
+    """The gaps of a scenario: a reason once, with what it concerns and where."""
+    truth: dict[str, Any] = json.loads(scenario.truth.read_text())
+    here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
+    reasons: dict[tuple[str, str, str], list[str]] = {}
+    for part, word in (("not_told", "not told"), ("told_wrongly", "told wrongly"), ("not_run", "not run")):
+        for entry in truth.get(part, ()):
+            where = _where(entry, here)
+            reasons.setdefault((word, where, entry["reason"]), []).append(_what(entry))
+    if not reasons:
+        return
+    yield f"### {scenario.name}"
+    yield ""
+    for (word, where, reason), concerned in reasons.items():
+        what = ", ".join(dict.fromkeys(each for each in concerned if each))
+        yield f"- *{word}* ({where}){': ' if what else ''}{what}: {reason}"
+    yield ""
+
+
+def _where(entry: Mapping[str, Any], here: Iterable[str]) -> str:
+    if "only" not in entry:
+        return "everywhere"
+    return ", ".join([capture for capture in here if holds(entry, capture)] or [f"`{each}`" for each in entry["only"]])
+
+
+def _what(entry: Mapping[str, Any]) -> str:
+    """What an entry concerns, in a word: `out/a.id ← in/b.id`."""
+    if "edge" in entry:
+        (source, sink) = entry["edge"]["input"], entry["edge"]["output"]
+        return f"`{sink[0]}.{sink[1] or '*'} ← {source[0]}.{source[1]}`"
+    if "output" not in entry:
+        return ""
+    output = entry["output"]
+    if "operations" in entry and "inputs" not in entry:
+        return f"`{output}` as {', '.join(entry['operations'])}"
+    if "columns" in entry and "inputs" not in entry:
+        names = ["*"] if entry["columns"] == "all" else [name or "*" for name in entry["columns"]]
+        return ", ".join(f"`{output}.{name}`" for name in names)
+    return f"`{output} ← {', '.join(entry.get('inputs', ['*']))}`"
+
+
+def main() -> int:
+    """Write the page; 1 when a result differs from what its events tell, which is printed."""
+    argparse.ArgumentParser(prog="python -m tests.capture.coverage", description="Write docs/coverage.md.").parse_args()
+    PAGE.write_text(page())
+    wrong = 0
+    for scenario in scenarios().values():
+        for cell in filter(None, (examine(scenario, capture) for capture in captures(scenario))):
+            for difference in cell.differences:
+                wrong += 1
+                print(f"{cell.capture}/{scenario.name}: {difference}")  # noqa: T201 - a command line's answer
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

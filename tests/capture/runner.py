@@ -1,0 +1,157 @@
+"""Running one scenario and keeping its events with the versions that gave them and the truth written by hand."""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+
+from local.process.leashed import Leashed
+from local.spark.failure import explain_failure
+from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
+from local.toolchain.interpreter import java_for, made_for
+from tests.capture.cloud import cloud_configuration
+from tests.capture.needs import Needs, together
+from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
+from tests.capture.scrub import ROOT, Machine, scrub
+from tests.capture.systems import System, system
+
+WORK = PROJECT / "build" / "capture"
+
+
+class CaptureError(Exception):
+    """A scenario that could not be captured; the message says why."""
+
+
+def capture(scenario: Scenario, versions: Versions) -> Path:
+    """Run the scenario, on these versions if it is one of Spark's; return the folder in which its events are kept now.
+
+    Everything is run afresh in a folder of its own. Raises CaptureError when the job fails, NoJavaError,
+    NoCompilerError without a JDK, InterpreterError, NeedsError, LeakError when something of this machine would be
+    kept, and what starting the scenario's system raises.
+    """
+    if not scenario.truth.exists():
+        raise CaptureError(f"{scenario.script} has no truth: write {scenario.truth.name} beside it first, from the job")
+    spark = scenario.needs.kind == "spark"
+    # No dots or dashes in the folder: the listener folds them in the names of jobs.
+    folder = WORK / (versions.name.replace(".", "_").replace("-", "_") if spark else "python") / scenario.name
+    data = folder / "data"
+    needs = scenario.needs.filled_in({**versions.platform.words(), "data": str(data), "project": str(PROJECT)})
+    with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
+        data.mkdir()
+        if spark:
+            facts = _run_spark(scenario, versions, needs, used, folder)
+            name = versions.name
+        else:
+            assert used is not None
+            facts = _run_python(scenario, needs, used, folder)
+            name = f"{needs.system}-{'.'.join(used.versions[str(needs.system)].split('.')[:2])}"
+        return _keep(scenario, GOLDEN / name / scenario.name, folder, facts, used.words if used else {})
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """An empty folder, which no other process may have meanwhile. Raises CaptureError when one has it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CaptureError(f"{folder.name} is being captured by another process: wait for its end") from error
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        yield
+
+
+def copy_truths(scenario: Scenario) -> int:
+    """Put a scenario's truth beside all its kept events, as it is now; return beside how many."""
+    kept = [events.parent for events in GOLDEN.glob(f"*/{scenario.name}/events.jsonl")]
+    for folder in kept:
+        shutil.copyfile(scenario.truth, folder / "truth.json")
+    return len(kept)
+
+
+def _run_spark(
+    scenario: Scenario, versions: Versions, needs: Needs, used: System | None, folder: Path
+) -> dict[str, object]:
+    """Run it under spark-submit; return what is to be known of the versions."""
+    platform = versions.platform
+    java, interpreter = java_for(platform), made_for(platform)
+    events = _events(folder)
+    with SparkJob(
+        scenario.script,
+        configuration=together(
+            SMALL_SESSION,
+            file_configuration(events, platform=platform, listener=versions.listener, packages=needs.packages),
+            cloud_configuration(folder, java, interpreter.spark_home),
+            used.configuration if used else {},
+            needs.conf,
+        ),
+        directory=folder / "spark",
+        arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
+        environment={**os.environ, **needs.environment, **(used.environment if used else {})},
+        java=java,
+        interpreter=interpreter,
+    ) as job:
+        result = job.wait()
+    if result.problem:
+        raise CaptureError(result.problem)
+    if not events.exists():
+        raise CaptureError(f"The listener {versions.listener} wrote no events. Log: {result.log}")
+    facts: dict[str, object] = {
+        "spark": platform.spark,
+        "delta": platform.delta,
+        "listener": versions.listener,
+        "java": java.version,
+    }
+    if needs.packages:
+        facts["packages"] = list(needs.packages)
+    return facts | (dict(used.versions) if used else {})
+
+
+def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) -> dict[str, object]:
+    """Run it with the Python of its system; return what is to be known of the versions."""
+    if used.python is None:
+        raise CaptureError(
+            f"{scenario.name} is no Spark job, and the system {needs.system} has no Python to run it with"
+        )
+    output, log, events = folder / "output.txt", folder / "log.txt", _events(folder)
+    arguments = ["--data", str(folder / "data"), "--events", str(events), *used.arguments]
+    with Leashed(
+        [str(used.python), str(scenario.script), *arguments],
+        environment={**os.environ, **needs.environment, **used.environment},
+        output=output,
+        log=log,
+    ) as command:
+        code = command.wait(PATIENCE_SECONDS)
+    if code is None:
+        raise CaptureError(f"{scenario.name} did not end within {PATIENCE_SECONDS:g} s and was stopped. Log: {log}")
+    if code:
+        said = log.read_text(errors="replace")
+        raise CaptureError(explain_failure(scenario.name, output.read_text(errors="replace"), said, log))
+    if not events.exists():
+        raise CaptureError(f"{scenario.name} wrote no events to its --events. Log: {log}")
+    return dict(used.versions)
+
+
+def _events(folder: Path) -> Path:
+    return folder / "events.jsonl"
+
+
+def _keep(scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, object], words: Mapping[str, str]) -> Path:
+    """Put the events without this machine's facts into `kept`, with the truth and the versions. Raises LeakError."""
+    machine = Machine(
+        paths={**words, str(folder / "data"): ROOT, str(folder): "/opt/job", str(PROJECT): "/opt/throughline"},
+        words=(str(PROJECT), str(Path.home()), socket.gethostname()),
+    )
+    text = scrub(_events(folder).read_text(), machine)
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / "events.jsonl").write_text(text)
+    shutil.copyfile(scenario.truth, kept / "truth.json")
+    known = {**facts, "captured": f"{datetime.now(UTC):%Y-%m-%d}"}
+    (kept / "versions.json").write_text(json.dumps(known, indent=2) + "\n")
+    return kept

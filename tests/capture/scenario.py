@@ -1,0 +1,65 @@
+"""The scenarios: scripts, the lineage that they must give, and where their events are kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.spark.truth import not_run
+from local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform, capture_name
+from tests.capture.needs import Needs
+
+PROJECT = Path(__file__).resolve().parents[2]
+GOLDEN = PROJECT / "tests" / "golden"
+LISTENERS = GOLDEN / "listeners.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A script that takes `--data FOLDER`, and the lineage it must give, written by hand beside it."""
+
+    name: str
+    script: Path
+
+    @property
+    def truth(self) -> Path:
+        """Where the truth stands."""
+        return self.script.with_suffix(".truth.json")
+
+    @property
+    def needs(self) -> Needs:
+        """What else it needs. Raises NeedsError."""
+        return Needs.beside(self.script)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """A version of Spark and one of the listener."""
+
+    platform: Platform = SPARK_3
+    listener: str = LISTENER_VERSION
+
+    @property
+    def name(self) -> str:
+        """The capture: `spark35-ol1.53`."""
+        return capture_name(self.platform, self.listener)
+
+
+MATRIX = (*(Versions(listener=each) for each in LISTENER_VERSIONS), Versions(platform=SPARK_4))
+"""All that a Spark scenario runs on, unless its truth says `not_run`."""
+
+
+def scenarios() -> dict[str, Scenario]:
+    """Return all scenarios by name: the examples first, then those made for capturing."""
+    scripts = [
+        *sorted((PROJECT / "examples").glob("*.py")),
+        *sorted((Path(__file__).parent / "scenarios").glob("[!_]*.py")),
+    ]
+    return {script.stem: Scenario(name=script.stem, script=script) for script in scripts}
+
+
+def captures(scenario: Scenario) -> Iterator[str]:
+    """The captures of a Spark scenario that there are to be; those kept, of one that is not Spark's."""
+    if scenario.needs.kind == "python":
+        yield from sorted(path.parent.parent.name for path in GOLDEN.glob(f"*/{scenario.name}/events.jsonl"))
+    else:
+        yield from (each.name for each in MATRIX if not_run(scenario.truth, each.name) is None)

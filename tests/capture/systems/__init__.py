@@ -1,0 +1,32 @@
+"""The systems besides Spark that scenarios need: started for one capture, and ended with it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from types import MappingProxyType
+
+from tests.capture.systems.databricks import databricks
+from tests.capture.systems.kafka import kafka
+from tests.capture.systems.postgres import postgres
+from tests.capture.systems.pythons import airflow, dbt, python_client
+from tests.capture.systems.system import System, SystemsError
+
+__all__ = ["SYSTEMS", "System", "SystemsError", "system"]
+
+SYSTEMS: Mapping[str, Callable[[], AbstractContextManager[System]]] = MappingProxyType(
+    {
+        "airflow": airflow,
+        "databricks": databricks,
+        "dbt": dbt,
+        "kafka": kafka,
+        "postgres": postgres,
+        "python_client": python_client,
+    }
+)
+"""By name: what a job.json may ask for. Another one is one line here."""
+
+
+def system(name: str) -> AbstractContextManager[System]:
+    """A running system, for as long as the block lasts. Raises SystemsError: the message says what to do."""
+    if name not in SYSTEMS:
+        raise SystemsError(f"there is no system {name}: there are {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]()

@@ -1,0 +1,45 @@
+"""What a Databricks cluster has and a session on this machine has not: dbutils for the mounts, another Delta.
+
+The variable DATABRICKS_RUNTIME_VERSION and the property spark.databricks.workspaceUrl are what the listener takes
+for Databricks: a scenario's job.json says them.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local.toolchain.interpreter import own
+from local.toolchain.java import find_java
+from local.toolchain.stamp import install_once
+from tests.capture.systems.system import System, SystemsError
+
+MOUNTS = {"/mnt/landing": "wasbs://landing@contoso.blob.core.windows.net/"}
+_SOURCES = tuple(sorted(Path(__file__).parent.glob("*.java")))
+
+
+@contextmanager
+def databricks() -> Iterator[System]:
+    """Two classes in front of Spark's. Raises SystemsError without a Java compiler, NoJavaError."""
+    classes = install_once("databricks_classes", (Path(__file__), *_SOURCES), _compile)
+    mounts = ",".join(f"{point}={source}" for point, source in MOUNTS.items())
+    yield System(
+        configuration={
+            "spark.driver.extraClassPath": str(classes),
+            "spark.driver.extraJavaOptions": f"-Dthroughline.mounts={mounts}",
+        },
+    )
+
+
+def _compile(classes: Path) -> None:
+    beside = find_java().path / "bin" / "javac"
+    compiler = str(beside) if beside.exists() else shutil.which("javac")
+    if compiler is None:
+        raise SystemsError("Databricks' classes need a Java compiler: install a JDK (not only a runtime), 11 or later.")
+    jars = own().spark_home / "jars" / "*"
+    # With the names of parameters: the listener looks for a constructor's `allowMountOperations`.
+    command = [compiler, "-parameters", "-nowarn", "-d", str(classes), "-cp", str(jars), *map(str, _SOURCES)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        raise SystemsError(f"{compiler} refused Databricks' classes: {outcome.stderr.strip()}")

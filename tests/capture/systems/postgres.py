@@ -1,0 +1,94 @@
+"""A throwaway PostgreSQL on loopback; its binaries come from the machine, or from Debian's packages by apt-get."""
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.capture.systems.serving import free_port, serving
+from tests.capture.systems.system import System, SystemsError
+
+DATABASE = "shop"
+STABLE = "db.example:5432"
+"""What stands for the server in kept events."""
+
+_UNPRIVILEGED = ("postgres", "nobody")  # the server refuses to run as root
+_INSTALL = (("apt-get", "update"), ("apt-get", "install", "--yes", "--no-install-recommends", "postgresql"))
+
+
+@contextmanager
+def postgres() -> Iterator[System]:
+    """A server with an empty database. The script is told `--jdbc URL`. Raises SystemsError."""
+    binaries = _binaries()
+    user = _somebody()
+    before = _by(user)
+    # Not below build/: the user that runs the server need not be able to enter the folders above it.
+    with tempfile.TemporaryDirectory(prefix="throughline-postgres-") as name:
+        folder = Path(name)
+        if user:
+            shutil.chown(folder, user)
+        _run([*before, str(binaries / "initdb"), "-D", f"{folder}/data", "-U", "spark", "-A", "trust", "--no-sync"])
+        port = free_port()
+        options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-p", str(port), "-k", str(folder)]
+        command = [*before, str(binaries / "postgres"), "-D", f"{folder}/data", *options]
+        with (
+            tempfile.TemporaryDirectory(prefix="throughline-postgres-log-") as logs,
+            serving("PostgreSQL", command, environment=os.environ, port=port, log=Path(logs) / "postgres.log"),
+        ):
+            _run([str(binaries / "createdb"), "-h", "127.0.0.1", "-p", str(port), "-U", "spark", DATABASE])
+            version = re.search(r"\d+(\.\d+)*", _run([str(binaries / "postgres"), "--version"]))
+            yield System(
+                arguments=("--jdbc", f"jdbc:postgresql://127.0.0.1:{port}/{DATABASE}"),
+                words={f"127.0.0.1:{port}": STABLE},
+                versions={"postgres": version[0] if version else "unknown"},
+            )
+
+
+def _binaries() -> Path:
+    """Where initdb is; installed first if it is nowhere."""
+    found = _installed()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        for command in _INSTALL:
+            _run(command)
+        found = _installed()
+    if found is None:
+        raise SystemsError("There is no PostgreSQL here: install it (`apt-get install postgresql` on Debian, as root).")
+    return found
+
+
+def _installed() -> Path | None:
+    """Debian keeps the server's programs off the path, in a folder for each version."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    found = [*([Path(on_path).resolve()] if on_path else []), *versions]
+    return found[-1].parent if found else None
+
+
+def _somebody() -> str | None:
+    """The user that the server runs as when we are root."""
+    if os.geteuid():
+        return None
+    known = {user.pw_name for user in pwd.getpwall()}
+    user = next((name for name in _UNPRIVILEGED if name in known), None)
+    if user is None or not shutil.which("setpriv"):
+        raise SystemsError("PostgreSQL does not run as root, and there is nobody else: capture as an ordinary user.")
+    return user
+
+
+def _by(user: str | None) -> list[str]:
+    """What stands before a command so that this user runs it."""
+    if user is None:
+        return []
+    return ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups"]
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    if done.returncode:
+        raise SystemsError(f"`{' '.join(command)}` failed: {(done.stderr or done.stdout).strip()[-1000:]}")
+    return done.stdout

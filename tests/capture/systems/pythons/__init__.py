@@ -1,0 +1,67 @@
+"""Engines that are Python packages: each has an environment of its own under build/, made when it is first needed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from local.toolchain.stamp import install_once
+from tests.capture.systems.postgres import postgres
+from tests.capture.systems.system import System, SystemsError
+
+_AIRFLOW_PROVIDERS = tuple(f"apache-airflow-providers-{name}" for name in ("openlineage", "common-sql", "postgres"))
+_LIST_VERSIONS = (
+    "import json; from importlib.metadata import distributions;"
+    "print(json.dumps({d.metadata['Name'].lower(): d.version for d in distributions()}))"
+)
+
+
+@contextmanager
+def dbt() -> Iterator[System]:
+    """The engine dbt with DuckDB, and OpenLineage's wrapper `dbt-ol`. Raises SystemsError."""
+    yield _system("dbt", "openlineage-dbt", ("dbt-core", "dbt-duckdb"))
+
+
+@contextmanager
+def airflow() -> Iterator[System]:
+    """Airflow with the OpenLineage provider, and a PostgreSQL that its tasks use. Raises SystemsError."""
+    own = _system("airflow", "apache-airflow", _AIRFLOW_PROVIDERS)
+    with postgres() as database:
+        yield replace(
+            own, arguments=database.arguments, words=database.words, versions={**own.versions, **database.versions}
+        )
+
+
+@contextmanager
+def python_client() -> Iterator[System]:
+    """The client with which Python programs send events. Raises SystemsError."""
+    yield _system("python_client", "openlineage-python", ())
+
+
+def _system(name: str, main: str, others: tuple[str, ...]) -> System:
+    """A system whose version is that of its `main` package; those of `others` are kept too."""
+    requirements = Path(__file__).with_name(f"{name}.txt")
+    folder = install_once(f"{name}_python", (requirements,), partial(_make, name, requirements))
+    python = folder / ".venv" / "bin" / "python"
+    found = json.loads(_run([str(python), "-I", "-c", _LIST_VERSIONS], name))
+    return System(python=python, versions={name: found[main]} | {each: found[each] for each in (main, *others)})
+
+
+def _make(name: str, requirements: Path, folder: Path) -> None:
+    uv = [sys.executable, "-m", "uv"]
+    environment = folder / ".venv"
+    _run([*uv, "venv", "--relocatable", "--python", sys.executable, str(environment)], name)
+    python = str(environment / "bin" / "python")
+    _run([*uv, "pip", "install", "--python", python, "-r", str(requirements)], name)
+
+
+def _run(command: list[str], name: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise SystemsError(f"The Python for {name} could not be made ({last}): is there a network?")
+    return done.stdout
