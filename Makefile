@@ -39,7 +39,7 @@ tests: $(READY) ## Only the tests
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m tests.capture $(ARGS)
 
-coverage: $(READY) ## Write docs/coverage.md from the kept events: which scenario gives what on which version
+coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms

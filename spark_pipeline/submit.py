@@ -1,6 +1,6 @@
 """The entry point for clusters: `spark-submit --py-files throughline.whl lake_job.py --lake … SOURCE …`.
 
-The session is the cluster's own; what it is given, it needs no setting for. docs/spark.md shows each platform.
+The session is the cluster's own; what it is given, it needs no setting for. docs/reference/lake.md shows each platform.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """The bytes of a file -> its events, and what of it cannot be read. Nothing here knows Spark.
 
-Three kinds of files are told apart by their names and by what stands in them: the archive's lines (docs/archive.md),
-raw events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`: what
-still lies in `events`).
+Three kinds of files are told apart by their names and by what stands in them: the archive's lines
+(docs/reference/archive.md), raw events line by line (as OpenLineage's file transport writes them), and one event a file
+(`.json`, `.json.gz`: what still lies in `events`).
 """
 
 import base64

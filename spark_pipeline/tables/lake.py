@@ -51,7 +51,7 @@ class Lake:
         if not has_delta(session):
             raise LakeError(
                 "This Spark session has no Delta Lake, in which the tables are stored. Add its package "
-                "(spark.jars.packages) and extension (spark.sql.extensions) to the session: see docs/spark.md"
+                "(spark.jars.packages) and extension (spark.sql.extensions) to the session: see docs/reference/lake.md"
             )
         return cls(session=prepare(session), root=root.rstrip("/"))
 
