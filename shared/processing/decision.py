@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.application_rows import Words
 from shared.records.asset_lifecycle import Changes, changes_by_asset
 from shared.records.run_state import ContentKey, content_digest

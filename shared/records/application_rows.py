@@ -18,7 +18,7 @@ import msgspec
 from shared.errors import WriteConflict
 from shared.model import Span
 from shared.naming.names import Names
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.run_state import WordKey, packed_cell, unpacked_cell
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import LINK, RUNS, digest_of, stamp

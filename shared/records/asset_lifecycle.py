@@ -14,7 +14,7 @@ import msgspec
 from shared.atlas.entities import AssetEntity, asset_entity
 from shared.errors import WriteConflict
 from shared.model import Asset
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage.port import Row, Storage

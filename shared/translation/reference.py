@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from shared.model import ApplicationTimes, Contribution, Lineage, Process, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import (

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from shared.model import Asset, Span
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import AT_ONCE, Batch, enclosing
 from spark_pipeline.tables.encoding import micros, moment
 

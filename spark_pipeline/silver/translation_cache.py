@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.datasets import Datasets

@@ -13,7 +13,7 @@ import msgspec
 from shared.model import Asset, Span
 from shared.naming.datasets.identity import NOWHERE, Where
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.secrets import address_without_secrets
 from shared.translation.job.databricks import telling, workspace
 from shared.translation.job.identity import JobIdentity, identity_of, strongest

@@ -19,8 +19,8 @@ import msgspec
 
 from shared.naming.datasets.identity import Identity
 from shared.naming.rules.rule import bounded
-from shared.openlineage.merging import MergedRun
 from shared.openlineage.operations import UNKNOWN, split_job_name
+from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import job, notebook, without_host
 from shared.translation.job.volatile_names import VOLATILE, VolatilePart, is_generic, stable_name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from shared.model import Origin
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import Captured
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import notebook, workspace

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from shared.model import Asset, Span
 from shared.naming.datasets.canonical import canonical
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.application.context import Batch, RunContext
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.run.datasets import STREAMING, Datasets, Place

@@ -14,7 +14,7 @@ from shared.naming.datasets.internal_paths import is_noise
 from shared.naming.matching import not_derived
 from shared.naming.names import Names
 from shared.naming.stores.kafka import split_names
-from shared.openlineage.merging import MergedDataset, MergedRun
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.secrets import without_secrets
 from shared.translation.application.context import RunContext
 

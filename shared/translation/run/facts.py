@@ -15,7 +15,7 @@ import msgspec
 
 from shared.model import Process
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets, without_secrets
 from shared.translation.job.databricks import workspace
 from shared.translation.sql.statement_reader import redact

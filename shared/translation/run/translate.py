@@ -7,8 +7,8 @@ import msgspec
 
 from shared.model import Asset, Lineage, Origin, Process
 from shared.naming.datasets.identity import Identity
-from shared.openlineage.merging import MergedDataset, MergedRun
 from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.aggregate import union
 from shared.translation.application.context import NO_CONTEXT, Batch, RunContext
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process

@@ -18,8 +18,8 @@ import msgspec
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Wanted
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
 from shared.openlineage.operations import Operation
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.run.datasets import Datasets, Place, table_name
 from shared.translation.sql.model import Statement, TableRef
 from shared.translation.sql.statement_reader import read_statement

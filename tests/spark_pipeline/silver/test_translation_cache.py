@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from shared.model import Span
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     NO_CONTEXT,
