@@ -240,7 +240,7 @@ def test_every_room_that_the_table_names_exists_and_no_other() -> None:
 def import_circle(sources: Mapping[str, str]) -> list[str]:
     """A circle of modules that import each other, wherever in their files; empty if there is none."""
     trees = {_module(path): ast.parse(source, filename=path) for path, source in sources.items()}
-    arrows = {module: {name for name in _imported(tree) if name in trees} for module, tree in trees.items()}
+    arrows = {module: {*_imported(tree)} & (trees.keys() - {module}) for module, tree in trees.items()}
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:
