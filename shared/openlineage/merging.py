@@ -8,7 +8,7 @@ import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.legacy_names import renamed
-from shared.openlineage.run import NOTHING_CAPTURED, DatasetKey, MergedDataset, MergedRun
+from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
@@ -42,7 +42,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ended: str | None = None
     job: Job | None = None
     omitted: set[str] = set()
-    captured = NOTHING_CAPTURED
+    captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
     for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
         if event.type in ENDS:
@@ -94,7 +94,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
 def _later(before: Captured, spark: SparkProperties | None) -> Captured:
     """The latest word on each property."""
     after = spark.properties if spark else None
-    if after is None or after in (before, NOTHING_CAPTURED):
+    if after is None or after in (before, NO_SPARK_PROPERTIES):
         return before
     told = {name: word for name, word in msgspec.structs.asdict(after).items() if word is not None}
     return msgspec.structs.replace(before, **told)

@@ -42,7 +42,7 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return tuple([name for name, _ in self.schema])
 
 
-NOTHING_CAPTURED = Captured()
+NO_SPARK_PROPERTIES = Captured()
 
 
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -68,7 +68,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inputs: tuple[MergedDataset, ...] = ()
     outputs: tuple[MergedDataset, ...] = ()
     omitted: tuple[str, ...] = ()
-    captured: Captured = NOTHING_CAPTURED
+    captured: Captured = NO_SPARK_PROPERTIES
 
     @property
     def is_application(self) -> bool:
