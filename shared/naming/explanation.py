@@ -32,27 +32,27 @@ def explain(
     name: str,
     *,
     symlinks: Iterable[tuple[str, str]] = (),
-    where: RunEnvironment = NO_ENVIRONMENT,
+    environment: RunEnvironment = NO_ENVIRONMENT,
     names: Names = BUILT_IN,
 ) -> Explanation:
     """What becomes of an OpenLineage namespace and name, and why."""
     links = tuple(symlinks)
-    identity = canonical(namespace, name, where)
-    naming = names.name(identity, links, where)
+    identity = canonical(namespace, name, environment)
+    naming = names.name(identity, links, environment)
     return Explanation(
         identity=identity,
         naming=naming,
         why=(
-            *_why_it_is(namespace, name, identity, where),
-            *_why_so_called(names.matches(identity, links, where.host), identity, where, names),
+            *_why_it_is(namespace, name, identity, environment),
+            *_why_so_called(names.matches(identity, links, environment.host), identity, environment, names),
             *([f"{UNKNOWN_STORE}: no rule knows it, so it is a plain data set"] * (naming.best.rule == UNKNOWN_STORE)),
         ),
         noise=is_noise(identity),
     )
 
 
-def _why_it_is(namespace: str, name: str, identity: Identity, where: RunEnvironment) -> Iterable[str]:
-    if mounted := resolve_mount(namespace, name, where):
+def _why_it_is(namespace: str, name: str, identity: Identity, environment: RunEnvironment) -> Iterable[str]:
+    if mounted := resolve_mount(namespace, name, environment):
         yield f"it is mounted: it stands for {mounted[0]} {mounted[1]}"
     if (identity.namespace, identity.name) != (namespace, name):
         yield f"its spelling is folded to {identity.namespace} {identity.name or '(an empty name)'}"
@@ -60,9 +60,11 @@ def _why_it_is(namespace: str, name: str, identity: Identity, where: RunEnvironm
         yield "it is a writer's own bookkeeping: it is left out of all lineage"
 
 
-def _why_so_called(matches: Iterable[Match], identity: Identity, where: RunEnvironment, names: Names) -> Iterable[str]:
+def _why_so_called(
+    matches: Iterable[Match], identity: Identity, environment: RunEnvironment, names: Names
+) -> Iterable[str]:
     for index, match in enumerate(matches):
-        found = match.rule.groups(match.identity, where.host, names.ids) or {}
+        found = match.rule.groups(match.identity, environment.host, names.ids) or {}
         parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)
         link = "" if match.identity == identity else f" of the symlink {match.identity.namespace} {match.identity.name}"
         place = _NOT_TAKEN if index else _TAKEN[match.rank]

@@ -20,7 +20,7 @@ AssetName = tuple[str, str]
 """Type and qualified name."""
 
 _REMEMBERED = 4_096
-_MOST_KEPT = 8
+_MAX_KEPT = 8
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -94,7 +94,7 @@ def underivable_names(best: AssetName, others: Iterable[AssetName]) -> tuple[Ass
     """Those of these further names that have to be kept, since the others do not tell them. Not more than a few."""
     kept: list[AssetName] = []
     for name in others:
-        if len(kept) < _MOST_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
+        if len(kept) < _MAX_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
             kept.append(name)
     return tuple(kept)
 

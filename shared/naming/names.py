@@ -15,7 +15,7 @@ from shared.versions import NAMING
 RULES: tuple[NamingRule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
 """All of ours. For a data set those of its store are asked, in order: the first that matches names it."""
 
-LONGEST_FOR_USERS = 1_000
+MAX_LENGTH_FOR_USER_RULES = 1_000
 """Characters of a name that is matched with patterns of a user, who may not think of what a sender can send."""
 
 
@@ -65,7 +65,7 @@ class Names:
         return types
 
     def name(
-        self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+        self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), environment: RunEnvironment = NO_ENVIRONMENT
     ) -> Naming:
         """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
 
@@ -75,7 +75,7 @@ class Names:
         one; HDFS, S3, Google's storage and DBFS, where no scan is known to name paths, by their table where one is
         known. What no rule knows is a plain `DataSet`: never a lost process.
         """
-        matches = self.matches(identity, tuple(symlinks), where.host)
+        matches = self.matches(identity, tuple(symlinks), environment.host)
         if not matches:
             return Naming(best=unknown_store(identity))
         first = [match.names[0] for match in matches]
@@ -89,7 +89,7 @@ class Names:
         return sorted((match for match in found if match), key=lambda match: match.rank)
 
     def _match(self, identity: Identity, workspace: str, *, tables_only: bool) -> Match | None:
-        if self.rules and max(len(identity.namespace), len(identity.name)) <= LONGEST_FOR_USERS:
+        if self.rules and max(len(identity.namespace), len(identity.name)) <= MAX_LENGTH_FOR_USER_RULES:
             for rule in self.rules:
                 if names := rule.apply(identity, workspace, self.ids):
                     return Match(rank=Rank.USERS, rule=rule, identity=identity, names=names)
@@ -108,7 +108,7 @@ BUILT_IN = Names()
 
 
 def name_dataset(
-    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), environment: RunEnvironment = NO_ENVIRONMENT
 ) -> Naming:
     """As `Names.name`, by our rules alone."""
-    return BUILT_IN.name(identity, symlinks, where)
+    return BUILT_IN.name(identity, symlinks, environment)

@@ -72,7 +72,7 @@ def decode(raw: bytes) -> Event:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     if body is None:
-        found = _the_slow_way(raw)
+        found = _decode_leniently(raw)
         if not isinstance(found.said, RunEvent):
             return _declaration(found.said, found.omitted)
         return _run_event(found.said, found.omitted)
@@ -138,7 +138,7 @@ def _check_name(name: str, field: str) -> None:
         raise Unreadable("Control characters are not allowed here", field=field)
 
 
-def _the_slow_way(raw: bytes) -> Salvaged:
+def _decode_leniently(raw: bytes) -> Salvaged:
     """What can be used of bytes that are no run event at first sight. Raises Unreadable."""
     try:
         envelope = _guard(_decode_envelope, raw)

@@ -32,7 +32,7 @@ from shared.openlineage.wire import (
 Declared = JobEvent | DatasetEvent
 """What is said without a run."""
 
-_MOST_TOLD = 1000
+_MAX_OMITTED = 1000
 """Paths of what was left out; beyond these they are counted."""
 
 T = TypeVar("T")
@@ -139,8 +139,8 @@ def salvage(raw: bytes, envelope: Envelope) -> Salvaged:
         name = envelope.dataset or JobName(namespace="", name="")
         dataset = _with_facets(name, parts.dataset or _NOTHING, "dataset", omitted)
         said = DatasetEvent(event_time=envelope.event_time, dataset=dataset)
-    if len(omitted) > _MOST_TOLD:
-        omitted[_MOST_TOLD:] = [f"and {len(omitted) - _MOST_TOLD} more"]
+    if len(omitted) > _MAX_OMITTED:
+        omitted[_MAX_OMITTED:] = [f"and {len(omitted) - _MAX_OMITTED} more"]
     return Salvaged(said=said, omitted=tuple(omitted))
 
 

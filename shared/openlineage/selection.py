@@ -95,13 +95,13 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
 
 def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
     """Why the job is not wanted, if so. The same for all events of a run, for it depends on names alone."""
-    if not selection.namespaces.takes((body.job.namespace,)):
+    if not selection.namespaces.accepts((body.job.namespace,)):
         excluded = selection.namespaces.excludes((body.job.namespace,))
         return _NAMESPACE_EXCLUDED if excluded else _NAMESPACE_NOT_INCLUDED
     if selection.jobs == MATCH_ALL:
         return None
     names = set(_names_of(body))
-    if selection.jobs.takes(names):
+    if selection.jobs.accepts(names):
         return None
     if selection.jobs.excludes(names):
         return _JOB_EXCLUDED

@@ -44,7 +44,7 @@ class Redactors:
     job: Callable[[str], str]
 
 
-def trim(event: Event, hands: Redactors) -> bytes:
+def trim(event: Event, redactors: Redactors) -> bytes:
     """The bytes of an event of a run (one with a body) that says the same, as JSON of OpenLineage. `decode` reads from
     them what it read from the event's own, but for what was taken out.
     """
@@ -54,43 +54,43 @@ def trim(event: Event, hands: Redactors) -> bytes:
     return msgspec.json.encode(
         replace(
             body,
-            run=_run(body.run, hands),
-            job=_job(body, hands),
-            inputs=_datasets(body.inputs, hands),
-            outputs=_datasets(body.outputs, hands),
+            run=_run(body.run, redactors),
+            job=_job(body, redactors),
+            inputs=_datasets(body.inputs, redactors),
+            outputs=_datasets(body.outputs, redactors),
         )
     )
 
 
-def _run(run: Run, hands: Redactors) -> Run:
+def _run(run: Run, redactors: Redactors) -> Run:
     facets = run.facets
     if facets is None:
         return run
     told = facets.environment_properties
-    properties = replace(told, values=dict(hands.properties(told.values or {}))) if told else None
+    properties = replace(told, values=dict(redactors.properties(told.values or {}))) if told else None
     kept = RunFacets(
-        parent=_parent(facets.parent, hands),
+        parent=_parent(facets.parent, redactors),
         environment_properties=properties,
         processing_engine=facets.processing_engine,
-        spark_properties=_captured(facets.spark_properties, hands),
+        spark_properties=_captured(facets.spark_properties, redactors),
     )
     return replace(run, facets=kept)
 
 
-def _captured(told: SparkProperties | None, hands: Redactors) -> SparkProperties | None:
+def _captured(told: SparkProperties | None, redactors: Redactors) -> SparkProperties | None:
     """Of Spark's properties those that name a workspace or a job, as such names are kept."""
     if told is None or told.properties is None:
         return None
-    kept = {name: hands.job(word) for name, word in msgspec.structs.asdict(told.properties).items() if word}
+    kept = {name: redactors.job(word) for name, word in msgspec.structs.asdict(told.properties).items() if word}
     return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
-def _parent(parent: Parent | None, hands: Redactors) -> Parent | None:
-    return replace(parent, job=_job_name(parent.job, hands)) if parent else None
+def _parent(parent: Parent | None, redactors: Redactors) -> Parent | None:
+    return replace(parent, job=_job_name(parent.job, redactors)) if parent else None
 
 
-def _job_name(job: JobName, hands: Redactors) -> JobName:
-    return JobName(namespace=hands.job(job.namespace), name=hands.job(job.name))
+def _job_name(job: JobName, redactors: Redactors) -> JobName:
+    return JobName(namespace=redactors.job(job.namespace), name=redactors.job(job.name))
 
 
 _ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowflake", "sqlserver", "trino"})
@@ -106,38 +106,38 @@ def _names_quoted(body: RunEvent) -> bool:
     return bool(schemes) and schemes <= _ANSI
 
 
-def _job(body: RunEvent, hands: Redactors) -> Job:
+def _job(body: RunEvent, redactors: Redactors) -> Job:
     facets = body.job.facets
     if facets and facets.sql:
-        statement = hands.statement(facets.sql.query, _names_quoted(body))
+        statement = redactors.statement(facets.sql.query, _names_quoted(body))
         facets = JobFacets(job_type=facets.job_type, sql=replace(facets.sql, query=statement))
-    return Job(namespace=hands.job(body.job.namespace), name=_own_name(body, hands), facets=facets)
+    return Job(namespace=redactors.job(body.job.namespace), name=_own_name(body, redactors), facets=facets)
 
 
-def _own_name(body: RunEvent, hands: Redactors) -> str:
+def _own_name(body: RunEvent, redactors: Redactors) -> str:
     """The job's name; where it begins with its application's, that is still so."""
     parent = body.run.facets.parent if body.run.facets else None
     before = parent.job.name if parent else ""
     name = body.job.name
     if not before or not name.startswith(before):
-        return hands.job(name)
-    return hands.job(before) + hands.job(name[len(before) :])
+        return redactors.job(name)
+    return redactors.job(before) + redactors.job(name[len(before) :])
 
 
-def _datasets(datasets: Iterable[Dataset] | None, hands: Redactors) -> tuple[Dataset, ...] | None:
-    return None if datasets is None else tuple(_dataset(each, hands) for each in datasets)
+def _datasets(datasets: Iterable[Dataset] | None, redactors: Redactors) -> tuple[Dataset, ...] | None:
+    return None if datasets is None else tuple(_dataset(each, redactors) for each in datasets)
 
 
-def _dataset(dataset: Dataset, hands: Redactors) -> Dataset:
-    facets = _facets(dataset.facets, hands) if dataset.facets else None
-    namespace, name = hands.spelling(dataset.namespace, dataset.name)
+def _dataset(dataset: Dataset, redactors: Redactors) -> Dataset:
+    facets = _facets(dataset.facets, redactors) if dataset.facets else None
+    namespace, name = redactors.spelling(dataset.namespace, dataset.name)
     return replace(dataset, namespace=namespace, name=name, facets=facets)
 
 
-def _facets(facets: DatasetFacets, hands: Redactors) -> DatasetFacets:
+def _facets(facets: DatasetFacets, redactors: Redactors) -> DatasetFacets:
     def named(value: Any) -> Any:
         """Anything that has a namespace and a name."""
-        namespace, name = hands.spelling(value.namespace, value.name)
+        namespace, name = redactors.spelling(value.namespace, value.name)
         return replace(value, namespace=namespace, name=name)
 
     links, change = facets.symlinks, facets.lifecycle_state_change

@@ -39,7 +39,7 @@ def propagate(
     marks = note_states(storage, run.run_id, decided.changes, state.changed, state.generation)
     marked = False
     contents = decided.contents
-    wants = any(content.wanted for content in contents.values())
+    wants = any(content.unresolved_tables for content in contents.values())
     word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
     for sibling in word.inside:
         marked = settle(sibling) or marked

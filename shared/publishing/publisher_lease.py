@@ -54,7 +54,7 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
             continue
         content = ContributionRecord.of(row, storage).content
         if content:
-            assets = (*content.inputs, *content.outputs, *content.around)
+            assets = (*content.inputs, *content.outputs, *content.batch_inputs)
             found |= {(asset.type, asset.qualified_name) for asset in assets}
     for run in sorted(renaming):
         sinks = (link_of(row, storage).sink for row in links_of(storage, run))

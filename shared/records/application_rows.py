@@ -136,7 +136,7 @@ class Words:
     def by_key(self) -> dict[str, StreamBatch | LifecycleEvent]:
         """Those that may be taken back, by the keys of their rows. Of one data set and kind the latest."""
         found: dict[str, StreamBatch | LifecycleEvent] = {
-            _fate_key(fate): fate for fate in sorted(self.fates, key=LifecycleEvent.in_order)
+            _fate_key(fate): fate for fate in sorted(self.fates, key=LifecycleEvent.sort_key)
         }
         return {_batch_key(self.batch): self.batch, **found} if self.batch else found
 
@@ -203,7 +203,7 @@ def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
     if len(words) <= _REMEMBERED:
         return words
     fates = {run: word.fate for run, word in words.items() if word.fate}
-    latest = sorted(fates, key=lambda run: (fates[run].in_order(), run))[-_REMEMBERED:]
+    latest = sorted(fates, key=lambda run: (fates[run].sort_key(), run))[-_REMEMBERED:]
     others = [run for run in words if run not in fates][-_REMEMBERED:]
     return {run: words[run] for run in (*others, *latest)}
 
@@ -289,7 +289,7 @@ def around(storage: Storage, run: MergedRun, known: Application, names: Names) -
     """What concerns this run of what is `known` of its application."""
     streams = known.streams and names_no_source(run)
     batches = _first_around(batches_after(storage, run), run) if streams else ()
-    return RunContext(told=known.told | application_facts_of(run), batches=batches, names=names)
+    return RunContext(facts=known.told | application_facts_of(run), batches=batches, names=names)
 
 
 def _first_around(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:

@@ -34,7 +34,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     contributions, and where its place became known, those that left a fate or a batch. Also those who took their word
     back: while rows are read page by page they may say something else on a page that was read already.
     """
-    placed = placed_by(storage, known.run) if known.told.where != known.heard.where else set()
+    placed = placed_by(storage, known.run) if known.told.environment != known.heard.environment else set()
     return placed | {
         run
         for process in sorted(written_by(storage, known.run))
@@ -66,7 +66,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, content: Process) -> "Link":
         """From what is said of the process."""
-        wants = {each.table.rpartition(".")[2] for each in content.wanted}
+        wants = {each.table.rpartition(".")[2] for each in content.unresolved_tables}
         return cls(name=content.qualified_name, sink=content.outputs[0], wants=tuple(sorted(wants)))
 
 

@@ -208,7 +208,7 @@ def _present(
     found: dict[tuple[str, int], set[int]] = {}
     for run, own in rows.items():
         for each in eliminate_staging([*_said(storage, own)], fates[run]):
-            now = found.setdefault((run, short(process_key(each.said.content.qualified_name))), set())
+            now = found.setdefault((run, short(process_key(each.contribution.content.qualified_name))), set())
             if each.remains:
                 now.add(short(process_key(each.remains.content.qualified_name)))
     return {key: frozenset(now) for key, now in found.items()}

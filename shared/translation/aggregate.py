@@ -138,8 +138,8 @@ def union(contents: Sequence[Process]) -> Process:
         generic_identity=any(content.generic_identity for content in contents),
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
-        around=_around(contents),
-        wanted=tuple(sorted({each for content in contents for each in content.wanted})),
+        batch_inputs=_batch_inputs(contents),
+        unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
         schemas=one_each(each for content in contents for each in content.schemas),
         origin=joined(content.origin for content in contents),
     )
@@ -164,14 +164,14 @@ def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
 
 def sources(process: Process) -> tuple[Asset, ...]:
     """All that the process reads: also what a batch around its writes read."""
-    return assets((*process.inputs, *process.around)) if process.around else process.inputs
+    return assets((*process.inputs, *process.batch_inputs)) if process.batch_inputs else process.inputs
 
 
-def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
+def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
     """What the batches around these writes read. Streams that run side by side enclose each other's writes by chance,
     so what all of them have in common counts; where that is nothing, all of it.
     """
-    known = [content.around for content in contents if content.around]
+    known = [content.batch_inputs for content in contents if content.batch_inputs]
     names = [{asset.qualified_name for asset in read} for read in known]
     common = set.intersection(*names) if names else set()
     return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
@@ -201,8 +201,8 @@ def _without_noise(process: Process) -> Process | None:
     if not inputs or not process.outputs:
         return None
     parsed = any(map(_PARSED, process.columns))
-    if len(inputs) == len(process.inputs) and not (process.around or process.wanted or parsed):
+    if len(inputs) == len(process.inputs) and not (process.batch_inputs or process.unresolved_tables or parsed):
         return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
     columns = _told_first(columns) if parsed else columns
-    return replace(process, inputs=inputs, columns=columns, around=(), wanted=())
+    return replace(process, inputs=inputs, columns=columns, batch_inputs=(), unresolved_tables=())

@@ -22,8 +22,8 @@ def filter_paths(process: Process | None, paths: GlobFilter) -> Process | None:
     """
     if process is None or paths == MATCH_ALL:
         return process
-    inputs = tuple(asset for asset in process.inputs if paths.takes(asset_names(asset)))
-    outputs = tuple(asset for asset in process.outputs if paths.takes(asset_names(asset)))
+    inputs = tuple(asset for asset in process.inputs if paths.accepts(asset_names(asset)))
+    outputs = tuple(asset for asset in process.outputs if paths.accepts(asset_names(asset)))
     if not inputs or not outputs:
         return None
     if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):

@@ -72,16 +72,16 @@ def translate_history(
             kept.setdefault(event.run_id, []).append(event)
     del events  # what is merged is let go at once, where nobody else holds it
     runs = {run_id: merge(kept.pop(run_id)) for run_id in tuple(kept)}
-    arounds = _arounds(runs, names)
-    said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
+    contexts = _contexts(runs, names)
+    said = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     spoken = _contributions(runs, said)
     facts = {
         run_id: ApplicationTimes(first=run.first, last=run.last, ended=run.ended)
         for run_id in spoken
         if (run := runs.get(run_id))
     }
-    fates = _fates(runs.values(), arounds)
-    found = [each for words in spoken.values() for each in eliminate_staging(words, fates(words))]
+    lifecycle = _lifecycles(runs.values(), contexts)
+    found = [each for words in spoken.values() for each in eliminate_staging(words, lifecycle(words))]
 
     grouped: dict[str, list[Contribution]] = {}
     for each in found:
@@ -91,7 +91,7 @@ def translate_history(
     processes = tuple(sorted((each for each in sums if each), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
     shown = {
-        (each.said.application_run, each.said.content.qualified_name)
+        (each.contribution.application_run, each.contribution.content.qualified_name)
         for each in found
         if each.remains and each.remains.content.qualified_name in published
     }
@@ -102,7 +102,7 @@ def translate_history(
     )
 
 
-def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
+def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
     """What each run is to know of the others of its application."""
     own = {
         run_id: word for run_id, run in runs.items() if (word := application_facts_of(run)) is not NO_APPLICATION_FACTS
@@ -113,19 +113,19 @@ def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContex
         if run.ended:
             told[run.application_run] = told.get(run.application_run, NO_APPLICATION_FACTS) | word
     alone = RunContext(names=names)
-    arounds = dict.fromkeys(runs, alone)
+    contexts = dict.fromkeys(runs, alone)
     for run_id, run in runs.items() if own else ():
         known = told.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
         if known is not NO_APPLICATION_FACTS:
-            arounds[run_id] = RunContext(told=known, names=names)
+            contexts[run_id] = RunContext(facts=known, names=names)
     batches: dict[str, list[StreamBatch]] = {}
     for run_id, run in runs.items():
-        if run.ended and (batch := batch_of(run, arounds[run_id])):
+        if run.ended and (batch := batch_of(run, contexts[run_id])):
             batches.setdefault(run.application_run, []).append(batch)
     for run_id, run in runs.items():
         if run.application_run in batches and names_no_source(run):
-            arounds[run_id] = replace(arounds[run_id], batches=enclosing_batches(batches[run.application_run], run))
-    return arounds
+            contexts[run_id] = replace(contexts[run_id], batches=enclosing_batches(batches[run.application_run], run))
+    return contexts
 
 
 def _contributions(
@@ -156,16 +156,16 @@ def _once_each(words: Iterable[Contribution]) -> Iterable[Contribution]:
     return known.values()
 
 
-def _fates(
-    runs: Iterable[MergedRun], arounds: Mapping[str, RunContext]
+def _lifecycles(
+    runs: Iterable[MergedRun], contexts: Mapping[str, RunContext]
 ) -> Callable[[Sequence[Contribution]], LifecycleEvents]:
     """What became of the data sets of the application that made some contributions."""
     found: dict[str, list[LifecycleEvent]] = {}
     for run in runs:
-        fates = lifecycle_events_in(run, arounds[run.run_id])
-        if fates:
-            found.setdefault(run.application_run, []).extend(fates)
-    of = {application_run: LifecycleEvents.of(fates) for application_run, fates in found.items()}
+        lifecycle = lifecycle_events_in(run, contexts[run.run_id])
+        if lifecycle:
+            found.setdefault(run.application_run, []).extend(lifecycle)
+    of = {application_run: LifecycleEvents.of(lifecycle) for application_run, lifecycle in found.items()}
     none = LifecycleEvents()
     return lambda spoken: of.get(spoken[0].application_run, none)
 

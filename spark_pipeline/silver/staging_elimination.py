@@ -83,12 +83,12 @@ def _last(rows: Iterator[Record]) -> Iterable[Row]:
                 continue
             said = _contribution(application_run, row)
             if fates is None:
-                yield _row(row.digest, StagingResult(said=said, remains=said))
+                yield _row(row.digest, StagingResult(contribution=said, remains=said))
             else:
                 spoken[id(said)] = row.digest
                 contributions.append(said)
         if fates is not None:
-            yield from (_row(spoken[id(each.said)], each) for each in eliminate_staging(contributions, fates))
+            yield from (_row(spoken[id(each.contribution)], each) for each in eliminate_staging(contributions, fates))
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:
@@ -97,16 +97,16 @@ def _contribution(application_run: str, row: Record) -> Contribution:
 
 
 def _row(said: str, each: StagingResult) -> Row:
-    content = each.remains.content if each.remains else each.said.content
+    content = each.remains.content if each.remains else each.contribution.content
     lasts = each.remains is not None
     return {
-        "application_run": each.said.application_run,
+        "application_run": each.contribution.application_run,
         "said": said,
         "process": content.qualified_name,
-        "said_process": each.said.content.qualified_name,
+        "said_process": each.contribution.content.qualified_name,
         "name": content.name,
-        "first": each.said.seen.first,
-        "last": each.said.seen.last,
+        "first": each.contribution.seen.first,
+        "last": each.contribution.seen.last,
         "operations": list(content.operations),
         "inputs": assets(content, "inputs") if lasts else [],
         "outputs": assets(content, "outputs") if lasts else [],
@@ -126,5 +126,5 @@ def _assets(content: Process) -> list[dict[str, Any]]:
             "name": each.name,
             "tables": list(each.tables),
         }
-        for each in (*content.inputs, *content.around, *content.outputs)
+        for each in (*content.inputs, *content.batch_inputs, *content.outputs)
     ]

@@ -141,13 +141,13 @@ class Translating:
                 continue
             try:
                 run = unpack_run(row.merged)
-                around = RunContext(told=told | application_facts_of(run), names=names)
+                around = RunContext(facts=told | application_facts_of(run), names=names)
                 if row.rank == _BATCH:
                     if batch := batch_of(run, around):
                         batches.add(batch)
                     continue
                 if batches and names_no_source(run):
-                    around = RunContext(told=around.told, batches=batches.around(run), names=names)
+                    around = RunContext(facts=around.facts, batches=batches.around(run), names=names)
                 found = sayings.of(run, around, timed_out=row.timed_out)
             except UNUSABLE as error:
                 if row.rank == _BATCH:  # where it is translated itself it has a row of its own

@@ -40,7 +40,7 @@ class Sayings:
         if around.batches:
             return said_by(run, around, timed_out=timed_out)
         words = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        told = pack(around.told) if around.told != NO_APPLICATION_FACTS else b""
+        told = pack(around.facts) if around.facts != NO_APPLICATION_FACTS else b""
         key = (words, told, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
@@ -83,4 +83,4 @@ def said_by(run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
 
 def _saying(content: Process) -> tuple[str, str, bool, bytes]:
     data = pack(content)
-    return content.qualified_name, digest(data), bool(content.wanted), data
+    return content.qualified_name, digest(data), bool(content.unresolved_tables), data

@@ -46,11 +46,11 @@ def explain_command(
     throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
     throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    where = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
+    environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else names_in(names)
-    found = explain(namespace, name, symlinks=links, where=where, names=rules)
+    found = explain(namespace, name, symlinks=links, environment=environment, names=rules)
     steps = candidates(*_key(found), _also(found))
     answer = looked(parts, rules, _key(found), _also(found)) if parts and not found.noise else None
     if as_json:

@@ -22,9 +22,9 @@ _BY_SCHEME = families_by_scheme(STORES)
 _DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
 
 
-def canonical(namespace: str, name: str, where: RunEnvironment = NO_ENVIRONMENT) -> Identity:
-    """The folded form of an OpenLineage namespace and name; `where` is what the run tells of its place."""
-    if where is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, where)):
+def canonical(namespace: str, name: str, environment: RunEnvironment = NO_ENVIRONMENT) -> Identity:
+    """The folded form of an OpenLineage namespace and name; `environment` is what the run tells of its place."""
+    if environment is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, environment)):
         namespace, name = mounted
     if len(namespace) + len(name) > _SHORT:
         return _folded(namespace, name)
@@ -78,7 +78,7 @@ def _split(namespace: str) -> tuple[str, str]:
     return namespace.rstrip("/").removesuffix(":").lower(), ""
 
 
-def resolve_mount(namespace: str, name: str, where: RunEnvironment) -> tuple[str, str] | None:
+def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tuple[str, str] | None:
     """Where a path of Databricks' file system really leads: the source of the longest mount point that holds it, or
     `dbfs` for the same file seen as the driver's `/dbfs/…`. None for all other names.
     """
@@ -92,7 +92,7 @@ def resolve_mount(namespace: str, name: str, where: RunEnvironment) -> tuple[str
     if seen_as_local:
         path = path.removeprefix("/dbfs")
     best, source = "", ""
-    for point, leads_to in where.mounts:
+    for point, leads_to in environment.mounts:
         held = "/" + point.strip("/")
         if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
             best, source = held, leads_to

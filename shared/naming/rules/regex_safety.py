@@ -6,7 +6,7 @@ further `.*` multiplies it by the name's length. Neither is needed to tell the p
 
 import re
 
-_MOST_WILDCARDS = 2
+_MAX_WILDCARDS = 2
 _PIECE = re.compile(
     r"""\\.                                   # an escape
     | \[\^?\]?(?:\\.|[^\]\\])*\]              # a class
@@ -26,8 +26,8 @@ def why_unsafe(pattern: str) -> str:
     repeated, wildcards = _nested_repeat(pattern)
     if repeated:
         return "a group that is repeated holds a repeat or a choice: repeat a class instead, as in [^/]+"
-    if wildcards > _MOST_WILDCARDS:
-        return f"it holds more than {_MOST_WILDCARDS} repeats of a point: write [^/]+ for a part of a path"
+    if wildcards > _MAX_WILDCARDS:
+        return f"it holds more than {_MAX_WILDCARDS} repeats of a point: write [^/]+ for a part of a path"
     return ""
 
 

@@ -10,10 +10,10 @@ import msgspec
 
 from shared.naming.datasets.identity import Identity
 
-_LONGEST = 2000
+_MAX_LENGTH = 2000
 """Characters. Locations that a store allows are shorter; an Atlas slows down with the square of a name's length."""
 
-_MOST_BYTES = 4_000
+_MAX_BYTES = 4_000
 """Bytes, where letters take several: a catalog holds 4 KB of a name, and the asset's schema needs some of them."""
 
 
@@ -134,7 +134,7 @@ def unknown_store(identity: Identity) -> CatalogName:
 
 
 def _within(name: str) -> str:
-    return bounded(name, _LONGEST, most_bytes=_MOST_BYTES)
+    return bounded(name, _MAX_LENGTH, most_bytes=_MAX_BYTES)
 
 
 def printable(name: str) -> str:

@@ -25,20 +25,20 @@ class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     identities: tuple[JobIdentity, ...] = ()
-    where: RunEnvironment = NO_ENVIRONMENT
+    environment: RunEnvironment = NO_ENVIRONMENT
 
     def __or__(self, other: "ApplicationFacts") -> "ApplicationFacts":
         if other in (self, NO_APPLICATION_FACTS):
             return self
         mounts: dict[str, str] = {}
-        for point, source in (*self.where.mounts, *other.where.mounts):
+        for point, source in (*self.environment.mounts, *other.environment.mounts):
             mounts[point] = min(mounts.get(point, source), source)
-        where = RunEnvironment(
-            workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items()))
+        environment = RunEnvironment(
+            workspace=max(self.environment.workspace, other.environment.workspace), mounts=tuple(sorted(mounts.items()))
         )
         return ApplicationFacts(
             identities=strongest((*self.identities, *other.identities)),
-            where=NO_ENVIRONMENT if where == NO_ENVIRONMENT else where,
+            environment=NO_ENVIRONMENT if environment == NO_ENVIRONMENT else environment,
         )
 
 
@@ -76,7 +76,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     (or may do so), and by which rules data sets are named.
     """
 
-    told: ApplicationFacts = NO_APPLICATION_FACTS
+    facts: ApplicationFacts = NO_APPLICATION_FACTS
     batches: tuple[StreamBatch, ...] = ()
     names: Names = BUILT_IN
 
@@ -90,7 +90,7 @@ def application_facts_of(run: MergedRun) -> ApplicationFacts:
     if not run.properties and not host:
         return NO_APPLICATION_FACTS
     return ApplicationFacts(
-        identities=strongest([identity_of(run)]) if run.properties else (), where=_where(host, run.properties)
+        identities=strongest([identity_of(run)]) if run.properties else (), environment=_where(host, run.properties)
     )
 
 
@@ -130,6 +130,6 @@ def enclosing_batches(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[S
     it is the first of them to end.
     """
     seen = Span(first=run.first, last=run.last)
-    around = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
-    first = min((batch.seen.last for batch in around), default=None)
-    return tuple(batch for batch in around if first and batch.seen.last <= first + AT_ONCE)
+    near = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
+    first = min((batch.seen.last for batch in near), default=None)
+    return tuple(batch for batch in near if first and batch.seen.last <= first + AT_ONCE)

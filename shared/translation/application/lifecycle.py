@@ -11,7 +11,7 @@ from datetime import datetime
 from shared.model import Asset
 from shared.naming.datasets.identity import Identity
 from shared.naming.rules.rule import bounded
-from shared.translation.job.identity import LONGEST
+from shared.translation.job.identity import MAX_NAME_LENGTH
 
 DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"
 
@@ -32,7 +32,7 @@ class LifecycleEvent:
     before: str = ""
     after: str = ""
 
-    def in_order(self) -> tuple[datetime, str, str]:
+    def sort_key(self) -> tuple[datetime, str, str]:
         """By what fates of one data set are sorted: the last counts."""
         return (self.at, self.after, str(self.asset))
 
@@ -47,18 +47,18 @@ class LifecycleEvents:
     by_table: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
-    def of(cls, fates: Iterable[LifecycleEvent]) -> "LifecycleEvents":
+    def of(cls, lifecycle: Iterable[LifecycleEvent]) -> "LifecycleEvents":
         """Of each data set and kind the latest."""
         latest: dict[str, dict[str, LifecycleEvent]] = {DROP: {}, RENAME: {}, TRUNCATE: {}}
         by_table: dict[tuple[str, str], LifecycleEvent] = {}
-        for fate in sorted(fates, key=LifecycleEvent.in_order):
-            if fate.table:
-                by_table[fate.table, fate.state] = fate
+        for event in sorted(lifecycle, key=LifecycleEvent.sort_key):
+            if event.table:
+                by_table[event.table, event.state] = event
             else:
-                latest[fate.state][fate.qualified_name] = fate
+                latest[event.state][event.qualified_name] = event
         return cls(
-            dropped={name: fate.at for name, fate in latest[DROP].items()},
-            emptied={name: fate.at for name, fate in latest[TRUNCATE].items()},
+            dropped={name: event.at for name, event in latest[DROP].items()},
+            emptied={name: event.at for name, event in latest[TRUNCATE].items()},
             renamed=latest[RENAME],
             by_table=tuple(by_table[key] for key in sorted(by_table)),
         )
@@ -68,11 +68,11 @@ class LifecycleEvents:
         if not self.by_table:
             return self
         dropped, emptied = dict(self.dropped), dict(self.emptied)
-        for fate in self.by_table:
-            asset = tables.find(fate.table)
+        for event in self.by_table:
+            asset = tables.find(event.table)
             if asset:
-                known = dropped if fate.state == DROP else emptied
-                known[asset.qualified_name] = max(known.get(asset.qualified_name, fate.at), fate.at)
+                known = dropped if event.state == DROP else emptied
+                known[asset.qualified_name] = max(known.get(asset.qualified_name, event.at), event.at)
         return LifecycleEvents(dropped=dropped, emptied=emptied, renamed=self.renamed)
 
     def concerns(self, assets: Iterable[Asset]) -> bool:
@@ -83,7 +83,7 @@ class LifecycleEvents:
 
     def called(self, assets: Iterable[Asset]) -> frozenset[str]:
         """The qualified names of those of these data sets that are called like one of which only a statement tells."""
-        names = {_last(fate.table) for fate in self.by_table}
+        names = {_last(event.table) for event in self.by_table}
         return frozenset(
             asset.qualified_name for asset in assets if any(_last(table) in names for table in asset.tables)
         )
@@ -145,8 +145,8 @@ def place_of(identity: Identity) -> str:
     return f"{identity.namespace}/{identity.name.lstrip('/')}"
 
 
-def present_name(qualified_name: str, fate: LifecycleEvent) -> str:
+def present_name(qualified_name: str, event: LifecycleEvent) -> str:
     """A process's qualified name once its sink was renamed; one that was cut stays as it is."""
-    if not qualified_name.endswith(f"/{fate.before}"):
+    if not qualified_name.endswith(f"/{event.before}"):
         return qualified_name
-    return bounded(f"{qualified_name[: -len(fate.before)]}{fate.after}", LONGEST)
+    return bounded(f"{qualified_name[: -len(event.before)]}{event.after}", MAX_NAME_LENGTH)

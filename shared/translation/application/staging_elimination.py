@@ -16,7 +16,7 @@ from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Proc
 from shared.naming.rules.rule import bounded
 from shared.translation.aggregate import assets, sources
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
-from shared.translation.job.identity import LONGEST
+from shared.translation.job.identity import MAX_NAME_LENGTH
 from shared.translation.run.columns import ALL_ROWS, union_edges
 from shared.translation.run.schemas import of_those, one_each, renamed
 from shared.translation.sql.recovery import parsed_edge
@@ -25,43 +25,45 @@ from shared.translation.sql.recovery import parsed_edge
 class StagingResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A contribution, and what remains of it: None when all that it wrote was dropped again."""
 
-    said: Contribution
+    contribution: Contribution
     remains: Contribution | None
 
 
-def eliminate_staging(contributions: Sequence[Contribution], fates: LifecycleEvents) -> tuple[StagingResult, ...]:
+def eliminate_staging(contributions: Sequence[Contribution], lifecycle: LifecycleEvents) -> tuple[StagingResult, ...]:
     """What one application run says when its data sets are what they have become.
 
     `contributions` are all that it said, at least of all that has a fate. Contributions to temporary data sets go,
     those that read them read their sources; what was renamed is called by its new name on both sides.
     """
-    if not fates and not any(each.content.wanted for each in contributions):
-        return tuple([StagingResult(said=each, remains=each) for each in contributions])
+    if not lifecycle and not any(each.content.unresolved_tables for each in contributions):
+        return tuple([StagingResult(contribution=each, remains=each) for each in contributions])
     tables = Tables.of(
         asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
     )
-    fates = fates.located(tables)
+    lifecycle = lifecycle.located(tables)
     found: list[tuple[Contribution, Contribution | None]] = []
     gone: list[Contribution] = []
     for each in contributions:
-        whole = _with_wanted(each, tables)
-        remains = _renamed(whole, fates)
+        whole = _with_resolved_tables(each, tables)
+        remains = _renamed(whole, lifecycle)
         found.append((each, remains))
         if remains is None:
             gone.append(whole)
-    flow = _Flow.of(gone, fates)
+    flow = _Flow.of(gone, lifecycle)
     return tuple(
-        StagingResult(said=said, remains=remains and replace(remains, content=flow.straight(remains.content, remains)))
+        StagingResult(
+            contribution=said, remains=remains and replace(remains, content=flow.straight(remains.content, remains))
+        )
         for said, remains in found
     )
 
 
-def _with_wanted(said: Contribution, tables: Tables) -> Contribution:
+def _with_resolved_tables(said: Contribution, tables: Tables) -> Contribution:
     """The contribution with the tables that its statement names, where the application knows them."""
     content = said.content
-    if not content.wanted:
+    if not content.unresolved_tables:
         return said
-    found = [(each, asset) for each in content.wanted if (asset := tables.find(each.table))]
+    found = [(each, asset) for each in content.unresolved_tables if (asset := tables.find(each.table))]
     own = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
     added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own}
     edges = [
@@ -78,18 +80,18 @@ def _with_wanted(said: Contribution, tables: Tables) -> Contribution:
             columns=union_edges((*content.columns, *edges)) if edges else content.columns,
             sourceless=tuple(each for each in content.sourceless if each not in _reached(edges)),
             parsed=tuple(sorted({*content.parsed, *added})),
-            wanted=(),
+            unresolved_tables=(),
         ),
     )
 
 
-def _renamed(said: Contribution, fates: LifecycleEvents) -> Contribution | None:
+def _renamed(said: Contribution, lifecycle: LifecycleEvents) -> Contribution | None:
     """The contribution with its sinks under their present names; None when they were dropped."""
     content = said.content
     outputs: list[Asset] = []
     moved: dict[str, str] = {}
     for sink in content.outputs:
-        asset, steps = fates.now(sink, said.seen.last)
+        asset, steps = lifecycle.now(sink, said.seen.last)
         if asset is None:
             continue
         outputs.append(asset)
@@ -118,13 +120,15 @@ def _renamed(said: Contribution, fates: LifecycleEvents) -> Contribution | None:
     )
 
 
-def _moved_process(content: Process, fate: LifecycleEvent) -> Process:
+def _moved_process(content: Process, event: LifecycleEvent) -> Process:
     """The process as that of the same job with the sink's present place."""
-    after = present_name(content.qualified_name, fate)
+    after = present_name(content.qualified_name, event)
     if after == content.qualified_name:
         return content
     job = content.name.rpartition(ARROW)[0]
-    return replace(content, qualified_name=after, name=bounded(f"{job}{ARROW}{fate.after.rpartition('/')[2]}", LONGEST))
+    return replace(
+        content, qualified_name=after, name=bounded(f"{job}{ARROW}{event.after.rpartition('/')[2]}", MAX_NAME_LENGTH)
+    )
 
 
 ARROW = " → "
@@ -143,13 +147,13 @@ class _Flow:
     that comes to, by its place among `said`, with no temporary data set in between.
     """
 
-    fates: LifecycleEvents
+    lifecycle: LifecycleEvents
     said: Sequence[Contribution]
     makers: Mapping[str, Sequence[int]]
     meant: list[Process]
 
     @classmethod
-    def of(cls, gone: Iterable[Contribution], fates: LifecycleEvents) -> "_Flow":
+    def of(cls, gone: Iterable[Contribution], lifecycle: LifecycleEvents) -> "_Flow":
         """From all contributions to temporary data sets. One may be made of others, also in circles: what they mean is
         found by going through them until nothing changes.
         """
@@ -158,8 +162,8 @@ class _Flow:
         for number, each in enumerate(said):
             for sink in each.content.outputs:
                 makers.setdefault(sink.qualified_name, []).append(number)
-        nothing = [replace(each.content, inputs=(), columns=(), around=()) for each in said]
-        flow = cls(fates=fates, said=said, makers=makers, meant=nothing)
+        nothing = [replace(each.content, inputs=(), columns=(), batch_inputs=()) for each in said]
+        flow = cls(lifecycle=lifecycle, said=said, makers=makers, meant=nothing)
         reads = [frozenset(flow._read_by(number)) for number in range(len(said))]
         todo = list(range(len(said)))
         while todo:
@@ -188,9 +192,9 @@ class _Flow:
         """
         made: dict[str, list[Process]] = {}
         moved: dict[str, Asset] = {}
-        for asset in (*content.inputs, *content.around):
+        for asset in (*content.inputs, *content.batch_inputs):
             name = asset.qualified_name
-            now = self.fates.now(asset, reader.seen.last)[0]
+            now = self.lifecycle.now(asset, reader.seen.last)[0]
             if now is None and name in self.makers:
                 made[name] = [self.meant[step] for step in self._made(name, reader)]
             elif now and now != asset:
@@ -213,7 +217,7 @@ class _Flow:
             columns=columns,
             sourceless=tuple(sorted({*content.sourceless, *lost})),
             parsed=tuple(each.qualified_name for each in inputs if each.qualified_name not in told),
-            around=assets(_through(content.around, made, moved)),
+            batch_inputs=assets(_through(content.batch_inputs, made, moved)),
         )
 
     def _made(self, name: str, reader: Contribution) -> list[int]:
@@ -222,7 +226,7 @@ class _Flow:
         until = reader.seen.last
         before = [step for step in others if self.said[step].seen.first <= until]
         over = [step for step in before if self.said[step].seen.last <= until]
-        ends = [at for known in (self.fates.dropped, self.fates.emptied) if (at := known.get(name))]
+        ends = [at for known in (self.lifecycle.dropped, self.lifecycle.emptied) if (at := known.get(name))]
         there = [step for step in over if not any(self.said[step].seen.last <= end < until for end in ends)]
         return there or over or before or others
 

@@ -46,7 +46,7 @@ _PATH, _JOB_ID = "spark.databricks.notebook.path", "spark.databricks.job.id"
 _TAGS, _CLUSTER = "spark.databricks.clusterUsageTags.clusterAllTags", "spark.databricks.clusterUsageTags.clusterName"
 _RUN_NAME = "RunName"
 _JOB_CLUSTER = re.compile(r"job-(\d+)-run-\d+")
-_LONGEST_TAGS = 100_000
+_MAX_TAGS = 100_000
 
 
 def notebook(properties: Mapping[str, Any]) -> str:
@@ -106,7 +106,7 @@ def _run_name(properties: Mapping[str, Any]) -> str | None:
 
 def _written_run_name(properties: Mapping[str, Any]) -> str | None:
     text = _text(properties, _TAGS)
-    if not text or len(text) > _LONGEST_TAGS:
+    if not text or len(text) > _MAX_TAGS:
         return None
     try:
         tags = json.loads(text)

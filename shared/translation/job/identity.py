@@ -47,7 +47,7 @@ __all__ = [
 OURS = "throughline:"
 """How the qualified names of all processes begin that are ours."""
 
-LONGEST = 1000
+MAX_NAME_LENGTH = 1000
 """Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
 
 _SPARK = frozenset({"", "SPARK"})
@@ -198,7 +198,7 @@ def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) 
     namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
     qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place}"
     name = f"{job_name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
-    return bounded(qualified, LONGEST), bounded(name, LONGEST)
+    return bounded(qualified, MAX_NAME_LENGTH), bounded(name, MAX_NAME_LENGTH)
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)

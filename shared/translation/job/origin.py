@@ -17,9 +17,9 @@ from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import notebook, workspace
 from shared.translation.job.identity import JobIdentity
 
-_LONGEST = 300
+_MAX_TEXT = 300
 """Characters of a word."""
-_LONGEST_LINK = 500
+_MAX_LINK = 500
 """Characters: Atlas takes no longer value of a user's property. An address is never cut."""
 
 _ENGINES = {"SPARK": "Spark", "": "Spark", "DBT": "dbt", "AIRFLOW": "Airflow", "FLINK": "Flink"}
@@ -48,41 +48,41 @@ class _OriginQuery:
 def origin_of(run: MergedRun, identity: JobIdentity, told_workspace: str = "") -> Origin:
     """Where a run's job is at home. `told_workspace`: the Databricks workspace that others of its application name."""
     host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or told_workspace
-    asked = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
-    found = next(filter(None, (rule(asked) for rule in _RULES)))
+    query = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
+    found = next(filter(None, (rule(query) for rule in _RULES)))
     return Origin(
         platform=_word(found.platform),
         workspace=_word(found.workspace),
-        job=_word(found.job or asked.named),
-        link=found.link if len(found.link) <= _LONGEST_LINK else "",
+        job=_word(found.job or query.named),
+        link=found.link if len(found.link) <= _MAX_LINK else "",
     )
 
 
-def _databricks(asked: _OriginQuery) -> Origin | None:
-    properties = asked.run.properties
-    if not asked.host and not any(key.startswith("spark.databricks.") for key in properties):
+def _databricks(query: _OriginQuery) -> Origin | None:
+    properties = query.run.properties
+    if not query.host and not any(key.startswith("spark.databricks.") for key in properties):
         return None
     organisation = properties.get("orgId")
-    where = asked.host or (organisation if isinstance(organisation, str) else "")
-    return Origin(platform="Databricks", workspace=where, link=_databricks_link(asked))
+    where = query.host or (organisation if isinstance(organisation, str) else "")
+    return Origin(platform="Databricks", workspace=where, link=_databricks_link(query))
 
 
-def _databricks_link(asked: _OriginQuery) -> str:
+def _databricks_link(query: _OriginQuery) -> str:
     """To the notebook, or to the job by its id where that is how it is known; else to the workspace. A path with a
     commit or a deployment in it leads nowhere after the next one, and a submitted run's job id never comes again.
     """
-    if not asked.host:
+    if not query.host:
         return ""
-    path, raw = notebook(asked.run.properties), asked.run.properties.get("spark.databricks.notebook.path")
+    path, raw = notebook(query.run.properties), query.run.properties.get("spark.databricks.notebook.path")
     if path and isinstance(raw, str) and raw.endswith(path):
-        return f"https://{asked.host}/#workspace{quote(path)}"
-    if job := _JOB_BY_ID.fullmatch(asked.named):
-        return f"https://{asked.host}/#job/{job[1]}"
-    return f"https://{asked.host}/"
+        return f"https://{query.host}/#workspace{quote(path)}"
+    if job := _JOB_BY_ID.fullmatch(query.named):
+        return f"https://{query.host}/#job/{job[1]}"
+    return f"https://{query.host}/"
 
 
-def _fabric(asked: _OriginQuery) -> Origin | None:
-    told = asked.captured
+def _fabric(query: _OriginQuery) -> Origin | None:
+    told = query.captured
     if not (told.fabric_workspace or told.fabric_item):
         return None
     name = told.fabric_item_name or told.notebook or ""
@@ -103,9 +103,9 @@ def _fabric_link(group: str, item: str, kind: str) -> str:
     return f"{_FABRIC}/{group}/{page}/{item}" if page and _UUID.fullmatch(item) else f"{_FABRIC}/{group}/list"
 
 
-def _synapse(asked: _OriginQuery) -> Origin | None:
+def _synapse(query: _OriginQuery) -> Origin | None:
     """Without an address: Synapse Studio's name subscription and resource group, which no property tells."""
-    told = asked.captured
+    told = query.captured
     if not told.synapse_workspace:
         return None
     return Origin(
@@ -113,8 +113,8 @@ def _synapse(asked: _OriginQuery) -> Origin | None:
     )
 
 
-def _engine(asked: _OriginQuery) -> Origin:
-    kind = asked.run.integration
+def _engine(query: _OriginQuery) -> Origin:
+    kind = query.run.integration
     return Origin(platform=_ENGINES.get(kind.upper(), kind))
 
 
@@ -142,4 +142,4 @@ def _fullest(words: Iterable[str]) -> str:
 
 
 def _word(text: str) -> str:
-    return text_without_secrets(text)[:_LONGEST]
+    return text_without_secrets(text)[:_MAX_TEXT]

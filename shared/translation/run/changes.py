@@ -24,16 +24,16 @@ def names_no_source(run: MergedRun) -> bool:
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: RunContext) -> StreamBatch | None:
+def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
-    inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
+    inputs = tuple(sorted(set(Datasets.of(run, context).inputs.values())))
     seen = Span(first=run.first, last=run.last)
     return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
-def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
+def lifecycle_events_in(run: MergedRun, context: RunContext) -> tuple[LifecycleEvent, ...]:
     """What the run did to data sets as wholes: dropped, renamed or emptied them."""
     if run.ended != "COMPLETE":
         return ()
@@ -41,18 +41,21 @@ def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEv
         state, table = table_changed(run.statement)
         return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     changes = [
-        (dataset, state, before) for dataset in run.outputs for state, before in dataset.states if state in _FATES
+        (dataset, state, before)
+        for dataset in run.outputs
+        for state, before in dataset.states
+        if state in _WHOLE_CHANGES
     ]
     if not changes:
         return ()
-    place = Place.of(around)
-    return tuple(fate for change in changes for fate in _fate(run, place, *change))
+    place = Place.of(context)
+    return tuple(event for change in changes for event in _lifecycle_event(run, place, *change))
 
 
-_FATES = frozenset({DROP, RENAME, TRUNCATE})
+_WHOLE_CHANGES = frozenset({DROP, RENAME, TRUNCATE})
 
 
-def _fate(
+def _lifecycle_event(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
 ) -> Iterator[LifecycleEvent]:
     if state in {DROP, TRUNCATE}:
@@ -90,11 +93,11 @@ class StateChange:
     became: str = ""
 
 
-def state_changes_in(run: MergedRun, around: RunContext) -> tuple[StateChange, ...]:
+def state_changes_in(run: MergedRun, context: RunContext) -> tuple[StateChange, ...]:
     """The changes of state that a run brought; none of a run that failed or has not ended."""
     if run.ended != "COMPLETE":
         return ()
-    place = Place.of(around)
+    place = Place.of(context)
     return tuple(
         change
         for dataset in run.outputs

@@ -23,16 +23,16 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a run's data sets are named: by what rules, and where the run was."""
 
     names: Names
-    where: RunEnvironment
+    environment: RunEnvironment
 
     @classmethod
-    def of(cls, around: RunContext) -> "Place":
+    def of(cls, context: RunContext) -> "Place":
         """As a run's siblings tell."""
-        return cls(names=around.names, where=around.told.where)
+        return cls(names=context.names, environment=context.facts.environment)
 
     def identity(self, namespace: str, name: str) -> Identity:
         """The canonical identity of a data set spelled so."""
-        return canonical(namespace, name, self.where)
+        return canonical(namespace, name, self.environment)
 
     def asset(self, dataset: MergedDataset) -> Asset:
         """The asset of a data set, with the spelling of the events but for the secrets in it."""
@@ -49,7 +49,7 @@ _SHORT = 2_000
 
 
 def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
-    naming = place.names.name(place.identity(namespace, name), symlinks, place.where)
+    naming = place.names.name(place.identity(namespace, name), symlinks, place.environment)
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
@@ -92,9 +92,9 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """By the other names that the run's data sets have: a table's in its catalog."""
 
     @classmethod
-    def of(cls, run: MergedRun, around: RunContext) -> "Datasets":
+    def of(cls, run: MergedRun, context: RunContext) -> "Datasets":
         """All that the run names."""
-        place = Place.of(around)
+        place = Place.of(context)
         read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]
         written = [(place.identity(each.namespace, each.name), each) for each in run.outputs]
         inputs, outputs = _assets(_sources(run, read, place), place), _assets(written, place)

@@ -20,9 +20,9 @@ from shared.secrets import text_without_secrets, without_secrets
 from shared.translation.job.databricks import workspace
 from shared.translation.sql.statement_reader import redact
 
-_LONGEST_STATEMENT = 2_000
-_LONGEST_WORD = 300
-_MOST_OUTPUTS = 8
+_MAX_STATEMENT = 2_000
+_MAX_TEXT = 300
+_MAX_OUTPUTS = 8
 
 _USER, _ORG = "user", "orgId"
 _NOTEBOOK, _JOB, _RUN = "spark.databricks.notebook.path", "spark.databricks.job.id", "spark.databricks.job.runId"
@@ -66,7 +66,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
             listener = told.openlineage_adapter_version or listener
         for output in (event.body.outputs or ()) if event.body else ():
             amount = output.output_facets.output_statistics if output.output_facets else None
-            if amount and (amount.row_count is not None or amount.size is not None) and len(written) < _MOST_OUTPUTS:
+            if amount and (amount.row_count is not None or amount.size is not None) and len(written) < _MAX_OUTPUTS:
                 namespace, name = without_secrets(output.namespace, output.name)
                 written[namespace, name] = Written(
                     namespace=namespace, name=name, rows=amount.row_count, size=amount.size
@@ -90,7 +90,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
 
 
 def _word(text: str) -> str:
-    return text_without_secrets(text)[:_LONGEST_WORD]
+    return text_without_secrets(text)[:_MAX_TEXT]
 
 
 def _text(properties: Mapping[str, Any], key: str) -> str:
@@ -103,7 +103,7 @@ _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 def _user(text: str) -> str:
     """Only what has the form of an account's name: whatever else somebody puts there is not ours to show."""
-    return text[:_LONGEST_WORD] if _ACCOUNT.fullmatch(text) else ""
+    return text[:_MAX_TEXT] if _ACCOUNT.fullmatch(text) else ""
 
 
 def _platform(run: MergedRun, host: str) -> str:
@@ -134,7 +134,7 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
         _sentence("Workspace", facts.workspace),
         facts.link,
         _sentence("Engine", facts.engine, ("with listener", facts.listener)),
-        f"SQL: {redact(statement)[:_LONGEST_STATEMENT]}" if statement else "",
+        f"SQL: {redact(statement)[:_MAX_STATEMENT]}" if statement else "",
     ]
     return "\n".join(filter(None, lines))
 

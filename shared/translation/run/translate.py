@@ -32,9 +32,9 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def translate(
-    run: MergedRun, around: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
+    run: MergedRun, context: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
 ) -> RunLineage | Skip | Wait:
-    """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
+    """What a run says. `context` is what the other runs of its application tell; `timed_out`: nothing came for so long
     that its end will not be waited for any more; `datasets` are those of the run in these surroundings, where they are
     at hand.
 
@@ -47,15 +47,15 @@ def translate(
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
     if not run.outputs and not (run.statement and operation.moves_data):
         return Skip(reason=_why_nothing(run, written=False))
-    identity = inherit(identity_of(run), around.told.identities)
+    identity = inherit(identity_of(run), context.facts.identities)
     work = _RunTranslation(
         run=run,
-        around=around,
-        datasets=datasets or Datasets.of(run, around),
+        context=context,
+        datasets=datasets or Datasets.of(run, context),
         identity=identity,
-        formerly=generic_identity(run) if identity.strength.is_strong else None,
+        generic_name=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
-        origin=origin_of(run, identity, around.told.where.workspace),
+        origin=origin_of(run, identity, context.facts.environment.workspace),
     )
     processes = work.processes(
         recover(run, work.datasets, operation),
@@ -106,10 +106,10 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run did, as far as all its processes share it."""
 
     run: MergedRun
-    around: RunContext
+    context: RunContext
     datasets: Datasets
     identity: JobIdentity
-    formerly: JobIdentity | None
+    generic_name: JobIdentity | None
     """The generic name by which the job was known while nothing better was told, if it has one."""
     operation: str
     origin: Origin
@@ -135,14 +135,14 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
         found = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
         written = [(sink, process) for sink, process in found if counts(process)]
-        superseded = [self._superseded(*each) for each in written if self.formerly and self.run.ended]
+        superseded = [self._superseded(*each) for each in written if self.generic_name and self.run.ended]
         return [*(process for _, process in written), *superseded]
 
     def _superseded(self, sink: Identity, written: Process) -> Process:
         """An empty word on the process that this job may have been before it was known by more than a generic name:
         once this application run is over, what older ones said there leaves.
         """
-        qualified_name, name = self._name(self.formerly or self.identity, sink)
+        qualified_name, name = self._name(self.generic_name or self.identity, sink)
         return Process(
             qualified_name=qualified_name,
             name=name,
@@ -155,7 +155,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def _name(self, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        return name_process(namespace, identity, sink, version=self.around.names.version)
+        return name_process(namespace, identity, sink, version=self.context.names.version)
 
     def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
         """What this run says about the process that writes `output`: inputs are those it names itself, those that
@@ -187,9 +187,9 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
-            wanted=recovered.wanted,
+            unresolved_tables=recovered.unresolved_tables,
             generic_identity=self.identity.is_generic,
-            around=_read_by(self.around.batches) if alone else (),
+            batch_inputs=_read_by(self.context.batches) if alone else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
             origin=self.origin,
         )

@@ -9,10 +9,10 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-LONGEST = 200_000
+MAX_STATEMENT_LENGTH = 200_000
 """Characters of a statement that is read at all."""
-_MOST_TOKENS = 30_000
-_DEEPEST = 40
+_MAX_TOKENS = 30_000
+_MAX_DEPTH = 40
 """Nested parentheses, brackets and CASEs. People write up to ten; sqlglot tries some of them several times over."""
 
 logging.getLogger("sqlglot").setLevel(
@@ -42,7 +42,7 @@ class Parsed:
 
 def tokens_of(sql: str) -> list[Token] | None:
     """The text's tokens, or None when it cannot be understood or is too long."""
-    if len(sql) > LONGEST:
+    if len(sql) > MAX_STATEMENT_LENGTH:
         return None
     try:
         return list(_SPARK.tokenize(sql))
@@ -53,7 +53,7 @@ def tokens_of(sql: str) -> list[Token] | None:
 def parse(sql: str) -> Parsed | None:
     """The tree of a single statement, or None for what is not read."""
     tokens = tokens_of(sql)
-    if not tokens or len(tokens) > _MOST_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
+    if not tokens or len(tokens) > _MAX_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
         return None
     spelled, directory_format = _as_sqlglot_spells(tokens)
     try:
@@ -71,7 +71,7 @@ def _fits(tokens: Sequence[Token]) -> bool:
     for token in tokens:
         if token.token_type in _OPENS:
             depth += 1
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return False
         elif token.token_type in _CLOSES:
             depth -= 1

@@ -10,7 +10,7 @@ from shared.translation.sql.queries import Queries, with_common
 from shared.translation.sql.statements import READERS, StatementContext, StatementParts
 from shared.translation.sql.tables import Defaults, UnreadableError, tables_read
 
-_MOST_COLUMNS = 20_000
+_MAX_COLUMN_PAIRS = 20_000
 """Pairs of columns; beyond, a statement gives its tables only."""
 
 
@@ -51,7 +51,7 @@ def _statement(said: StatementParts, read_tables: Iterable[TableRef]) -> Stateme
 def _pairs(said: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[StatementColumn, ...]:
     """Each pair and kind once, by the first spelling of the table and of the column."""
     count = len(said.rows) + sum(len(origins.all) for _, origins in said.columns)
-    if count > _MOST_COLUMNS:
+    if count > _MAX_COLUMN_PAIRS:
         return ()
     found: dict[tuple[str, EdgeKind, tuple[str, ...], str], StatementColumn] = {}
     for output, kind, table, column in sorted(_edges(said)):

@@ -27,14 +27,14 @@ from shared.translation.sql.statement_reader import read_statement
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
-    (source, its column, the output column, and the kind); and tables that are `wanted` by their names.
+    (source, its column, the output column, and the kind); and tables whose places are not known (`unresolved_tables`).
     """
 
     target: MergedDataset | None = None
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
     columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
-    wanted: tuple[UnresolvedTable, ...] = ()
+    unresolved_tables: tuple[UnresolvedTable, ...] = ()
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
@@ -87,7 +87,9 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
             for pair in statement.columns
             if pair.source in assets
         ),
-        wanted=tuple(sorted(_wanted(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)),
+        unresolved_tables=tuple(
+            sorted(_unresolved(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)
+        ),
     )
 
 
@@ -110,7 +112,7 @@ def _in_sparks_quotes(run: MergedRun) -> str:
     return run.statement.replace('"', "`") if run.integration == _DBT else run.statement
 
 
-def _wanted(ref: TableRef, statement: Statement) -> UnresolvedTable:
+def _unresolved(ref: TableRef, statement: Statement) -> UnresolvedTable:
     pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
     return UnresolvedTable(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
 
@@ -136,13 +138,13 @@ _NO_TABLES = frozenset(
 )
 """What stands after one of these words and is no table: other words of the language, and formats after USING."""
 
-_LONGEST_LOOKED_AT = 200_000
+_MAX_LENGTH = 200_000
 """Characters: longer statements are not parsed either."""
 
 
 def _names_others(run: MergedRun, text: str) -> bool:
     """Whether the statement seems to name a table that no event of the run does."""
-    if len(text) > _LONGEST_LOOKED_AT:
+    if len(text) > _MAX_LENGTH:
         return False
     mentioned = (_remembered_mentions if len(text) <= _SHORT else _mentions)(text)
     if not mentioned:

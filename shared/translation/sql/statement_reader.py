@@ -19,12 +19,12 @@ def read_statement(sql: str, *, default_catalog: str = "", default_database: str
     (`IDENTIFIER(…)`), and texts beyond the bounds in `parsing.py`. It never raises. Names of one part get the default
     database, names of two parts the default catalog, where these are given.
     """
-    if len(sql) > _LONGEST_REMEMBERED:
+    if len(sql) > _MAX_CACHED:
         return _read.__wrapped__(sql, default_catalog, default_database)
     return _read(sql, default_catalog, default_database)
 
 
-_LONGEST_REMEMBERED = 20_000
+_MAX_CACHED = 20_000
 """Characters. A job repeats its statements for ever; what is longer is read each time, for memory's sake."""
 
 

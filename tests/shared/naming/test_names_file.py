@@ -47,8 +47,8 @@ NAMES = parse_names(TOML, "names.toml")
 WORKSPACE = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
 
 
-def _best(namespace: str, name: str, where: RunEnvironment = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
-    best = names.name(canonical(namespace, name, where), where=where).best
+def _best(namespace: str, name: str, environment: RunEnvironment = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
+    best = names.name(canonical(namespace, name, environment), environment=environment).best
     return best.rule, best.qualified_name
 
 

@@ -105,7 +105,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         assert found.keys() == events.keys()
         assert {row["word"] for row in found.values()} >= {"said", "skipped"}
         for run in runs:
-            around = RunContext(told=told)
+            around = RunContext(facts=told)
             word = translate(run, around)
             row = found[run.run_id]
             processes = word.processes if isinstance(word, RunLineage) else ()
