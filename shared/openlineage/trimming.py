@@ -1,8 +1,7 @@
-"""An event with nothing in it but what lineage is made of, for who does not want the rest stored. Pure.
+"""Reduce an event to the parts that lineage needs, for deployments that must not store the rest.
 
-What is kept is what `wire` names, each through one of three hands: statements, environment properties, and the
-spellings of data sets. Whatever a listener sends beside that (Spark's properties and plans, the text of errors, facets
-of others) is not built, and so not written.
+Kept is what `wire` names, passed through the caller's redactors. Everything else (Spark properties and plans, error
+texts, other facets) is neither decoded nor written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,9 +32,8 @@ from shared.openlineage.wire import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redactors:
-    """What becomes of a statement (`names_quoted`: whether double quotes stand around names in it, not around texts),
-    of environment properties, of a data set's namespace and name, and of the namespace or name of a job. Each must give
-    the same for the same.
+    """Deterministic functions that redact a SQL statement (and whether double quotes enclose names in it, not texts),
+    environment properties, a data set's namespace and name, and a job's namespace or name.
     """
 
     statement: Callable[[str, bool], str]
@@ -45,9 +43,7 @@ class Redactors:
 
 
 def trim(event: Event, redactors: Redactors) -> bytes:
-    """The bytes of an event of a run (one with a body) that says the same, as JSON of OpenLineage. `decode` reads from
-    them what it read from the event's own, but for what was taken out.
-    """
+    """The event as OpenLineage JSON with nothing but redacted, needed parts. `decode` reads it like the original."""
     body = event.body
     if body is None:
         return msgspec.json.encode({"eventTime": event.time, "dataset": {"namespace": "", "name": ""}})
@@ -66,8 +62,8 @@ def _run(run: Run, redactors: Redactors) -> Run:
     facets = run.facets
     if facets is None:
         return run
-    told = facets.environment_properties
-    properties = replace(told, values=dict(redactors.properties(told.values or {}))) if told else None
+    given = facets.environment_properties
+    properties = replace(given, values=dict(redactors.properties(given.values or {}))) if given else None
     kept = RunFacets(
         parent=_parent(facets.parent, redactors),
         environment_properties=properties,
@@ -77,11 +73,11 @@ def _run(run: Run, redactors: Redactors) -> Run:
     return replace(run, facets=kept)
 
 
-def _captured(told: SparkProperties | None, redactors: Redactors) -> SparkProperties | None:
-    """Of Spark's properties those that name a workspace or a job, as such names are kept."""
-    if told is None or told.properties is None:
+def _captured(given: SparkProperties | None, redactors: Redactors) -> SparkProperties | None:
+    """The Spark properties that name a workspace or a job, redacted like job names."""
+    if given is None or given.properties is None:
         return None
-    kept = {name: redactors.job(word) for name, word in msgspec.structs.asdict(told.properties).items() if word}
+    kept = {name: redactors.job(value) for name, value in msgspec.structs.asdict(given.properties).items() if value}
     return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
@@ -94,11 +90,11 @@ def _job_name(job: JobName, redactors: Redactors) -> JobName:
 
 
 _ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowflake", "sqlserver", "trino"})
-"""Schemes of databases in whose SQL double quotes stand around names."""
+"""Schemes of databases whose SQL encloses names in double quotes."""
 
 
 def _names_quoted(body: RunEvent) -> bool:
-    """Whether a statement is dbt's for such a database; Spark's own SQL has texts in double quotes."""
+    """Whether a statement is dbt's for such a database; in Spark SQL double quotes enclose texts."""
     kind = body.job.facets.job_type if body.job.facets else None
     if not kind or kind.integration != "DBT":
         return False
@@ -115,7 +111,7 @@ def _job(body: RunEvent, redactors: Redactors) -> Job:
 
 
 def _own_name(body: RunEvent, redactors: Redactors) -> str:
-    """The job's name; where it begins with its application's, that is still so."""
+    """The job's name, redacted so that it still begins with its application's name if it did."""
     parent = body.run.facets.parent if body.run.facets else None
     before = parent.job.name if parent else ""
     name = body.job.name

@@ -196,7 +196,7 @@ CURRENT = Table(
         columns {_EDGES} Which column reaches which
         sourceless array<struct<output:string,column:string>> Columns that no column reaches
         end_not_seen boolean Whether no run of it was seen to end
-        weak boolean Whether the job is known by a name only that many jobs share
+        generic_identity boolean Whether the job is known only by a name that many jobs share
         fingerprint string Changes when the entity in the catalog would
         revisit timestamp When the passing of time alone may change it
         content binary All of it

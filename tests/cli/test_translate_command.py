@@ -86,7 +86,7 @@ def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
                 ],
             }
         ],
-        "ignored": [{"run_id": run_id("b"), "reason": "names no data set and ends nothing"}],
+        "ignored": [{"run_id": run_id("b"), "reason": "names no data set and ends no run"}],
     }
 
 

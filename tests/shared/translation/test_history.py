@@ -57,8 +57,8 @@ def test_ignored_events_are_told_with_their_reason() -> None:
     history = translate_history([job, event("RUNNING", run="quiet")])
     assert history.runs == ()
     assert history.ignored == (
-        Ignored(run_id="", reason="a job or data set event tells of no run"),
-        Ignored(run_id=uid("quiet"), reason="names no data set and ends nothing"),
+        Ignored(run_id="", reason="job or data set event without a run"),
+        Ignored(run_id=uid("quiet"), reason="names no data set and ends no run"),
     )
 
 
