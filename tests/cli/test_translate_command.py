@@ -55,7 +55,7 @@ def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
     waiting = event("c", "START", "10:00:00", inputs=["/in"], application="app")
     runs: list[dict[str, Any]] = [
         {"run_id": run_id("a"), "state": "published", "reason": None},
-        {"run_id": run_id("c"), "state": "waiting", "reason": "no end seen yet"},
+        {"run_id": run_id("c"), "state": "waiting", "reason": "no end event yet"},
     ]
     source = {"type": "fs_path", "qualified_name": "file:///in", "namespace": "file", "name": "/in"}
     sink = {"type": "fs_path", "qualified_name": "file:///out", "namespace": "file", "name": "/out"}

@@ -1,4 +1,4 @@
-"""What one run tells beside its lineage: batches of streams, fates and states of data sets. Pure."""
+"""What a run reports besides lineage: stream batches, and state changes of data sets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from shared.translation.sql.recovery import table_changed
 
 
 def names_no_source(run: MergedRun) -> bool:
-    """Whether the run writes, and names nothing that it reads but what it writes."""
+    """Whether the run writes, and names no input but its outputs."""
     if not (run.inputs and run.outputs):
         return bool(run.outputs)
     outputs = {canonical(*dataset.key) for dataset in run.outputs}
@@ -25,7 +25,7 @@ def names_no_source(run: MergedRun) -> bool:
 
 
 def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
-    """The run as a stream's batch that writes nothing itself; None when it is none."""
+    """The run as a stream batch that writes nothing itself; None if it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
     inputs = tuple(sorted(set(Datasets.of(run, context).inputs.values())))
@@ -34,7 +34,7 @@ def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
 
 
 def lifecycle_events_in(run: MergedRun, context: RunContext) -> tuple[LifecycleEvent, ...]:
-    """What the run did to data sets as wholes: dropped, renamed or emptied them."""
+    """The data sets that the run dropped, renamed or truncated; none if it did not complete."""
     if run.ended != "COMPLETE":
         return ()
     if not run.outputs:
@@ -73,7 +73,7 @@ def _lifecycle_event(
 
 
 def _undoubled(dataset: MergedDataset) -> MergedDataset:
-    """The data set at its place: DROP TABLE names the folder of a table's database twice (listener 1.53)."""
+    """The data set with its location corrected: DROP TABLE repeats the database's folder (listener 1.53)."""
     database, separator, table = dataset.name.rpartition("/")
     folder = database.rpartition("/")[2]
     if separator and folder.endswith(".db") and database.endswith(f"/{folder}/{folder}"):
@@ -83,8 +83,8 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChange:
-    """What happened to a data set as a whole, in the listener's word (CREATE, OVERWRITE, ALTER, DROP, RENAME,
-    TRUNCATE); a RENAME tells the qualified name that it `became`.
+    """A lifecycle state change as the listener names it (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE); `became` is
+    the new qualified name of a RENAME.
     """
 
     asset: Asset
@@ -94,7 +94,7 @@ class StateChange:
 
 
 def state_changes_in(run: MergedRun, context: RunContext) -> tuple[StateChange, ...]:
-    """The changes of state that a run brought; none of a run that failed or has not ended."""
+    """The state changes of data sets by the run; none if it did not complete."""
     if run.ended != "COMPLETE":
         return ()
     place = Place.of(context)

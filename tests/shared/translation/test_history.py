@@ -46,7 +46,7 @@ def test_verdicts_are_published_skipped_or_waiting() -> None:
             RunVerdict(run_id=run, state="published"),
             RunVerdict(run_id=uid("constants"), state="skipped", reason=NO_PROCESS),
             RunVerdict(run_id=uid("reads"), state="skipped", reason="reads only"),
-            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end seen yet"),
+            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end event yet"),
             RunVerdict(run_id=uid("failed"), state="skipped", reason="the run failed"),
         )
     }
