@@ -14,21 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.translation.job.identity import (
-    VOLATILE,
     JobIdentity,
     Strength,
-    application_name,
     identify,
     identity_of,
     inherit,
     name_process,
-    process_name,
-    stable_name,
     strongest,
 )
+from shared.translation.job.volatile_names import VOLATILE, stable_name
 from tests.support.building import body, merged, packed
 
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
@@ -378,9 +377,14 @@ def test_inheriting_depends_on_the_set_alone(own: JobIdentity, known: list[JobId
 # the names of processes
 
 
+def _names(run: MergedRun, sink: Identity) -> tuple[str, str]:
+    namespace = run.application.namespace if run.application else run.job.namespace
+    return name_process(namespace, identity_of(run), sink)
+
+
 def _name(sink: str = "/out", namespace: str = "file", **said: Any) -> str:
     run = merged(inputs=["/in"], outputs=[sink], **said)
-    return process_name(run, canonical(namespace, sink))[0]
+    return _names(run, canonical(namespace, sink))[0]
 
 
 def test_how_a_process_is_called() -> None:
@@ -409,7 +413,7 @@ def test_the_same_job_and_sink_are_one_process(said: dict[str, Any]) -> None:
     told = dict(said)
     sink = told.pop("sink", "/out")
     run = merged(**{"inputs": ["/in"], "outputs": [sink], **told})
-    assert process_name(run, canonical("file", sink))[0] == _name()
+    assert _names(run, canonical("file", sink))[0] == _name()
 
 
 OTHER_PROCESS: dict[str, dict[str, Any]] = {
@@ -430,7 +434,7 @@ def test_the_namespace_of_a_job_tells_jobs_apart() -> None:
     other = body(inputs=["/in"], outputs=["/out"])
     other["job"]["namespace"] = other["run"]["facets"]["parent"]["job"]["namespace"] = "production"
     run = merge([decode(packed(other))])
-    assert process_name(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
+    assert _names(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
 
 
 def test_names_that_would_run_together_are_kept_apart() -> None:
@@ -445,8 +449,8 @@ def test_a_merged_run_of_databricks_tells_its_notebook() -> None:
     properties = {"spark.databricks.notebook.path": "/Users/ann@example.com/load", "spark.databricks.job.id": "42"}
     run = merged(run_facets={"environment-properties": {"environment-properties": properties}})
     assert identity_of(run) == JobIdentity(strength=Strength.NOTEBOOK, name="notebook /Users/ann@example.com/load")
-    assert application_name(run) == "notebook /Users/ann@example.com/load"
-    assert "/notebook %2FUsers%2Fann%40example.com%2Fload/" in process_name(run, canonical("file", "/out"))[0]
+    assert identity_of(run).name == "notebook /Users/ann@example.com/load"
+    assert "/notebook %2FUsers%2Fann%40example.com%2Fload/" in _names(run, canonical("file", "/out"))[0]
 
 
 def test_a_merged_run_of_another_engine_is_called_by_its_own_job() -> None:
