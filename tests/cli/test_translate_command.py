@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from tests.support.building import body, packed
 from tests.support.events import event, run_id, write
 
 runner = CliRunner()
@@ -110,6 +111,13 @@ def test_people_get_a_tree(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "app → out" in result.stdout
     assert "x → /out x" in result.stdout
+
+
+def test_a_process_without_columns_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "event.json"
+    path.write_bytes(packed(body(inputs=["/in"], outputs=["/out"])))
+    result = runner.invoke(app, ["translate", str(path)])
+    assert "no columns: the listener sent neither column lineage nor a schema" in " ".join(result.stdout.split())
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:

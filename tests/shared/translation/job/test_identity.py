@@ -33,7 +33,7 @@ from tests.support.building import body, merged, packed
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 COMMIT = "0a1b2c3d4e" * 4
 HOST = "adb-123.12.azuredatabricks.net"
-DOCUMENT = Path(__file__).parents[3] / "docs" / "identity.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "identity.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

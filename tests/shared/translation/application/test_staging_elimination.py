@@ -1,4 +1,4 @@
-"""What runs of one application tell one another: batches of streams, fates of tables, notebooks, names of tables."""
+"""Lineage across the runs of one application: stream batches, lifecycle events, notebooks, table names."""
 
 from itertools import permutations
 from typing import Any
