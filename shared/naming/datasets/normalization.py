@@ -110,16 +110,16 @@ def unquoted(part: str) -> str:
 
 
 def table_folded(parts: list[str]) -> str:
-    """The one spelling of a table's name: parts with a point, a slash or a quote in them stand in brackets."""
+    """A table's name of its parts; those with a dot, slash or quote are put in brackets."""
     return ".".join(f"[{part.replace(']', ']]')}]" if _SPECIAL.intersection(part) else part for part in parts)
 
 
 def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str]) -> str:
-    """A table's name as `database.schema.table`, from as little as `table`.
+    """Complete a table's name to `database.schema.table`.
 
-    `database` is what the namespace tells (may be empty), `schema` the store's default, `schemas` those that every
-    database has. Of two parts the first is the schema where the namespace tells the database or where it is one of
-    `schemas`; else it is the database, as listeners since 1.13 put it in front (seen by running them).
+    `database`: from the namespace, may be empty; `schema`: the store's default; `schemas`: those of every database. Of
+    two parts the first is the schema if `database` is given or if it is one of `schemas`; else the database, which
+    listeners since 1.13 prepend (seen by running them).
     """
     parts = table_parts(name.strip("/"))
     if not parts[-1]:

@@ -5,7 +5,6 @@ Spark's node names or a run. A job's identity is a Databricks notebook or job, e
 volatile parts (`volatile_names`, `databricks`); of other engines the job's own name. `docs/identity.md` shows examples.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
@@ -176,11 +175,3 @@ def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) 
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)
-
-_VERSIONED = re.compile(r"throughline:([^:/]+)://")
-
-
-def naming_of(qualified_name: str) -> str:
-    """The naming version of a process's qualified name; empty if the name is not ours."""
-    found = _VERSIONED.match(qualified_name)
-    return found[1] if found else ""

@@ -201,5 +201,5 @@ class _Ways(dict[Transformation, _Way]):
 
 def _before_1_1(field: OutputField) -> _Way:
     """How a source reaches a field in facets without transformations."""
-    word = (field.transformation_type or "").upper()
-    return DIRECT, False, word == "MASKED", (word,) if word else ()
+    kind = (field.transformation_type or "").upper()
+    return DIRECT, False, kind == "MASKED", (kind,) if kind else ()
