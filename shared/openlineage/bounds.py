@@ -1,4 +1,4 @@
-"""Size limits of an event: one table behind the wire types, decoding and docs/guard.md.
+"""Size limits of an event: one table behind the wire types, decoding and docs/operate/input-limits.md.
 
 The limits are far above what listeners send (Spark's own omits column lineage beyond 1,000 columns) and far below what
 would exhaust memory. msgspec checks lengths and counts while it reads, at no cost. A part beyond its limit is omitted

@@ -2,7 +2,8 @@
 
 A process's name is made of the job's namespace, the job's identity and the sink's canonical location; never of inputs,
 Spark's node names or a run. A job's identity is a Databricks notebook or job, else the application's name without its
-volatile parts (`volatile_names`, `databricks`); of other engines the job's own name. `docs/identity.md` shows examples.
+volatile parts (`volatile_names`, `databricks`); of other engines the job's own name. See
+`docs/concepts/job-identity.md`.
 """
 
 from collections.abc import Iterable, Mapping
