@@ -1,23 +1,20 @@
-"""Names that older listeners give data sets, put right by what the same event says elsewhere. Pure."""
+"""Correct data set names of older listeners by what the same run says elsewhere."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import InputField, OutputField
 
-if TYPE_CHECKING:
-    from shared.openlineage.merging import DatasetKey, MergedDataset
 
+def correct_legacy_names(
+    inputs: Sequence[MergedDataset], outputs: Sequence[MergedDataset]
+) -> tuple[tuple[MergedDataset, ...], tuple[MergedDataset, ...]] | None:
+    """Inputs and outputs with Iceberg tables under their locations; None if nothing is to be corrected.
 
-def renamed(
-    inputs: Sequence["MergedDataset"], outputs: Sequence["MergedDataset"]
-) -> tuple[tuple["MergedDataset", ...], tuple["MergedDataset", ...]] | None:
-    """Inputs and outputs with Iceberg's tables at their places; None when there is nothing to put right.
-
-    Listener 1.12 calls the table `db.t` of a warehouse `<folder>/db.t` (its symlink has the folder as namespace); it
-    lies in `<folder>/db/t`, as newer ones say.
+    Listener 1.12 names the table `db.t` of a warehouse `<folder>/db.t` (its symlink's namespace is the folder); its
+    location is `<folder>/db/t`, as newer listeners have it.
     """
     places: dict[DatasetKey, DatasetKey] = {}
     for dataset in (*inputs, *outputs):
@@ -28,15 +25,13 @@ def renamed(
     return _placed(inputs, places), _placed(outputs, places)
 
 
-def _misplaced(dataset: "MergedDataset") -> Iterable[tuple["DatasetKey", "DatasetKey"]]:
+def _misplaced(dataset: MergedDataset) -> Iterable[tuple[DatasetKey, DatasetKey]]:
     for folder, table in dataset.symlinks:
         if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}":
             yield dataset.key, (dataset.namespace, f"{folder.rstrip('/')}/{table.replace('.', '/')}")
 
 
-def _placed(
-    datasets: Sequence["MergedDataset"], places: Mapping["DatasetKey", "DatasetKey"]
-) -> tuple["MergedDataset", ...]:
+def _placed(datasets: Sequence[MergedDataset], places: Mapping[DatasetKey, DatasetKey]) -> tuple[MergedDataset, ...]:
     def name(source: InputField) -> InputField:
         place = places.get((source.namespace, source.name))
         return replace(source, name=place[1]) if place else source

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.errors import WriteConflict
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.processing.decision import Decided
 from shared.records.application_rows import Application, application, leave_words, note_heard
 from shared.records.asset_lifecycle import note_states
@@ -39,7 +39,7 @@ def propagate(
     marks = note_states(storage, run.run_id, decided.changes, state.changed, state.generation)
     marked = False
     contents = decided.contents
-    wants = any(content.wanted for content in contents.values())
+    wants = any(content.unresolved_tables for content in contents.values())
     word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
     for sibling in word.inside:
         marked = settle(sibling) or marked

@@ -1,7 +1,8 @@
 """What an application run has written: the links from it to its processes, and which of these count only together.
 
 A process whose sink the application dropped, renamed or emptied, or that waits for a table that only another run can
-name, is marked so (`FATED`): the publisher then reads all that the application said before it adds anything up.
+name, is marked so (`RESOLVE_TOGETHER`): the publisher then reads all that the application said before it adds
+anything up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,9 @@ _TRIES = 8
 
 def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
     """What one application run says of a process: the rows, and the records whose contents are not read yet."""
-    rows = storage.partition(CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{FATED}")
+    rows = storage.partition(
+        CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{RESOLVE_TOGETHER}"
+    )
     return ((row, ContributionRecord.without_content(row)) for row in rows)
 
 
@@ -31,7 +34,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     contributions, and where its place became known, those that left a fate or a batch. Also those who took their word
     back: while rows are read page by page they may say something else on a page that was read already.
     """
-    placed = placed_by(storage, known.run) if known.told.where != known.heard.where else set()
+    placed = placed_by(storage, known.run) if known.told.environment != known.heard.environment else set()
     return placed | {
         run
         for process in sorted(written_by(storage, known.run))
@@ -40,7 +43,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     }
 
 
-FATED = "~fates"
+RESOLVE_TOGETHER = "~fates"
 """Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
 renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
 with what it says of others.
@@ -63,7 +66,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, content: Process) -> "Link":
         """From what is said of the process."""
-        wants = {each.table.rpartition(".")[2] for each in content.wanted}
+        wants = {each.table.rpartition(".")[2] for each in content.unresolved_tables}
         return cls(name=content.qualified_name, sink=content.outputs[0], wants=tuple(sorted(wants)))
 
 
@@ -173,7 +176,7 @@ def _called(storage: Storage, process: str, application_run: str, fates: Lifecyc
 
 
 def _note_fated(storage: Storage, application_run: str, process: str) -> None:
-    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
+    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{RESOLVE_TOGETHER}"))
 
 
 def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, dict[str, tuple[Row, Link]]]:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import Lasting, lasting
+from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
@@ -86,12 +86,15 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 continue
             contribution = _contribution(application_run, row)
             if lifecycle_events is None:
-                yield _row(row.digest, Lasting(said=contribution, remains=contribution))
+                yield _row(row.digest, StagingResult(contribution=contribution, remains=contribution))
             else:
                 digests[id(contribution)] = row.digest
                 contributions.append(contribution)
         if lifecycle_events is not None:
-            yield from (_row(digests[id(each.said)], each) for each in lasting(contributions, lifecycle_events))
+            yield from (
+                _row(digests[id(each.contribution)], each)
+                for each in eliminate_staging(contributions, lifecycle_events)
+            )
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:
@@ -99,17 +102,17 @@ def _contribution(application_run: str, row: Record) -> Contribution:
     return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
-def _row(digest: str, each: Lasting) -> Row:
-    content = each.remains.content if each.remains else each.said.content
+def _row(digest: str, each: StagingResult) -> Row:
+    content = each.remains.content if each.remains else each.contribution.content
     remains = each.remains is not None
     return {
-        "application_run": each.said.application_run,
+        "application_run": each.contribution.application_run,
         "digest": digest,
         "process": content.qualified_name,
-        "original_process": each.said.content.qualified_name,
+        "original_process": each.contribution.content.qualified_name,
         "name": content.name,
-        "first": each.said.seen.first,
-        "last": each.said.seen.last,
+        "first": each.contribution.seen.first,
+        "last": each.contribution.seen.last,
         "operations": list(content.operations),
         "inputs": assets(content, "inputs") if remains else [],
         "outputs": assets(content, "outputs") if remains else [],
@@ -129,5 +132,5 @@ def _assets(content: Process) -> list[dict[str, Any]]:
             "name": each.name,
             "tables": list(each.tables),
         }
-        for each in (*content.inputs, *content.around, *content.outputs)
+        for each in (*content.inputs, *content.batch_inputs, *content.outputs)
     ]

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.datasets import Datasets
@@ -40,7 +40,7 @@ class TranslationCache:
         if context.batches:
             return translated_run(run, context, timed_out=timed_out)
         content = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        facts = pack(context.told) if context.told != NO_APPLICATION_FACTS else b""
+        facts = pack(context.facts) if context.facts != NO_APPLICATION_FACTS else b""
         key = (content, facts, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
@@ -73,14 +73,18 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     lifecycle_events = lifecycle_events_in(run, context)
     seen = schemas_in(datasets) if datasets else ()
     return {
-        "outcome": "translated" if isinstance(found, Lineage) else "skipped" if isinstance(found, Skip) else "waiting",
-        "reason": None if isinstance(found, Lineage) else found.reason,
+        "outcome": "translated"
+        if isinstance(found, RunLineage)
+        else "skipped"
+        if isinstance(found, Skip)
+        else "waiting",
+        "reason": None if isinstance(found, RunLineage) else found.reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
-        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, Lineage) else [],
+        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],
         "schemas": [(each.asset.qualified_name, each.written, each.columns) for each in seen],
     }
 
 
 def _contribution(content: Process) -> tuple[str, str, bool, bytes]:
     data = pack(content)
-    return content.qualified_name, digest(data), bool(content.wanted), data
+    return content.qualified_name, digest(data), bool(content.unresolved_tables), data

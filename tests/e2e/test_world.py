@@ -93,7 +93,7 @@ def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:
 def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -> None:
     answer = post(world, event("idle", "RUNNING", "10:00:00", application="app"))
     assert (answer.status_code, answer.json()["status"]) == (201, "ignored")
-    assert answer.json()["reason"] == "names no data set and ends nothing"
+    assert answer.json()["reason"] == "names no data set and ends no run"
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:

@@ -1,4 +1,4 @@
-"""One small file for each family of stores; a store is one entry in its table, and in this one."""
+"""Store families, one module each. A new family is a module with `STORES`, and an entry in the table below."""
 
 from shared.naming.rules.store import Store
 from shared.naming.stores import (
@@ -48,4 +48,4 @@ STORES: tuple[Store, ...] = (
     *unity_catalog.STORES,
     *iceberg.STORES,
 )
-"""All families. Of several with one scheme, the first whose authority fits is taken."""
+"""All families. Of several with one scheme the first whose authority fits is taken (`families_by_scheme`)."""

@@ -1,13 +1,13 @@
-"""BigQuery. Folded is to `bigquery` and `project.dataset.table`; a table's decorator (`$20240501`, one partition) goes,
-and so does the colon that older clients put behind the project.
+"""BigQuery. Canonical: `bigquery` and `project.dataset.table`, without a partition decorator (`$20240501`) and without
+older clients' colon after the project.
 """
 
 import re
 
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "bigquery-table",
         type="bigquery_table",
@@ -15,13 +15,13 @@ RULES: tuple[Rule, ...] = (
         path=r"(?P<project>[^/]+)\.(?P<dataset>[^./]+)\.(?P<table>[^./]+)",
         to="bigquery://{project}/{dataset}/{table}",
         because="Purview's scan of BigQuery names tables so",
-        also=(Also(type="bigquery_view"),),
+        also=(AlternateName(type="bigquery_view"),),
     ),
 )
 
 _DECORATOR = re.compile(r"(?:\$\w+|[/`])+\Z")
 _API = "googleapis.com"
-"""Its address stands in the namespaces of JDBC; it is the same for all."""
+"""The API's host in JDBC namespaces; it is the same for all projects."""
 _COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
 
 

@@ -1,13 +1,11 @@
-"""The Hadoop file system. Not verified: `hdfs_path` is Atlas' own type, and Purview documents no name for it; so a
-table's name, where there is one, comes first.
-"""
+"""HDFS. `hdfs_path` is Atlas' type, and Purview documents no name for it, so a table's name comes first."""
 
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
 _OURS = "Atlas' type for HDFS; not verified that a scan names it so"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "hdfs-path",
         type="hdfs_path",

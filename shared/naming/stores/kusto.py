@@ -1,26 +1,26 @@
-"""Azure Data Explorer (Kusto), in all clouds. Folded is to `azurekusto://cluster/database` and the table; OpenLineage's
-newer form has the database in the name.
+"""Azure Data Explorer (Kusto) in all clouds.
 
-Listeners put `.kusto.windows.net` behind what the user gave as cluster, even behind a whole address. A query whose
-tables they do not tell is called `COMPLEX`: one generic data set for each database.
+Canonical: `azurekusto://cluster/database` and the table; OpenLineage's newer form has the database in the name.
+Listeners append `.kusto.windows.net` to the user's cluster, even to a whole address. A query is named `COMPLEX`: one
+generic data set for each database.
 """
 
 import re
 
 from shared.naming.datasets.normalization import QUERY
-from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "kusto-query",
         type=GENERIC,
         namespace=_PLACE,
         path=QUERY,
         to=f"https://{{host}}/{{database}}/{QUERY}",
-        because="a query whose tables the listener does not tell",
+        because="a query whose tables the listener does not report",
     ),
     rule(
         "kusto-table",

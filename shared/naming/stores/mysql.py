@@ -1,15 +1,15 @@
-"""MySQL: Azure's, in all clouds. Purview names other servers' tables in a way that is not documented: they are generic.
+"""MySQL: Azure's in all clouds. Purview's names for other servers are not documented, so those are generic.
 
-Folded is to `mysql://host:port` and `database.table`; older spellings have the database in the namespace, and 1.25 puts
-it before a table that names its own.
+Canonical: `mysql://host:port` and `database.table`. Older listeners put the database into the namespace; 1.25
+repeats it before a qualified table.
 """
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 from shared.naming.stores.postgres import host_and_database
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "azure-mysql-table",
         type="azure_mysql_table",
@@ -17,7 +17,7 @@ RULES: tuple[Rule, ...] = (
         path=rf"(?P<database>{PART})\.(?P<table>{PART})",
         to="mysql://{host}/{database}/{table}",
         because="Purview's scan of Azure Database for MySQL names tables so",
-        also=(Also(type="azure_mysql_view"),),
+        also=(AlternateName(type="azure_mysql_view"),),
         clean=unquoted,
     ),
 )

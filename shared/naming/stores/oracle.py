@@ -1,16 +1,16 @@
 """Oracle. Folded is to `oracle://host:port` and `service.schema.table`, OpenLineage's own form.
 
-Older listeners have the driver's address as namespace (`oracle:thin:@//host:1521/service`, `@host:1521:sid`, or a
-descriptor), and 1.25 leaves the port before the service's name (seen by running them).
+Older listeners send the driver's address as namespace (`oracle:thin:@//host:1521/service`, `@host:1521:sid`, or a
+descriptor), and 1.25 leaves the port in the name (seen by running them).
 """
 
 import re
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "oracle-table",
         type="oracle_table",
@@ -18,7 +18,7 @@ RULES: tuple[Rule, ...] = (
         path=rf"(?P<service>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})",
         to="oracle://{host}/{schema}/{table}",
         because="Purview's scan of Oracle names tables so",
-        also=(Also(type="oracle_view"),),
+        also=(AlternateName(type="oracle_view"),),
         clean=unquoted,
     ),
 )

@@ -1,13 +1,13 @@
-"""Snowflake. Folded is to `snowflake://account`, as listeners since 1.30 name it: an account of an organisation as it
-is, a locator with its region and cloud (OpenLineage's Java client, `SnowflakeUtils`); older ones have the whole host.
+"""Snowflake. Canonical: `snowflake://account` as listeners since 1.30 send it: an organisation's account unchanged, a
+locator with region and cloud (OpenLineage's Java client, `SnowflakeUtils`). Older ones send the whole host.
 
-A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a region that Snowflake does not have.
+A locator without a region is in AWS us-west-2; the listener names it us-west-1, which Snowflake does not have.
 """
 
 import re
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _DOMAIN = ".snowflakecomputing"
@@ -15,8 +15,8 @@ _TABLE = "/databases/{database}/schemas/{schema}/tables/{table}"
 _VIEW = "/databases/{database}/schemas/{schema}/views/{table}"
 
 
-def _of(name: str, account: str, *hosts: str) -> Rule:
-    """Tables of accounts of one form, by the hosts that such an account may have, the likeliest first."""
+def _of(name: str, account: str, *hosts: str) -> NamingRule:
+    """A rule for accounts of one form, with their possible hosts, the likeliest first."""
     best, *further = (f"snowflake://{host}" for host in hosts)
     return rule(
         name,
@@ -26,8 +26,8 @@ def _of(name: str, account: str, *hosts: str) -> Rule:
         to=best + _TABLE,
         because="Purview's scan of Snowflake names tables so, by the host of the account",
         also=(
-            Also(type="snowflake_view", to=best + _VIEW),
-            *(Also(type="snowflake_table", to=host + _TABLE) for host in further),
+            AlternateName(type="snowflake_view", to=best + _VIEW),
+            *(AlternateName(type="snowflake_table", to=host + _TABLE) for host in further),
         ),
         clean=unquoted,
     )
@@ -35,7 +35,7 @@ def _of(name: str, account: str, *hosts: str) -> Rule:
 
 _HOST = "{account}.snowflakecomputing.com"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     _of("snowflake-table", "(?P<account>[^./]+)", _HOST, "{account}"),
     _of(
         "snowflake-table-of-first-region",
@@ -61,7 +61,7 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     account = host.partition(_DOMAIN)[0]
     parts = account.split(".")
     if len(parts) == _LOCATOR and account and "-" not in account:
-        account += ".us-west-1.aws"  # what the listener takes for a locator alone
+        account += ".us-west-1.aws"  # the listener's form of a locator alone
     elif len(parts) == _WITH_REGION:
         account += ".aws"
     return account, table_folded(table_parts(name.strip("/")))

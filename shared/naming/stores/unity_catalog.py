@@ -1,19 +1,19 @@
 """Tables of Unity Catalog. They arrive as symlinks of a location: `unity-catalog` on Databricks, `unitycatalog://host`
 from the open-source server; `catalog.schema.table` both.
 
-Purview's scan names them by the metastore's id. The file of names (`THROUGHLINE_NAMES`) tells it for a workspace's
-host; without it the host stands in its place, as one vendor's scanner has it.
+Purview's scan names them by the metastore's id. The names file (`THROUGHLINE_NAMES`) maps a workspace's host to it;
+without it the host stays, as in one vendor's scanner.
 """
 
 from shared.naming.datasets.normalization import PART, authority_folded, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<catalog>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"
 _IDS = (("workspace", ("workspace",)),)
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "unity-catalog-table",
         type="databricks_table",
@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = (
         namespace=r"unitycatalog://(?P<workspace>[^:/]+)(?::\d+)?(?:/.*)?",
         path=_TABLE,
         to=_NAME,
-        because="as a scan of Unity Catalog names tables; not verified for a server of one's own",
+        because="as a scan of Unity Catalog names tables; not verified for own servers",
         ids=_IDS,
         clean=unquoted,
     ),

@@ -1,4 +1,4 @@
-"""What one run tells beside its lineage: batches of streams, fates and states of data sets. Pure."""
+"""What a run reports besides lineage: stream batches, and state changes of data sets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,50 +9,53 @@ from msgspec.structs import replace
 from shared.model import Asset, Span
 from shared.naming.datasets.canonical import canonical
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
-from shared.translation.application.context import Batch, RunContext
+from shared.openlineage.run import MergedDataset, MergedRun
+from shared.translation.application.context import RunContext, StreamBatch
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.run.datasets import STREAMING, Datasets, Place
 from shared.translation.sql.recovery import table_changed
 
 
 def names_no_source(run: MergedRun) -> bool:
-    """Whether the run writes, and names nothing that it reads but what it writes."""
+    """Whether the run writes, and names no input but its outputs."""
     if not (run.inputs and run.outputs):
         return bool(run.outputs)
     outputs = {canonical(*dataset.key) for dataset in run.outputs}
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: RunContext) -> Batch | None:
-    """The run as a stream's batch that writes nothing itself; None when it is none."""
+def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
+    """The run as a stream batch that writes nothing itself; None if it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
-    inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
+    inputs = tuple(sorted(set(Datasets.of(run, context).inputs.values())))
     seen = Span(first=run.first, last=run.last)
-    return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
+    return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
-def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
-    """What the run did to data sets as wholes: dropped, renamed or emptied them."""
+def lifecycle_events_in(run: MergedRun, context: RunContext) -> tuple[LifecycleEvent, ...]:
+    """The data sets that the run dropped, renamed or truncated; none if it did not complete."""
     if run.ended != "COMPLETE":
         return ()
     if not run.outputs:
         state, table = table_changed(run.statement)
         return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     changes = [
-        (dataset, state, before) for dataset in run.outputs for state, before in dataset.states if state in _FATES
+        (dataset, state, before)
+        for dataset in run.outputs
+        for state, before in dataset.states
+        if state in _WHOLE_CHANGES
     ]
     if not changes:
         return ()
-    place = Place.of(around)
-    return tuple(fate for change in changes for fate in _fate(run, place, *change))
+    place = Place.of(context)
+    return tuple(event for change in changes for event in _lifecycle_event(run, place, *change))
 
 
-_FATES = frozenset({DROP, RENAME, TRUNCATE})
+_WHOLE_CHANGES = frozenset({DROP, RENAME, TRUNCATE})
 
 
-def _fate(
+def _lifecycle_event(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
 ) -> Iterator[LifecycleEvent]:
     if state in {DROP, TRUNCATE}:
@@ -70,7 +73,7 @@ def _fate(
 
 
 def _undoubled(dataset: MergedDataset) -> MergedDataset:
-    """The data set at its place: DROP TABLE names the folder of a table's database twice (listener 1.53)."""
+    """The data set with its location corrected: DROP TABLE repeats the database's folder (listener 1.53)."""
     database, separator, table = dataset.name.rpartition("/")
     folder = database.rpartition("/")[2]
     if separator and folder.endswith(".db") and database.endswith(f"/{folder}/{folder}"):
@@ -79,9 +82,9 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What happened to a data set as a whole, in the listener's word (CREATE, OVERWRITE, ALTER, DROP, RENAME,
-    TRUNCATE); a RENAME tells the qualified name that it `became`.
+class StateChange:
+    """A lifecycle state change as the listener names it (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE); `became` is
+    the new qualified name of a RENAME.
     """
 
     asset: Asset
@@ -90,11 +93,11 @@ class Change:
     became: str = ""
 
 
-def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
-    """The changes of state that a run brought; none of a run that failed or has not ended."""
+def state_changes_in(run: MergedRun, context: RunContext) -> tuple[StateChange, ...]:
+    """The state changes of data sets by the run; none if it did not complete."""
     if run.ended != "COMPLETE":
         return ()
-    place = Place.of(around)
+    place = Place.of(context)
     return tuple(
         change
         for dataset in run.outputs
@@ -106,11 +109,11 @@ def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
 
 def _changes(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[Change]:
+) -> Iterator[StateChange]:
     asset = place.asset(_undoubled(dataset) if state == DROP else dataset)
     if state != RENAME:
-        yield Change(asset=asset, state=state, at=run.last)
+        yield StateChange(asset=asset, state=state, at=run.last)
     elif before:
         old = place.asset(MergedDataset(namespace=before[0], name=before[1]))
-        yield Change(asset=old, state=RENAME, at=run.last, became=asset.qualified_name)
-        yield Change(asset=asset, state="CREATE", at=run.last)
+        yield StateChange(asset=old, state=RENAME, at=run.last, became=asset.qualified_name)
+        yield StateChange(asset=asset, state="CREATE", at=run.last)

@@ -8,7 +8,7 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.selection import Ignore, Keep, Selection, select
 from tests.support.building import body, dataset, event, packed
 
-SAYS_NOTHING = "names no data set and ends nothing"
+SAYS_NOTHING = "names no data set and ends no run"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
 NO_PROPERTIES: dict[str, Any] = {"environment-properties": {"environment-properties": {}}}
 AIRFLOW = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK"}}
@@ -89,7 +89,7 @@ def test_the_logical_plan_decides_nothing() -> None:
 @pytest.mark.parametrize("parts", [{"job": {"namespace": "n", "name": "j"}}, {"dataset": dataset("/d")}])
 def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -> None:
     decision = select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **parts})))
-    assert decision == Ignore(reason="a job or data set event tells of no run")
+    assert decision == Ignore(reason="job or data set event without a run")
 
 
 def test_a_job_that_declares_what_it_reads_is_kept() -> None:
@@ -97,7 +97,7 @@ def test_a_job_that_declares_what_it_reads_is_kept() -> None:
     assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **said}))) == Keep()
 
 
-NOT_WANTED = Ignore(reason="the settings ignore this operation")
+NOT_WANTED = Ignore(reason="operation ignored by the settings")
 DELETE: dict[str, Any] = {"job": "execute_delete_command.d_t", "outputs": ["/t"], "run_facets": PROPERTIES}
 CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
     "no settings": (Selection(), DELETE, Keep()),

@@ -150,7 +150,7 @@ def test_lines_say_what_became_of_each_event_run_and_process(told: Told) -> None
     job = "job=app.adaptive_spark_plan.out"
     assert facts[2] == f"settling run={run_id('a')} {job} state=published events=2 processes=1"
     assert facts[3].startswith(f"process run={run_id('a')} process=throughline:v1://tests/app/file/out state=written")
-    assert facts[4].endswith('reason="names no data set and ends nothing"')
+    assert facts[4].endswith('reason="names no data set and ends no run"')
     assert facts[5].startswith('event state=refused bytes=1 status=400 reason="The body is not JSON: Input data was ')
     assert len(facts) == 6
 

@@ -14,27 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.naming.datasets.canonical import canonical
+from shared.naming.datasets.identity import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.translation.job.identity import (
-    VOLATILE,
     JobIdentity,
     Strength,
-    application_name,
     identify,
     identity_of,
     inherit,
     name_process,
-    process_name,
-    stable_name,
     strongest,
 )
+from shared.translation.job.volatile_names import VOLATILE, stable_name
 from tests.support.building import body, merged, packed
 
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 COMMIT = "0a1b2c3d4e" * 4
 HOST = "adb-123.12.azuredatabricks.net"
-DOCUMENT = Path(__file__).parents[3] / "docs/concepts/job-identity.md"
+DOCUMENT = Path(__file__).parents[4] / "docs/concepts/job-identity.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def _app(platform: str, parent: str, name: str, strength: Strength = Strength.AP
 
 
 def _weak(platform: str, parent: str, name: str) -> Case:
-    return _app(platform, parent, name, Strength.WEAK)
+    return _app(platform, parent, name, Strength.GENERIC)
 
 
 def _bricks(name: str, strength: Strength, **said: str) -> Case:
@@ -118,24 +117,24 @@ CASES: tuple[Case, ...] = (
     _bricks("job nightly load", Strength.JOB, id="42", tags=_run_name("nightly load")),
     _bricks("job ADF_shop_orders_Load", Strength.JOB, id="901642", tags=_run_name(f"ADF_shop_orders_Load_{RUN}")),
     _bricks("job load", Strength.JOB, id="887432", tags=_run_name("load_2026-11-21T04:00:00")),
-    _bricks("databricks_shell", Strength.WEAK, id="887432", tags=_run_name("Untitled")),
+    _bricks("databricks_shell", Strength.GENERIC, id="887432", tags=_run_name("Untitled")),
     _bricks("my_app", Strength.APPLICATION, id="887432", tags=_run_name("Untitled"), parent="my_app"),
     _bricks("job 42", Strength.JOB, id="42", tags="[REDACTED]"),
-    _bricks("databricks_shell", Strength.WEAK, cluster="Ann's cluster"),
+    _bricks("databricks_shell", Strength.GENERIC, cluster="Ann's cluster"),
     _weak("Databricks", "Databricks Shell", "Databricks Shell"),
     Case(
         platform="Databricks",
         job=f"{HOST}.execute_merge_into_command.t",
         parent=None,
         name="databricks_shell",
-        strength=Strength.WEAK,
+        strength=Strength.GENERIC,
     ),
     Case(
         platform="Databricks",
         job="dbc-0a1b2c3d-4e5f.cloud.databricks.com.append_data.t",
         parent=None,
         name="databricks_shell",
-        strength=Strength.WEAK,
+        strength=Strength.GENERIC,
     ),
     _app("Databricks", f"{HOST}.my_app", "my_app"),
     _app("EMR", "load j-2AXXXXXXGAPLF", "load"),
@@ -208,7 +207,7 @@ CASES: tuple[Case, ...] = (
     _other("Airflow", "shop", "shop"),
     _other("Flink", f"orders-{RUN}", "orders"),
     _other("Python", "orders.copy", "orders.copy"),
-    _other("Python", RUN, "unnamed", strength=Strength.WEAK),
+    _other("Python", RUN, "unnamed", strength=Strength.GENERIC),
 )
 
 
@@ -335,7 +334,7 @@ def test_tags_that_name_no_run_leave_the_jobs_id(tags: str) -> None:
 
 NOTEBOOKS = [JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {name}") for name in "abc"]
 JOBS = [JobIdentity(strength=Strength.JOB, name=f"job {name}") for name in "12"]
-SHELL = JobIdentity(strength=Strength.WEAK, name="databricks_shell")
+SHELL = JobIdentity(strength=Strength.GENERIC, name="databricks_shell")
 APP = JobIdentity(strength=Strength.APPLICATION, name="app")
 IDENTITIES = st.lists(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), max_size=8)
 
@@ -380,9 +379,14 @@ def test_inheriting_depends_on_the_set_alone(own: JobIdentity, known: list[JobId
 # the names of processes
 
 
+def _names(run: MergedRun, sink: Identity) -> tuple[str, str]:
+    namespace = run.application.namespace if run.application else run.job.namespace
+    return name_process(namespace, identity_of(run), sink)
+
+
 def _name(sink: str = "/out", namespace: str = "file", **said: Any) -> str:
     run = merged(inputs=["/in"], outputs=[sink], **said)
-    return process_name(run, canonical(namespace, sink))[0]
+    return _names(run, canonical(namespace, sink))[0]
 
 
 def test_how_a_process_is_called() -> None:
@@ -411,7 +415,7 @@ def test_the_same_job_and_sink_are_one_process(said: dict[str, Any]) -> None:
     told = dict(said)
     sink = told.pop("sink", "/out")
     run = merged(**{"inputs": ["/in"], "outputs": [sink], **told})
-    assert process_name(run, canonical("file", sink))[0] == _name()
+    assert _names(run, canonical("file", sink))[0] == _name()
 
 
 OTHER_PROCESS: dict[str, dict[str, Any]] = {
@@ -432,7 +436,7 @@ def test_the_namespace_of_a_job_tells_jobs_apart() -> None:
     other = body(inputs=["/in"], outputs=["/out"])
     other["job"]["namespace"] = other["run"]["facets"]["parent"]["job"]["namespace"] = "production"
     run = merge([decode(packed(other))])
-    assert process_name(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
+    assert _names(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
 
 
 def test_names_that_would_run_together_are_kept_apart() -> None:
@@ -447,8 +451,8 @@ def test_a_merged_run_of_databricks_tells_its_notebook() -> None:
     properties = {"spark.databricks.notebook.path": "/Users/ann@example.com/load", "spark.databricks.job.id": "42"}
     run = merged(run_facets={"environment-properties": {"environment-properties": properties}})
     assert identity_of(run) == JobIdentity(strength=Strength.NOTEBOOK, name="notebook /Users/ann@example.com/load")
-    assert application_name(run) == "notebook /Users/ann@example.com/load"
-    assert "/notebook %2FUsers%2Fann%40example.com%2Fload/" in process_name(run, canonical("file", "/out"))[0]
+    assert identity_of(run).name == "notebook /Users/ann@example.com/load"
+    assert "/notebook %2FUsers%2Fann%40example.com%2Fload/" in _names(run, canonical("file", "/out"))[0]
 
 
 def test_a_merged_run_of_another_engine_is_called_by_its_own_job() -> None:

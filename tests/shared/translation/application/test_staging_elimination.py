@@ -1,4 +1,4 @@
-"""What runs of one application tell one another: batches of streams, fates of tables, notebooks, names of tables."""
+"""Lineage across the runs of one application: stream batches, lifecycle events, notebooks, table names."""
 
 from itertools import permutations
 from typing import Any
@@ -289,7 +289,7 @@ def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_kno
     ]
     rename = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in (*nameless, *known)]
     over = event("tuesday", "COMPLETE", "10:30:00")
-    assert [(each.name, each.weak) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
+    assert [(each.name, each.generic_identity) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
     assert {each.name for each in processes(rename)} == {"databricks_shell → out", "notebook /Users/ada/load → out"}
     assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
 

@@ -46,7 +46,7 @@ def test_verdicts_are_published_skipped_or_waiting() -> None:
             RunVerdict(run_id=run, state="published"),
             RunVerdict(run_id=uid("constants"), state="skipped", reason=NO_PROCESS),
             RunVerdict(run_id=uid("reads"), state="skipped", reason="reads only"),
-            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end seen yet"),
+            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end event yet"),
             RunVerdict(run_id=uid("failed"), state="skipped", reason="the run failed"),
         )
     }
@@ -57,8 +57,8 @@ def test_ignored_events_are_told_with_their_reason() -> None:
     history = translate_history([job, event("RUNNING", run="quiet")])
     assert history.runs == ()
     assert history.ignored == (
-        Ignored(run_id="", reason="a job or data set event tells of no run"),
-        Ignored(run_id=uid("quiet"), reason="names no data set and ends nothing"),
+        Ignored(run_id="", reason="job or data set event without a run"),
+        Ignored(run_id=uid("quiet"), reason="names no data set and ends no run"),
     )
 
 

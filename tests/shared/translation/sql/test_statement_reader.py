@@ -16,7 +16,7 @@ from shared.translation.sql.model import KINDS, Statement, TableRef
 from shared.translation.sql.statement_reader import read_statement, redact
 from tests.support.statements import STATEMENTS, Case
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def _ref(table: TableRef) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from shared.errors import Misconfigured
 from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import Where
+from shared.naming.datasets.identity import RunEnvironment
 from shared.naming.names import Names
 from shared.naming.rules.user_rules import parse_names
 from shared.settings.reading import load
@@ -44,11 +44,11 @@ lakehouses = {{ Shop = "{SHOP}" }}
 "https://uc.example/" = "7c7d0000-0000-4000-8000-000000000000"
 """
 NAMES = parse_names(TOML, "names.toml")
-WORKSPACE = Where(workspace="adb-1.2.azuredatabricks.net")
+WORKSPACE = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
 
 
-def _best(namespace: str, name: str, where: Where = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
-    best = names.name(canonical(namespace, name, where), where=where).best
+def _best(namespace: str, name: str, environment: RunEnvironment = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
+    best = names.name(canonical(namespace, name, environment), environment=environment).best
     return best.rule, best.qualified_name
 
 
@@ -106,7 +106,7 @@ def test_names_of_the_file(spelling: tuple[str, str], named: tuple[str, str]) ->
 
 
 def test_a_rule_that_needs_the_workspace_is_not_for_a_run_without_one() -> None:
-    assert _best(LAKE, "secret/t", Where())[0] == "adls-path"
+    assert _best(LAKE, "secret/t", RunEnvironment())[0] == "adls-path"
 
 
 def test_a_users_rule_for_a_symlink_comes_before_the_location() -> None:
@@ -150,30 +150,30 @@ def _file(*rules: Any, **more: Any) -> str:
 
 
 WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
-    "no JSON": ("{", ("names.json", "is no JSON", "Mend it")),
+    "no JSON": ("{", ("names.json", "is not valid JSON", "Correct it")),
     "not an object": ("[]", ("must be an object",)),
-    "an unknown part": (_file(rule=[]), ("unknown key 'rule'", "rules, fabric and databricks")),
+    "an unknown part": (_file(rule=[]), ("unknown key 'rule'", "rules, fabric or databricks")),
     "rules that are no list": (json.dumps({"rules": {"a": 1}}), ("rules must be a list", "[[rules]]")),
     "a rule that is no table": (_file("x"), ("rule 1 must be a table",)),
     "an unknown key": (_file(_rule(colour="red")), ("rule mine", "unknown key 'colour'")),
     "a missing key": (_file(_rule(type=None)), ("rule mine: type is missing",)),
     "a rule without a name": (_file(_rule(rule="")), ("rule 1: rule is missing",)),
     "an empty type": (_file(_rule(type="")), ("type is missing",)),
-    "no regular expression": (_file(_rule(name="(")), ("rule mine: name is no regular expression",)),
+    "no regular expression": (_file(_rule(name="(")), ("rule mine: name is not a regular expression",)),
     "an unknown group": (_file(_rule(qualified_name="x://{table}")), ("uses {table}", "{path}", "(?P<table>…)")),
     "a group without a name": (_file(_rule(qualified_name="x://{}")), ("uses {}",)),
     "a number": (_file(_rule(qualified_name="x://{0}")), ("uses {0}",)),
     "an attribute": (_file(_rule(qualified_name="x://{path.__class__}")), ("uses {path.__class__}",)),
     "a wide field": (_file(_rule(qualified_name="x://{path:>999999999}")), ("uses {path}",)),
-    "an open brace": (_file(_rule(qualified_name="x://{path")), ("is no template", "twice")),
-    "a name that is taken": (_file(_rule(rule="adls-path")), ("there is a rule of this name already",)),
-    "a name twice": (_file(_rule(), _rule()), ("there is a rule of this name already",)),
+    "an open brace": (_file(_rule(qualified_name="x://{path")), ("is not a template", "Double")),
+    "a name that is taken": (_file(_rule(rule="adls-path")), ("a rule of this name exists",)),
+    "a name twice": (_file(_rule(), _rule()), ("a rule of this name exists",)),
     "a repeat of a repeat": (_file(_rule(name="(a+)+b")), ("for ever", "[^/]+")),
     "too many wildcards": (_file(_rule(name=".*a.*b.*c")), ("for ever", "[^/]+")),
     "an example that is none": (_file(_rule(example={"name": "t"})), ("example must have",)),
     "an example of another rule": (
         _file(_rule(example={"namespace": "s3://c", "name": "t", "qualified_name": "mine://t"})),
-        ("its example", "'s3://c/t' by s3-path", "mend"),
+        ("its example", "'s3://c/t' by s3-path", "correct"),
     ),
     "an example of another name": (
         _file(_rule(example={"namespace": "s3a://b", "name": "t", "qualified_name": "mine://u"})),
@@ -210,7 +210,7 @@ def test_everything_wrong_is_told_at_once() -> None:
 
 
 def test_toml_that_is_none_is_told() -> None:
-    with pytest.raises(Misconfigured, match="is no TOML"):
+    with pytest.raises(Misconfigured, match="is not valid TOML"):
         parse_names("rules = [", "names.toml")
 
 

@@ -42,7 +42,7 @@ def test_when_a_run_counts(kinds: list[str], *, timed_out: bool, state: str) -> 
     match word:
         case Wait():
             assert state == "waiting"
-            assert word.reason == "no end seen yet"
+            assert word.reason == "no end event yet"
         case Skip():
             assert state == "skipped"
             assert word.reason == "the run failed"
@@ -56,7 +56,10 @@ NOTHING: dict[str, tuple[dict[str, Any], str]] = {
     "reads only": ({"inputs": ["/in"]}, "reads only"),
     "names nothing": ({}, "names no data set"),
     "an application": ({"application": None}, "an application's own event"),
-    "writes a log": ({"inputs": ["/in"], "outputs": ["/t/_delta_log"]}, "writes only a writer's own bookkeeping"),
+    "writes a log": (
+        {"inputs": ["/in"], "outputs": ["/t/_delta_log"]},
+        "writes only logs, checkpoints or staging files",
+    ),
     "infers a schema, as old listeners tell it": (
         {"job": "map_partitions_parallel_collection", "inputs": ["/in"], "outputs": ["/in"]},
         "reads only what it writes",
@@ -78,7 +81,7 @@ def test_why_a_run_says_nothing(said: dict[str, Any], reason: str) -> None:
 @pytest.mark.parametrize("said", [{"inputs": ["/in"]}, {"outputs": ["/out"]}, {}])
 def test_without_an_end_only_what_read_and_wrote_counts(said: dict[str, Any]) -> None:
     word = translate(merged("START", **said), timed_out=True)
-    assert word == Skip(reason="no end was seen, and no lineage")
+    assert word == Skip(reason="no end event and no lineage")
 
 
 def test_a_write_without_inputs_is_said_all_the_same() -> None:
