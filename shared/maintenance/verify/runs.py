@@ -17,6 +17,7 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import process_run
 from shared.records.application_rows import is_word
+from shared.records.compare_and_swap import write_if_unchanged
 from shared.records.process_index import contributions_of
 from shared.records.run_state import ContentKey, RunState, WordKey, unpacked_cell
 from shared.secrets import text_without_secrets
@@ -158,8 +159,7 @@ def settle_anew(world: World, run_id: str) -> bool:
     state, unreadable = state_of(storage, row)
     if state is None:
         fresh = _restored(storage, run_id, events).row(storage)
-        wrote = storage.replace(RUNS, replace(fresh, etag=row.etag)) if row else storage.insert(RUNS, fresh)
-        if not wrote:
+        if not write_if_unchanged(storage, RUNS, replace(fresh, etag=row.etag if row else "")):
             raise WriteConflict(f"Run {run_id} is being settled by somebody else", after=2)
         _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
         state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
