@@ -17,7 +17,8 @@ from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_words
-from shared.records.asset_matches import AssetMatch, look_soon, remember, remembered
+from shared.records.asset_matches import AssetMatch, remember, remembered
+from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 
 _SEARCHED = 100
@@ -83,7 +84,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
             news[key] = structs.replace(base, searched=(now, searched[key]))
         kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
     if any(each.left for each in asked.values()):
-        look_soon(storage)  # others may still be on the placeholder
+        RECONCILE.clear(storage)  # others may still be on the placeholder
     return found | asked | kept
 
 

@@ -11,7 +11,7 @@ from shared.records.compare_and_swap import Place, compare_and_swap, write_if_un
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
+from shared.storage_layout import ASSET, FOUND, FOUND_PARTITION, digest_of
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -167,22 +167,3 @@ def drop(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
     for each in found:
         storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))
-
-
-_LOOK = ("reconcile", "due")
-
-
-def next_look(storage: Storage) -> datetime | None:
-    """When placeholders are to be looked for the next time; None for at once."""
-    row = storage.read(CONTROL, *_LOOK)
-    return datetime.fromisoformat(str(row.values["time"])) if row else None
-
-
-def note_next_look(storage: Storage, at: datetime) -> None:
-    """Let it rest until then."""
-    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
-
-
-def look_soon(storage: Storage) -> None:
-    """There is something to reconcile."""
-    storage.delete(CONTROL, *_LOOK)
