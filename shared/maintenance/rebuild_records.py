@@ -9,7 +9,7 @@ from shared.events.archive_format import Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
 from shared.records.application_rows import APPLICATION_ROWS, words_of
-from shared.records.process_index import FATED
+from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState, change_run_state
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
@@ -36,7 +36,7 @@ class Unbuildable:
 
     def _said(self, storage: Storage, row: Row) -> Row | None:
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             return row if application_run in self.applications else None
         record = ContributionRecord.without_content(row)
         stays = {run: word for run, word in record.supporters.items() if run in self.runs}

@@ -28,7 +28,8 @@ from shared.events.blob_cache import AtHand, BlobCache, Known
 from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
 from shared.model import Process, Span
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import MergedRun, merge, stronger_end
+from shared.openlineage.merging import merge, stronger_end
+from shared.openlineage.run import MergedRun
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate

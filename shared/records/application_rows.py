@@ -17,7 +17,7 @@ import msgspec
 
 from shared.model import Span
 from shared.naming.names import Names
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.compare_and_swap import Place, compare_and_swap
 from shared.records.run_state import WordKey, packed_cell, unpacked_cell
 from shared.storage.port import Row, Storage, Value
@@ -25,10 +25,10 @@ from shared.storage_layout import LINK, RUNS, digest_of, stamp
 from shared.translation.application.context import (
     AT_ONCE,
     ApplicationFacts,
-    Batch,
     RunContext,
+    StreamBatch,
     application_facts_of,
-    enclosing,
+    enclosing_batches,
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
@@ -127,7 +127,7 @@ class Words:
     """
 
     told: ApplicationFacts = field(default_factory=ApplicationFacts)
-    batch: Batch | None = None
+    batch: StreamBatch | None = None
     fates: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
@@ -135,9 +135,9 @@ class Words:
         """Of a run that is over, having heard what the others tell. Pure."""
         return cls(told=application_facts_of(run), batch=batch_of(run, heard), fates=lifecycle_events_in(run, heard))
 
-    def by_key(self) -> dict[str, Batch | LifecycleEvent]:
+    def by_key(self) -> dict[str, StreamBatch | LifecycleEvent]:
         """Those that may be taken back, by the keys of their rows. Of one data set and kind the latest."""
-        found: dict[str, Batch | LifecycleEvent] = {
+        found: dict[str, StreamBatch | LifecycleEvent] = {
             _fate_key(fate): fate for fate in sorted(self.fates, key=LifecycleEvent.in_order)
         }
         return {_batch_key(self.batch): self.batch, **found} if self.batch else found
@@ -147,7 +147,7 @@ class Words:
         return frozenset((application_run, key) for key in self.by_key())
 
 
-def _batch_key(batch: Batch) -> str:
+def _batch_key(batch: StreamBatch) -> str:
     return f"{_BATCH}{stamp(batch.seen.last)}|{batch.run_id}"
 
 
@@ -161,7 +161,7 @@ class _Word(msgspec.Struct, frozen=True, array_like=True):
     """
 
     generation: int
-    batch: Batch | None = None
+    batch: StreamBatch | None = None
     fate: LifecycleEvent | None = None
     enclosed: Span | None = None
 
@@ -231,7 +231,7 @@ def words_of(storage: Storage, row: Row, runs: AbstractSet[str]) -> Row | None:
     return replace(row, values=packed_cell(storage, "words", stays)) if stays else None
 
 
-def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
+def batches_after(storage: Storage, run: MergedRun) -> Iterator[StreamBatch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
     return (word.batch for row in rows for word in _words(storage, row).values() if word.batch)
@@ -293,14 +293,14 @@ def around(storage: Storage, run: MergedRun, known: Application, names: Names) -
     return RunContext(told=known.told | application_facts_of(run), batches=batches, names=names)
 
 
-def _first_around(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:
-    """As `enclosing`, of batches in the order of their ends: no more are read than those that may be it."""
-    found: list[Batch] = []
+def _first_around(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:
+    """As `enclosing_batches`, of batches in the order of their ends: no more are read than those that may be it."""
+    found: list[StreamBatch] = []
     for batch in batches:
         if found and batch.seen.last > found[0].seen.last + AT_ONCE:
             break
-        found += enclosing((batch,), run)
-    return enclosing(found, run)
+        found += enclosing_batches((batch,), run)
+    return enclosing_batches(found, run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ def leave_words(
     spans: list[tuple[str, Span]] = []
     for place in sorted({*now, *before}):
         word = now.get(place)
-        batch, fate = (word, None) if isinstance(word, Batch) else (None, word)
+        batch, fate = (word, None) if isinstance(word, StreamBatch) else (None, word)
         left = _leave(storage, run.run_id, place, _Word(generation=generation, batch=batch, fate=fate))
         spans += [(place[0], span) for span in (left.batch and left.batch.ends, left.enclosed) if span]
     inside = {each for application_run, span in spans for each in alone_within(storage, application_run, span)}

@@ -13,14 +13,14 @@ import msgspec
 
 from shared.atlas.entities import AssetEntity, asset_entity
 from shared.model import Asset
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.compare_and_swap import Place, compare_and_swap
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
 from shared.translation.application.context import RunContext
-from shared.translation.run.changes import Change, changes_in
+from shared.translation.run.changes import StateChange, state_changes_in
 
 _REMEMBERED = 16
 """Runs whose words on a data set are kept one by one, and may be taken back."""
@@ -99,14 +99,14 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 _decode = msgspec.json.Decoder(_Record).decode
 
-Changes = Mapping[str, tuple[Change, ...]]
+Changes = Mapping[str, tuple[StateChange, ...]]
 """What a run did to data sets as wholes, by their keys in `assets`."""
 
 
 def changes_by_asset(run: MergedRun, heard: RunContext) -> Changes:
     """What a run did to data sets as wholes. Pure."""
-    found: dict[str, tuple[Change, ...]] = {}
-    for change in changes_in(run, heard):
+    found: dict[str, tuple[StateChange, ...]] = {}
+    for change in state_changes_in(run, heard):
         found[_key(change.asset)] = (*found.get(_key(change.asset), ()), change)
     return found
 

@@ -1,7 +1,8 @@
 """What an application run has written: the links from it to its processes, and which of these count only together.
 
 A process whose sink the application dropped, renamed or emptied, or that waits for a table that only another run can
-name, is marked so (`FATED`): the publisher then reads all that the application said before it adds anything up.
+name, is marked so (`RESOLVE_TOGETHER`): the publisher then reads all that the application said before it adds
+anything up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,9 @@ from shared.translation.application.lifecycle import LifecycleEvents, present_na
 
 def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
     """What one application run says of a process: the rows, and the records whose contents are not read yet."""
-    rows = storage.partition(CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{FATED}")
+    rows = storage.partition(
+        CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{RESOLVE_TOGETHER}"
+    )
     return ((row, ContributionRecord.without_content(row)) for row in rows)
 
 
@@ -38,7 +41,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     }
 
 
-FATED = "~fates"
+RESOLVE_TOGETHER = "~fates"
 """Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
 renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
 with what it says of others.
@@ -173,7 +176,7 @@ def _called(storage: Storage, process: str, application_run: str, fates: Lifecyc
 
 
 def _note_fated(storage: Storage, application_run: str, process: str) -> None:
-    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
+    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{RESOLVE_TOGETHER}"))
 
 
 def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, dict[str, tuple[Row, Link]]]:
