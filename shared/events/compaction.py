@@ -12,8 +12,8 @@ import msgspec
 
 from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
-from shared.records.compare_and_swap import write_if_unchanged
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTENTS, FOLDED, RUNS, StoredEvent
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 
 from shared.errors import GivenUp, Quarantined, Refused
 from shared.events.archive_index import job_in_archive
-from shared.records.compare_and_swap import Place, Swapped, compare_and_swap
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.telemetry.kinds import LETTER

@@ -34,7 +34,6 @@ from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
 from shared.records.application_rows import application, around, listen
-from shared.records.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.records.process_index import note_link
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import (
@@ -48,6 +47,7 @@ from shared.records.run_state import (
 )
 from shared.records.states import State
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
 from shared.telemetry.kinds import RUN

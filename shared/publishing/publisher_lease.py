@@ -13,9 +13,9 @@ from typing import TypeVar
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
 from shared.records.asset_matches import forget, remembered
-from shared.records.lease_session import LeaseSession, take_shift
 from shared.records.process_index import RESOLVE_TOGETHER, link_of
 from shared.records.run_state import ContributionRecord
+from shared.storage.lease_session import LeaseSession, take_shift
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, links_of
 

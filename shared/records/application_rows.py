@@ -18,8 +18,8 @@ import msgspec
 from shared.model import Span
 from shared.naming.names import Names
 from shared.openlineage.run import MergedRun
-from shared.records.compare_and_swap import Place, compare_and_swap
 from shared.records.run_state import WordKey, packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import LINK, RUNS, digest_of, stamp
 from shared.translation.application.context import (

@@ -14,9 +14,9 @@ import msgspec
 from shared.atlas.entities import AssetEntity, asset_entity
 from shared.model import Asset
 from shared.openlineage.run import MergedRun
-from shared.records.compare_and_swap import Place, compare_and_swap
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
 from shared.translation.application.context import RunContext

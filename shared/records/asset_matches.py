@@ -7,9 +7,9 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.records.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, FOUND, FOUND_PARTITION, digest_of
 

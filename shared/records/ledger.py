@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.records.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.records.states import Held
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 

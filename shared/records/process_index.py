@@ -12,8 +12,8 @@ import msgspec
 
 from shared.model import Asset, Process
 from shared.records.application_rows import Application, fates_and_links, placed_by
-from shared.records.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.translation.application.lifecycle import LifecycleEvents, present_name

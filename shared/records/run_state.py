@@ -12,8 +12,8 @@ import msgspec
 from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
-from shared.records.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
 from shared.records.states import State
+from shared.storage.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts

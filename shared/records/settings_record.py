@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Misconfigured, WriteConflict
-from shared.records.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
 

@@ -17,10 +17,10 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import process_run
 from shared.records.application_rows import is_word
-from shared.records.compare_and_swap import write_if_unchanged
 from shared.records.process_index import contributions_of
 from shared.records.run_state import ContentKey, RunState, WordKey, unpacked_cell
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
 
