@@ -49,11 +49,11 @@ CONTENTS = "contributions"
 
 RUNS = "runs"
 CONTRIBUTIONS = "contributions"
-DIRTY = "dirty"
+PUBLISH_QUEUE = "publishqueue"
 LEDGER = "ledger"
 SHADOW = "shadow"
-ASSETS = "assets"
-FOUND = "found"
+ASSET_LIFECYCLE = "assetlifecycle"
+ASSET_MATCHES = "assetmatches"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"
@@ -64,11 +64,11 @@ LIFECYCLE = "lifecycle|"
 UNSOURCED = "unsourced|"
 CHECKPOINT = "checkpoint"
 STATE = "state"
-FOLDED = "folded"
+COMPACTED = "compacted"
 CATALOG = "catalog"
-DIRTY_PARTITION = "process"
-FOUND_PARTITION = "asset"
-ASSET = "asset|"
+QUEUE_PARTITION = "process"
+ASSET_PARTITION = "asset"
+QUEUED_ASSET = "asset|"
 """How the keys of those rows in `dirty` begin that stand for a data set."""
 
 LONGEST_JOB_NAME = 1000
@@ -135,18 +135,18 @@ def process_key(qualified_name: str) -> str:
     return digest_of(qualified_name.encode())
 
 
-LINK = "process|"
+PROCESS_REF = "process|"
 """How the keys of those rows in `runs` begin that tell what an application run has written."""
 
 
-def links_of(storage: Storage, application_run: str) -> Iterator[Row]:
+def process_refs_of(storage: Storage, application_run: str) -> Iterator[Row]:
     """The rows that tell what an application run has written, and the qualified name of each one's `sink`."""
-    return storage.partition(RUNS, application_run, since=LINK, before=f"{LINK}~")
+    return storage.partition(RUNS, application_run, since=PROCESS_REF, before=f"{PROCESS_REF}~")
 
 
-def written_by(storage: Storage, application_run: str) -> set[str]:
+def processes_written_by(storage: Storage, application_run: str) -> set[str]:
     """The keys of the processes that an application run has written."""
-    return {row.key.removeprefix(LINK) for row in links_of(storage, application_run)}
+    return {row.key.removeprefix(PROCESS_REF) for row in process_refs_of(storage, application_run)}
 
 
 def ignored_blob(event: Event, digest: str, reason: str) -> str:

@@ -57,10 +57,10 @@ def archive(
     storage: Storage,
     how: ArchiveOptions,
     *,
-    goes_on: Callable[[], bool] = lambda: True,
+    may_continue: Callable[[], bool] = lambda: True,
     beat: Callable[[], object] = lambda: None,
 ) -> Counter[str]:
-    """Archive what is closed and delete what is old, as long as it `goes_on`: how many events were `archived`, and
+    """Archive what is closed and delete what is old, as long as it `may_continue`: how many events were `archived`, and
     how many `deleted` from the archive.
 
     Only for whoever holds the sweeper's lease; `beat` is called now and then within a batch, to hold on to it. Raises
@@ -76,7 +76,7 @@ def archive(
     if how.after is not None:
         quiet_since = now - how.after
         batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
-        while goes_on():
+        while may_continue():
             items = next(batches, None)
             if items is None:
                 break
@@ -87,7 +87,7 @@ def archive(
     if how.keep is not None:
         for events in delete_old(storage, now - how.keep):
             done["deleted"] += events
-            if not goes_on():
+            if not may_continue():
                 return done
     ARCHIVE_CHECKPOINT.save(storage, now + how.every)
     return done

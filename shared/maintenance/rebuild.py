@@ -27,19 +27,19 @@ from shared.events.stored_runs import Wanted, noted, stored_runs
 from shared.maintenance.rebuild_records import note_blob, note_member, unbuildable
 from shared.maintenance.replay import settle_stored
 from shared.naming.names import BUILT_IN, Names
-from shared.records.asset_lifecycle import is_asset
+from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.checkpoint import SWEEP, Checkpoint
-from shared.records.publish_queue import dirty_processes, hold, resume
+from shared.records.publish_queue import hold_publishing, queue_entries, resume_publishing
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.port import BlobFact, Lease, Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
-    ASSETS,
+    ASSET_LIFECYCLE,
     CONTRIBUTIONS,
-    DIRTY,
-    DIRTY_PARTITION,
     EVENTS,
+    PUBLISH_QUEUE,
+    QUEUE_PARTITION,
     RUNS,
     STATE,
     stored_from_blob,
@@ -112,7 +112,7 @@ def rebuild(
     others = _Others(storage)
     try:
         _CHECKPOINT.save(storage, here)
-        hold(storage, _WHY)
+        hold_publishing(storage, _WHY)
         SWEEP.clear(storage)  # what no trigger did is to be found again
         for stage in _STAGES[_STAGES.index(here.stage) :]:
             here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
@@ -127,7 +127,7 @@ def rebuild(
                 if number % _NOTE_EVERY == 0:
                     _CHECKPOINT.save(storage, here)
                 yield Rebuilt(stage=stage, name=name)
-        resume(storage)
+        resume_publishing(storage)
         _CHECKPOINT.clear(storage)
     finally:
         others.let_go()
@@ -154,7 +154,7 @@ class _Others:
         if (datetime.now(UTC) - self._since).total_seconds() < _RENEW_EVERY:
             return
         self._since = datetime.now(UTC)
-        hold(self._storage, _WHY)
+        hold_publishing(self._storage, _WHY)
         if self._lease is None or not self._lease.renew():
             self._lease = self._storage.lease("sweeper", _LEASE_SECONDS)
 
@@ -169,9 +169,9 @@ def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
     marks of data sets stay: no run that is settled again says that their columns were not described yet.
     """
     stays = unbuildable(storage)
-    for dirty in dirty_processes(storage)[0]:
-        if not is_asset(dirty):
-            storage.delete(DIRTY, DIRTY_PARTITION, dirty.process)
+    for dirty in queue_entries(storage)[0]:
+        if not is_asset_entry(dirty):
+            storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process)
             yield ""
 
     def wipe(found: tuple[str, Row]) -> str:
@@ -184,7 +184,7 @@ def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
         return ""
 
     yield from how.calls.each(
-        wipe, ((table, row) for table in (CONTRIBUTIONS, ASSETS, RUNS) for row in storage.scan(table))
+        wipe, ((table, row) for table in (CONTRIBUTIONS, ASSET_LIFECYCLE, RUNS) for row in storage.scan(table))
     )
 
 
@@ -253,7 +253,7 @@ class Extent:
 def extent(storage: Storage) -> Extent:
     """How much there is to rebuild, each container listed and each table read once. Writes nothing."""
     return Extent(
-        rows=sum(1 for table in (CONTRIBUTIONS, DIRTY, ASSETS, RUNS) for _ in storage.scan(table)),
+        rows=sum(1 for table in (CONTRIBUTIONS, PUBLISH_QUEUE, ASSET_LIFECYCLE, RUNS) for _ in storage.scan(table)),
         files=sum(1 for _ in storage.blobs(ARCHIVE)),
         events=sum(1 for _ in storage.blobs(EVENTS)),
         gone=len(unbuildable(storage).runs),

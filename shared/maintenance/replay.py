@@ -27,7 +27,7 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.shadow import step_out
 from shared.records.checkpoint import Checkpoint
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
@@ -286,7 +286,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tupl
     while not total.error:
         done = publish(storage, catalog, how)
         total.add(done)
-        dirty, paused_until, why = dirty_processes(storage)
+        dirty, paused_until, why = queue_entries(storage)
         left = sum(not each.revisit for each in dirty)
         if paused_until and left and how.now() < paused_until:
             total.error = total.error or f"the catalog is left alone until {paused_until:%H:%M:%S} UTC: {why}"

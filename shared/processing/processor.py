@@ -25,7 +25,7 @@ from shared.concurrency.single_flight import KeyedLock
 from shared.errors import Superseded, WriteConflict
 from shared.events.archive_index import ArchiveMissing, Kept
 from shared.events.blob_cache import AtHand, BlobCache, Known
-from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
+from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.model import Process, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import merge, stronger_end
@@ -34,8 +34,8 @@ from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
 from shared.records.application_record import read_application
-from shared.records.process_index import note_link
-from shared.records.publish_queue import mark_dirty
+from shared.records.process_index import note_process_ref
+from shared.records.publish_queue import enqueue
 from shared.records.run_context import context_of, read_context
 from shared.records.run_state import (
     ContentKey,
@@ -50,7 +50,7 @@ from shared.records.versioned_entry import VersionedEntry
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
+from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, processes_written_by
 from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
@@ -118,8 +118,8 @@ def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, tel
     opened = readable(storage, Kept(place=event, packed=packed), telemetry)
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
-    written = written_by(storage, event.run_id)
-    mark_dirty(storage, written)
+    written = processes_written_by(storage, event.run_id)
+    enqueue(storage, written)
     return bool(written)
 
 
@@ -272,7 +272,7 @@ def _apply(
         )
         state = _put(storage, state)
     begun = _with_times(storage, run, state) if run else state
-    written = written_by(storage, state.run_id) if begun != state else gathered.written
+    written = processes_written_by(storage, state.run_id) if begun != state else gathered.written
     state = begun
     marks, marked = frozenset(written).union(process for process, _, _ in state.attempted), False
     if run:
@@ -288,14 +288,14 @@ def _apply(
             if context_of(storage, run, spread.known, decided.heard.names) != decided.heard:
                 return None
             marks, marked = marks | spread.marks, spread.marked
-    mark_dirty(storage, marks, since=gathered.arrived)
+    enqueue(storage, marks, since=gathered.arrived)
     final = replace(
         state,
         # Whoever left it unsettled has told something of which not all have heard: that is still to be done.
         settled=gathered.state.settled or not nested,
         verdict=outcome.verdict,
         reason=outcome.reason,
-        heard=heard_digest(decided.heard),
+        heard=context_digest(decided.heard),
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,
@@ -347,7 +347,7 @@ def _speak(
     process, application_run, digest = key
     fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
     if content:
-        note_link(storage, application_run, content)
+        note_process_ref(storage, application_run, content)
     compare_and_swap(
         storage,
         Place(CONTRIBUTIONS, process, contribution_key(application_run, digest)),

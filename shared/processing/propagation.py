@@ -8,8 +8,8 @@ from shared.openlineage.run import MergedRun
 from shared.processing.decision import Decided
 from shared.records.application_entries import leave_entries
 from shared.records.application_record import Application, note_applied, read_application
-from shared.records.asset_lifecycle import note_states
-from shared.records.process_index import note_fated, speakers
+from shared.records.asset_lifecycle import record_changes
+from shared.records.process_index import note_dependent, runs_to_process_again
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
 
@@ -37,7 +37,7 @@ def propagate(
 
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
-    marks = note_states(storage, run, decided.changes, state.changed, state.generation)
+    marks = record_changes(storage, run, decided.changes, state.changed, state.generation)
     marked = False
     contents = decided.contents
     wants = any(content.wanted for content in contents.values())
@@ -52,7 +52,7 @@ def propagate(
     for each in (known, *(read_application(storage, by) for by in sorted(before - {known.run}))):
         if each.resolve_together:
             spoken = {process for process, by, _ in state.attempted if by == each.run}
-            marks |= note_fated(storage, each.run, spoken, contents.values(), touched=touched)
+            marks |= note_dependent(storage, each.run, spoken, contents.values(), touched=touched)
     return Spread(known=known, marks=frozenset(marks), marked=marked)
 
 
@@ -65,7 +65,7 @@ def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> tuple[A
         known = read_application(storage, run.application_run)
         if known.facts == known.applied:
             return known, marked
-        for sibling in sorted(speakers(storage, known) - {run.run_id}):
+        for sibling in sorted(runs_to_process_again(storage, known) - {run.run_id}):
             marked = settle(sibling) or marked
         if note_applied(storage, known):
             return known, marked

@@ -20,7 +20,7 @@ from shared.records.run_state import EntryKey, packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import APPLICATION, BATCH, LIFECYCLE, LINK, RUNS, UNSOURCED, digest_of, stamp
+from shared.storage_layout import APPLICATION, BATCH, LIFECYCLE, PROCESS_REF, RUNS, UNSOURCED, digest_of, stamp
 from shared.translation.application.context import ApplicationFacts, RunContext, StreamBatch, application_facts_of
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.run.changes import batch_of
@@ -33,7 +33,7 @@ MAX_BATCHES_PROCESSED_AGAIN = 64
 names that they gave to what they read.
 """
 
-APPLICATION_KEYS = (LINK, APPLICATION, BATCH, UNSOURCED, LIFECYCLE)
+APPLICATION_KEYS = (PROCESS_REF, APPLICATION, BATCH, UNSOURCED, LIFECYCLE)
 """How the keys of all rows begin that are about an application and not about a run."""
 
 
@@ -209,8 +209,8 @@ def unsourced_within(storage: Storage, application_run: str, span: Span) -> set[
 
 def lifecycle_and_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, tuple[Row, ...]]:
     """The lifecycle events of the application's data sets, and the rows of what it wrote: both in one query."""
-    rows = tuple(storage.partition(RUNS, application_run, since=LIFECYCLE, before=f"{LINK}~"))
-    return lifecycle_in(storage, rows), tuple(row for row in rows if row.key.startswith(LINK))
+    rows = tuple(storage.partition(RUNS, application_run, since=LIFECYCLE, before=f"{PROCESS_REF}~"))
+    return lifecycle_in(storage, rows), tuple(row for row in rows if row.key.startswith(PROCESS_REF))
 
 
 def lifecycle_in(storage: Storage, rows: Iterable[Row]) -> LifecycleEvents:

@@ -15,12 +15,12 @@ import msgspec
 from shared.atlas.entities import AssetEntity, asset_entity
 from shared.model import Asset
 from shared.openlineage.run import MergedRun
-from shared.records.publish_queue import Dirty
+from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
+from shared.storage_layout import ASSET_LIFECYCLE, QUEUED_ASSET, STATE, digest_of
 from shared.translation.run.changes import StateChange
 
 MAX_ENTRIES = 16
@@ -119,12 +119,14 @@ def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
     return found
 
 
-def note_states(storage: Storage, run: MergedRun, changes: Changes, before: Iterable[str], generation: int) -> set[str]:
+def record_changes(
+    storage: Storage, run: MergedRun, changes: Changes, before: Iterable[str], generation: int
+) -> set[str]:
     """Record what a run did, and retract what it said `before` of other data sets. Returns the queue keys of those of
     which the catalog may have to say something else. Raises WriteConflict.
     """
     return {
-        f"{ASSET}{key}"
+        f"{QUEUED_ASSET}{key}"
         for key in sorted({*changes, *before})
         if _note(storage, key, run, changes.get(key), generation).may_be_lost
     }
@@ -138,7 +140,7 @@ def _note(
     entry = VersionedEntry(generation, run.last, changes and tuple(sorted(changes)))
     swapped = compare_and_swap(
         storage,
-        Place(ASSETS, key, STATE),
+        Place(ASSET_LIFECYCLE, key, STATE),
         lambda known: (known or _Record()).with_entry(run.run_id, entry, asset),
         decode=lambda row: _decode(unpacked_cell(storage, "state", row)),
         encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "state", record)),
@@ -151,21 +153,21 @@ def _key(asset: Asset) -> str:
 
 
 def _mark(asset: Asset) -> str:
-    return f"{ASSET}{_key(asset)}"
+    return f"{QUEUED_ASSET}{_key(asset)}"
 
 
 def _state(storage: Storage, row: Row | None) -> AssetState | None:
     return _decode(unpacked_cell(storage, "state", row)).state() if row else None
 
 
-def is_asset(dirty: Dirty) -> bool:
+def is_asset_entry(dirty: QueueEntry) -> bool:
     """Whether a dirty mark stands for a data set, not for a process."""
-    return dirty.process.startswith(ASSET)
+    return dirty.process.startswith(QUEUED_ASSET)
 
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
     """A data set by its key, if it is on record, and what people should know of it."""
-    row = storage.read(ASSETS, key, STATE)
+    row = storage.read(ASSET_LIFECYCLE, key, STATE)
     record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
     state = record.state()
     return record.asset, state.sentence if state else ""
@@ -173,7 +175,7 @@ def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
-    found = {_mark(asset): _state(storage, storage.read(ASSETS, _key(asset), STATE)) for asset in assets}
+    found = {_mark(asset): _state(storage, storage.read(ASSET_LIFECYCLE, _key(asset), STATE)) for asset in assets}
     return {mark: state.sentence if state else "" for mark, state in found.items()}
 
 
@@ -184,5 +186,5 @@ def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str,
 
 def states(storage: Storage) -> tuple[AssetState, ...]:
     """All states on record, by qualified name."""
-    found = (state for row in storage.scan(ASSETS) if (state := _state(storage, row)))
+    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _state(storage, row)))
     return tuple(sorted(found, key=lambda state: (state.asset.qualified_name, state.asset.type)))

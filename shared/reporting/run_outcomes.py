@@ -17,7 +17,7 @@ from shared.events.archive_index import ARCHIVED, CLOSED
 from shared.model import Contribution
 from shared.records.application_entries import holds_entries, lifecycle_in
 from shared.records.application_record import resolves_together
-from shared.records.digest_set import holds, short, shorts
+from shared.records.digest_set import contains, short, shorts
 from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.port import Row, Storage
@@ -133,9 +133,9 @@ class Verdicts:
         run = self.runs.get(event.run_id)
         if run is None or run.verdict == _UNKNOWN:
             return "waiting", Waiting.PARSER if event.end else Waiting.END
-        if run.closed and not holds(run.merged, short(event.digest)):
+        if run.closed and not contains(run.merged, short(event.digest)):
             return "skipped", CLOSED
-        if not run.verdict or not holds(run.merged, short(event.digest)):
+        if not run.verdict or not contains(run.merged, short(event.digest)):
             return "waiting", Waiting.PARSER
         if run.verdict == "waiting":
             return "waiting", Waiting.END

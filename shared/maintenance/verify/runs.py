@@ -20,7 +20,7 @@ from shared.records.run_state import ContentKey, EntryKey, RunState
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
+from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, processes_written_by
 
 _LOG = logging.getLogger("throughline.verify")
 
@@ -180,7 +180,7 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
     for place in places:
         end = stronger_end(end, place.end)
     generations: dict[ContentKey, int] = {}
-    for process in written_by(storage, by):
+    for process in processes_written_by(storage, by):
         for _, record in contributions_of(storage, process, by):
             if run_id in record.supporters:
                 generations[process, by, record.digest] = record.supporters[run_id].generation
