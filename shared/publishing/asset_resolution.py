@@ -62,7 +62,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     record; of what is neither found nor placed yet, only that it was searched for, whatever interrupts this or what
     comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
     """
-    wanted = {(asset.type, asset.qualified_name): asset.also for asset in assets}
+    wanted = {asset.key: asset.also for asset in assets}
     known = read_matches(storage, sorted(wanted))
     now = how.now()
     found = {key: each for key, each in known.items() if not each.is_due(now, how.finding.believed(each))}
@@ -206,10 +206,9 @@ def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ..
 def _fitting(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[tuple[AssetKey, Rank], ...]:
     """Those of these that fit, the best first."""
     found = {
-        (node.type, node.qualified_name): fits
+        node.key: fits
         for node in nodes
-        if not str(node.attributes.get("description") or "").startswith(PLACED)
-        and (fits := rank(wanted, (node.type, node.qualified_name)))
+        if not str(node.attributes.get("description") or "").startswith(PLACED) and (fits := rank(wanted, node.key))
     }
     return tuple((name, found[name]) for name in sorted(sorted(found), key=lambda each: found[each], reverse=True))
 

@@ -233,7 +233,7 @@ def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, P
     shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
         process = current(storage, key, how, reading, after=retired.get(key)).process
-        keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs)) if process else ()
+        keys = (asset.key for asset in (*process.inputs, *process.outputs)) if process else ()
         entity = process and final_entity(process, read_matches(storage, keys), with_indirect=how.with_indirect)
         if process and entity:
             yield process, entity
@@ -243,7 +243,7 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
     """A process on the assets that the catalog was found to have, as far as that is remembered; None where what it
     reads and what it writes are one of them.
     """
-    keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs))
+    keys = (asset.key for asset in (*process.inputs, *process.outputs))
     return with_names(process, read_matches(storage, keys))
 
 

@@ -55,10 +55,10 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
         content = ContributionRecord.of(row, storage).content
         if content:
             assets = (*content.inputs, *content.outputs, *content.around)
-            found |= {(asset.type, asset.qualified_name) for asset in assets}
+            found |= {asset.key for asset in assets}
     for run in sorted(renaming):
         sinks = (process_ref_of(row, storage).sink for row in process_refs_of(storage, run))
-        found |= {(sink.type, sink.qualified_name) for sink in sinks}
+        found |= {sink.key for sink in sinks}
     return found
 
 

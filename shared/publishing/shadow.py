@@ -81,7 +81,7 @@ def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Seq
             plans.append(plan)
     found, plans = found_for(storage, catalog, how, plans)
     for plan in plans:
-        keys = {(asset.type, asset.qualified_name) for asset in plan.assets}
+        keys = {asset.key for asset in plan.assets}
         creates = {key for key in keys if not found[key].guid}
         if plan.entity:
             what = Held(action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates)))
@@ -100,7 +100,7 @@ def _rehearse_state(
     storage: Storage, catalog: Catalog, how: PublishOptions, dirty: QueueEntry, reading: Reading
 ) -> bool:
     entity = described(storage, dirty, how, reading)
-    ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
+    ours = entity and catalog.placeholders([entity.key])
     if entity and ours:
         _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
     dequeue(storage, dirty)

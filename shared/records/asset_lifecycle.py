@@ -15,12 +15,13 @@ import msgspec
 from shared.atlas.entities import AssetEntity, asset_entity
 from shared.model import Asset
 from shared.openlineage.run import MergedRun
+from shared.records.asset_matches import match_key, queue_key
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET_LIFECYCLE, QUEUED_ASSET, STATE, digest_of
+from shared.storage_layout import ASSET_LIFECYCLE, QUEUED_ASSET, STATE
 from shared.translation.run.changes import StateChange
 
 MAX_ENTRIES = 16
@@ -106,8 +107,8 @@ def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
     found: dict[str, tuple[Asset, tuple[AssetChange, ...]]] = {}
 
     def add(asset: Asset, change: AssetChange) -> None:
-        first, others = found.get(_key(asset), (asset, ()))
-        found[_key(asset)] = (first, (*others, change))
+        first, others = found.get(match_key(asset.key), (asset, ()))
+        found[match_key(asset.key)] = (first, (*others, change))
 
     for each in changes:
         if each.internal:
@@ -126,7 +127,7 @@ def record_changes(
     which the catalog may have to say something else. Raises WriteConflict.
     """
     return {
-        f"{QUEUED_ASSET}{key}"
+        queue_key(key)
         for key in sorted({*changes, *before})
         if _note(storage, key, run, changes.get(key), generation).may_be_lost
     }
@@ -148,14 +149,6 @@ def _note(
     return swapped.after or _Record()
 
 
-def _key(asset: Asset) -> str:
-    return digest_of(f"{asset.type}|{asset.qualified_name}".encode())
-
-
-def _mark(asset: Asset) -> str:
-    return f"{QUEUED_ASSET}{_key(asset)}"
-
-
 def _state(storage: Storage, row: Row | None) -> AssetState | None:
     return _decode(unpacked_cell(storage, "state", row)).state() if row else None
 
@@ -175,13 +168,16 @@ def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
-    found = {_mark(asset): _state(storage, storage.read(ASSET_LIFECYCLE, _key(asset), STATE)) for asset in assets}
+    found = {
+        queue_key(match_key(asset.key)): _state(storage, storage.read(ASSET_LIFECYCLE, match_key(asset.key), STATE))
+        for asset in assets
+    }
     return {mark: state.sentence if state else "" for mark, state in found.items()}
 
 
 def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
     """A data set that no scan has found, with what is `said` of it, and its columns."""
-    return asset_entity(asset, said[_mark(asset)], columns)
+    return asset_entity(asset, said[queue_key(match_key(asset.key))], columns)
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:

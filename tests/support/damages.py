@@ -262,7 +262,7 @@ def _orphan_process(world: World) -> None:
     sink = asset_entity(asset("/nobodys"))
     world.catalog.create_assets([sink])
     wanted = replace(_held(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
-    _write(world, replace(wanted, outputs=((sink.type, sink.qualified_name),)))
+    _write(world, replace(wanted, outputs=(sink.key,)))
 
 
 def _removed_in_the_ledger_alone(world: World) -> None:

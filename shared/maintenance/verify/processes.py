@@ -184,7 +184,7 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
     """Data sets that we placed and that no process reads or writes any more."""
     if world.survey.used.meet(combined_digest(node.type, node.qualified_name)):
         return
-    key = (node.type, node.qualified_name)
+    key = node.key
     found = world.catalog.placeholders([key]).get(key)
     if found and not found.links:
         yield Inconsistency(
@@ -195,5 +195,5 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
 def remove_placeholder(world: World, damage: Inconsistency) -> bool:
     """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
     node: Node = damage.about
-    removed = removed_of(world.storage, world.catalog, [(node.type, node.qualified_name)], wait=False)
+    removed = removed_of(world.storage, world.catalog, [node.key], wait=False)
     return removed is not None and not removed.kept

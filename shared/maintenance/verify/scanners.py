@@ -169,7 +169,7 @@ def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
     for key in keys:
         with suppress(ContentLost):  # found among the contributions; what the process should be can't be told before
             plan = plan_for(world.storage, world.publishing, QueueEntry(process=key, due=now), reading)
-            known = read_matches(world.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
+            known = read_matches(world.storage, {asset.key: None for asset in plan.assets})
             plan = under_final_names(plan, known, world.publishing)
             dirty = marks.get(key)
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))

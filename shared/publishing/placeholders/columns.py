@@ -50,7 +50,7 @@ def told_by(process: Process) -> set[AssetKey]:
     """The assets whose columns a process tells."""
     told = {each.qualified_name for each in process.schemas}
     assets = (*process.inputs, *process.outputs)
-    return {(asset.type, asset.qualified_name) for asset in assets if asset.qualified_name in told}
+    return {asset.key for asset in assets if asset.qualified_name in told}
 
 
 def columns_told(key: AssetKey, processes: Iterable[Process]) -> Columns:
@@ -60,7 +60,7 @@ def columns_told(key: AssetKey, processes: Iterable[Process]) -> Columns:
     written: dict[str, str] = {}
     read: dict[str, str] = {}
     for process in sorted(processes, key=lambda each: each.qualified_name):
-        sinks = {(asset.type, asset.qualified_name) for asset in process.outputs}
+        sinks = {asset.key for asset in process.outputs}
         for schema in process.schemas:
             if schema.qualified_name == key[1] and key in told_by(process):
                 columns = written if key in sinks else read
@@ -144,7 +144,7 @@ def note_schemas(
     known = {match_key(own): each for own, each in (found or {}).items()}
     # Who was cut off has most likely made it itself: it is the next one's to ask what columns that has.
     users = [plan for plan in plans if not words[plan.dirty.process].cut_off]
-    used = {match_key((asset.type, asset.qualified_name)) for plan in users for asset in plan.assets}
+    used = {match_key(asset.key) for plan in users for asset in plan.assets}
     named = frozenset[str]().union(*(word.named for word in words.values()))
     fresh: list[AssetMatch] = []
     marks: set[str] = set()
@@ -209,7 +209,7 @@ def _ever_named(storage: Storage, process: str) -> frozenset[str]:
             _LOG.warning("schemas may stay as they were process=%s error=%s", process, error)
             continue
         if content:
-            found |= {match_key((asset.type, asset.qualified_name)) for asset in (*content.inputs, *content.outputs)}
+            found |= {match_key(asset.key) for asset in (*content.inputs, *content.outputs)}
     return frozenset(found)
 
 

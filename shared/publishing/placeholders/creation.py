@@ -60,10 +60,10 @@ def place(
     catalog does not take, or for which it is too late to be over by `until`.
     """
     guids = {each.key: each.guid for each in found.values() if each.guid}
-    wanted = {(asset.type, asset.qualified_name): asset for plan in plans for asset in plan.assets}
+    wanted = {asset.key: asset for plan in plans for asset in plan.assets}
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
-    columns = {each: columns_told((each.type, each.qualified_name), processes) for each in missing}
+    columns = {each: columns_told(each.key, processes) for each in missing}
     for batch in _batches(missing, columns, how.batch):
         if not is_in_time(how, until, CALLS_TO_PLACE):
             break
@@ -109,7 +109,7 @@ def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tu
     """
     fitting = [each if each.weight <= size else replace(each, columns=()) for each in entities]
     try:
-        return catalog.create_assets(fitting), {(each.type, each.qualified_name) for each in fitting if each.columns}
+        return catalog.create_assets(fitting), {each.key for each in fitting if each.columns}
     except CatalogRefused as refusal:
         if refusal.no_access or not any(each.columns for each in fitting):
             raise

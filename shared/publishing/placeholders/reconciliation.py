@@ -54,7 +54,7 @@ def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
     """All that we placed: what is remembered, and what the catalog's search tells of besides."""
     found = {each.own: each for each in all_matches(storage) if each.left or not each.scanned}
     for node in catalog.ours():
-        key = (node.type, node.qualified_name)
+        key = node.key
         if not node.is_process and key not in found:
             found[key] = AssetMatch(own=key, guid=node.guid)
     return [found[key] for key in sorted(found)]
