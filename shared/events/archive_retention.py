@@ -43,4 +43,4 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
 
 
 def _mark_gone(storage: Storage, run: str, digests: frozenset[str]) -> None:
-    change_run_state(storage, run, lambda state: state and replace(state, gone=True, merged=state.merged - digests))
+    change_run_state(storage, run, lambda state: state and replace(state, expired=True, merged=state.merged - digests))

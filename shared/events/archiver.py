@@ -180,7 +180,7 @@ def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | Non
     if state.closed:
         return state.closed
     digests = {stored_from_blob(fact.name).digest for fact in stored}
-    if not (state.settled and state.heard and state.verdict in _FINAL and digests <= state.merged):
+    if not (state.settled and state.context_digest and state.verdict in _FINAL and digests <= state.merged):
         return None
     closed = replace(state, closed=max(fact.arrived for fact in stored))
     if not storage.replace(RUNS, closed.row(storage)):

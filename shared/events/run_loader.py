@@ -38,7 +38,11 @@ class Gathered:
 
     def is_settled_with(self, heard: RunContext) -> bool:
         """Whether there is nothing new: somebody else who was told the same has settled it so."""
-        return self.state.settled and self.state.merged == self.merged and self.state.heard == context_digest(heard)
+        return (
+            self.state.settled
+            and self.state.merged == self.merged
+            and self.state.context_digest == context_digest(heard)
+        )
 
 
 def context_digest(heard: RunContext) -> str:

@@ -170,7 +170,7 @@ class _Work:
 def _waiting(storage: Storage, how: PublishOptions) -> int:
     """How many marks are due, but for what the catalog would not have by itself: that has waits of its own."""
     now = how.now()
-    return sum(each.due <= now and not each.alone for each in queue_entries(storage)[0])
+    return sum(each.due <= now and not each.isolated for each in queue_entries(storage)[0])
 
 
 def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:

@@ -154,7 +154,7 @@ def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        said=plan.said,
+        unresolved_fingerprint=plan.said,
         until=until,
     )
     entry = put_entry(storage, writing)

@@ -222,9 +222,9 @@ def _settle_run(storage: Storage, run_id: str, generation: int, names: Names) ->
         if any(event.end for event in events):
             storage.insert(RUNS, RunState(run_id=run_id, generation=generation).row(storage))
             settle_stored(storage, run_id, None, events, names)
-    elif state.closed and not state.merged and not state.gone:  # only what came late is left of it
+    elif state.closed and not state.merged and not state.expired:  # only what came late is left of it
         storage.replace(
-            RUNS, replace(state, gone=True, settled=True, verdict=State.SKIPPED, reason=CLOSED).row(storage)
+            RUNS, replace(state, expired=True, settled=True, verdict=State.SKIPPED, reason=CLOSED).row(storage)
         )
     elif not state.settled or not (state.closed or {event.digest for event in events} <= state.merged):
         settle_stored(storage, run_id, state, events, names)

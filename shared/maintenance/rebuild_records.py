@@ -50,10 +50,10 @@ class Unbuildable:
 
 def unbuildable(storage: Storage) -> Unbuildable:
     """What can't be rebuilt: one scan of `runs`."""
-    found = (RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE and row.values.get("gone"))
+    found = (RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE and row.values.get("expired"))
     gone = tuple(found)
     applications = {by for state in gone for _, by, _ in state.attempted} | {
-        by for state in gone for by, _ in state.left
+        by for state in gone for by, _ in state.entries
     }
     return Unbuildable(runs=frozenset(state.run_id for state in gone), applications=frozenset(applications))
 
@@ -96,7 +96,7 @@ def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, 
 
     def change(found: RunState | None) -> RunState:
         known = found or fresh
-        if found and (found.gone or (found.closed and digests <= found.merged)):
+        if found and (found.expired or (found.closed and digests <= found.merged)):
             return found
         end = known.end if known.closed else None
         for place in counted:

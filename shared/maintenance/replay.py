@@ -135,7 +135,7 @@ def _destined(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) ->
         return RunChange.EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
     state = _state(storage, run.run_id)
-    if state and state.gone:
+    if state and state.expired:
         return RunChange.GONE  # a part of it is no longer there: it stays as it is
     if not ends and state is None:
         return RunChange.OPEN  # nobody has settled it yet: from then on that would have to be done for each event

@@ -151,7 +151,7 @@ def process_run(
         end = trigger.end if trigger else None
         known_of = nested or tried > 0 or (trigger is not None and end is None)
         state = _with_end(storage, run_id, end, timed_out=timed_out, known_of=known_of)
-        if state.gone or (trigger and state.closed):
+        if state.expired or (trigger and state.closed):
             return False
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
             # At later tries not: who settled it meanwhile may have heard less than we said that all have heard.
@@ -259,15 +259,15 @@ def _apply(
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
     entries: frozenset[EntryKey] = decided.entries.keys(run.application_run) if run else frozenset()
-    if current or entries or decided.changes or state.attempted or state.left or state.changed:
+    if current or entries or decided.changes or state.attempted or state.entries or state.changed_assets:
         # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
         state = replace(
             state,
             generation=state.generation + 1,
             attempted=state.attempted | current,
-            left=state.left | entries,
-            changed=state.changed | decided.changes.keys(),
-            heard="",
+            entries=state.entries | entries,
+            changed_assets=state.changed_assets | decided.changes.keys(),
+            context_digest="",
             settled=state.settled and nested,
         )
         state = _put(storage, state)
@@ -280,7 +280,7 @@ def _apply(
             _support(storage, run, key, content, state.generation)
         for key in sorted(state.attempted - current):
             _withdraw(storage, run, key, state.generation)
-        if outcome.verdict is not State.WAITING or state.left or state.changed:
+        if outcome.verdict is not State.WAITING or state.entries or state.changed_assets:
             settle = partial(process_run, storage, names=decided.heard.names, nested=True, telemetry=telemetry)
             spread = propagate(storage, run, decided, state, settle, nested=nested)
             if application_cache:
@@ -295,7 +295,7 @@ def _apply(
         settled=gathered.state.settled or not nested,
         verdict=outcome.verdict,
         reason=outcome.reason,
-        heard=context_digest(decided.heard),
+        context_digest=context_digest(decided.heard),
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,

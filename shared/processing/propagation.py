@@ -37,18 +37,18 @@ def propagate(
 
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
-    marks = record_changes(storage, run, decided.changes, state.changed, state.generation)
+    marks = record_changes(storage, run, decided.changes, state.changed_assets, state.generation)
     marked = False
     contents = decided.contents
     wants = any(content.wanted for content in contents.values())
-    known, inside = leave_entries(storage, run, decided.entries, state.left, state.generation, unresolved=wants)
+    known, inside = leave_entries(storage, run, decided.entries, state.entries, state.generation, unresolved=wants)
     for sibling in inside:
         marked = settle(sibling) or marked
     if not nested and (inside or known.facts != known.applied):
         known, others = _have_all_heard(storage, run, settle)
         marked = marked or others
-    touched = bool(state.left or state.attempted - contents.keys())
-    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
+    touched = bool(state.entries or state.attempted - contents.keys())
+    before = {by for _, by, _ in state.attempted} | {by for by, _ in state.entries}
     for each in (known, *(read_application(storage, by) for by in sorted(before - {known.run}))):
         if each.resolve_together:
             spoken = {process for process, by, _ in state.attempted if by == each.run}

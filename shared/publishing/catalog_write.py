@@ -51,13 +51,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why; `alone`: not even
-    by itself.
+    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why; `isolated`: not
+    even by itself.
     """
 
     plan: Plan
     error: CatalogRefused | CatalogUnavailable
-    alone: bool = False
+    isolated: bool = False
 
 
 def write(
@@ -134,7 +134,8 @@ def _send(
         schemas, told = schema_digest(each.plan.process), keys_told(each.plan.process)
         guid = written[each.entity.qualified_name]
         if put_entry(
-            storage, replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, told=told, until=lands)
+            storage,
+            replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, described=told, until=lands),
         ):
             dequeue(storage, each.plan.dirty, each.plan.revisit)
 
@@ -183,7 +184,7 @@ def _back(
         etag = storage.replace(PUBLISH_QUEUE, dirty.row())
         if noted and etag:
             plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
-            back.append(Refusal(plan=plan, error=error, alone=sent == 1))
+            back.append(Refusal(plan=plan, error=error, isolated=sent == 1))
     return back
 
 
@@ -216,7 +217,7 @@ def _nothing_left(
         except CatalogRefused as error:
             if error.no_access:
                 raise
-            return [Refusal(plan=plan, error=error, alone=True)]
+            return [Refusal(plan=plan, error=error, isolated=True)]
         return []
     done.unchanged += 1
     report_process(how, plan, "unchanged")
@@ -235,12 +236,12 @@ def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
-        plan.entry.telling(keys_told(plan.process)),
+        plan.entry.with_described(keys_told(plan.process)),
         state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        said=plan.said,
+        unresolved_fingerprint=plan.said,
         until=until,
     )
 
@@ -256,7 +257,9 @@ def remove(storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan) 
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     lands = landed_well(catalog, how, until)
     note_schemas(storage, [replace(plan, process=None)])
-    gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", schemas="", told=frozenset(), guid="", until=lands)
+    gone = replace(
+        entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
+    )
     if put_entry(storage, gone):
         dequeue(storage, claimed.dirty, claimed.revisit)
     report_process(how, plan, "removed")

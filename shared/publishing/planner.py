@@ -105,7 +105,7 @@ class Plan:
         """Whether the catalog holds it already."""
         if self.entity is None:
             return self.entry.state is LedgerState.NOTHING
-        is_known = bool(self.entry.fingerprint) and self.entry.said == self.said
+        is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.said
         return self.entry.state is LedgerState.WRITTEN and is_known
 
 

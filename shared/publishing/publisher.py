@@ -135,7 +135,7 @@ def _batches(due: Sequence[QueueEntry], stride: _Stride) -> Iterator[_Step]:
     """
     groups: dict[int, list[QueueEntry]] = {}
     for each in due:
-        if not each.alone:
+        if not each.isolated:
             groups.setdefault(each.attempts, []).append(each)
     for attempts, group in sorted(groups.items()):
         start = 0
@@ -144,7 +144,7 @@ def _batches(due: Sequence[QueueEntry], stride: _Stride) -> Iterator[_Step]:
             full = bool(attempts or stride.vain or after >= len(group))
             yield _Step(batch=group[start:after], full=full)
             start = after
-    yield from (_Step(batch=[each]) for each in due if each.alone)
+    yield from (_Step(batch=[each]) for each in due if each.isolated)
 
 
 def _steps(due: Sequence[QueueEntry], stride: _Stride, leaving: Sequence[QueueEntry]) -> Iterator[_Step]:
@@ -213,12 +213,18 @@ def _spread(
 
 
 def _put_off(
-    storage: Storage, how: PublishOptions, dirty: QueueEntry, error: Exception, done: Published, *, alone: bool = False
+    storage: Storage,
+    how: PublishOptions,
+    dirty: QueueEntry,
+    error: Exception,
+    done: Published,
+    *,
+    isolated: bool = False,
 ) -> None:
     """Leave it for later: what can't be read until `verify --fix` mends it, what is refused until it is not."""
     done.refused += 1
     later = _failed(dirty, dirty.attempts, _told(error), how.now(), timedelta(minutes=1))
-    storage.replace(PUBLISH_QUEUE, replace(later, alone=alone).row())
+    storage.replace(PUBLISH_QUEUE, replace(later, isolated=isolated).row())
     _LOG.error("process left process=%s error=%s", dirty.process, later.error)
 
 
@@ -277,7 +283,7 @@ def _processes(
         except CatalogRefused as error:
             if error.no_access:
                 raise
-            _put_off(storage, how, dirty, error, done, alone=True)
+            _put_off(storage, how, dirty, error, done, isolated=True)
         except ContentLost as error:
             _put_off(storage, how, dirty, error, done)
 
@@ -356,5 +362,5 @@ def _refuse(
     """A process that the catalog would not have by itself waits, longer each time, and holds up no other."""
     found = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, plan.dirty.process)
     dirty = QueueEntry.of(found) if found else plan.dirty
-    _put_off(storage, how, replace(dirty, attempts=plan.dirty.attempts), error, done, alone=True)
+    _put_off(storage, how, replace(dirty, attempts=plan.dirty.attempts), error, done, isolated=True)
     report_process(how, plan, "refused", _told(error))

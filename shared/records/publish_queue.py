@@ -1,4 +1,4 @@
-"""Which processes are to be published anew, and when: one row each, in one partition."""
+"""The publish queue: which processes are to be published, and when. One row each, in one partition."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 from shared.telemetry.port import Fact
 
 _PAUSE = "!pause"
-"""Sorts before every process: one query tells what is due and whether the catalog is to be left alone."""
+"""Sorts before every process, so that one query gives the pause and what is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
-    """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
+    """A process (by key) to be published once it is `due`. `error`: why it failed, after so many `attempts`.
 
-    `revisit`: it is published as it should be now, and only the passing of time may change it; `since`: when the last
-    event arrived that speaks for it; `alone`: the catalog would not have it even by itself, and so it holds up no
-    other again.
+    `revisit`: it is published; only the passing of time may change it, and it is looked at again then. `since`: when
+    the last event arrived that contributes to it. `isolated`: the catalog refused it in a call of its own, so from now
+    on it is always sent by itself, behind the others.
     """
 
     process: str
@@ -28,11 +28,11 @@ class QueueEntry:
     error: str = ""
     revisit: bool = False
     since: datetime | None = None
-    alone: bool = False
+    isolated: bool = False
     etag: str = ""
 
     def mark(self, now: datetime) -> QueueState:
-        """What this says of its process, at this time."""
+        """The state of its process at this time."""
         if self.revisit:
             return QueueState.REVISIT
         if self.attempts:
@@ -40,7 +40,7 @@ class QueueEntry:
         return QueueState.PUBLISHING if now < self.due else QueueState.PENDING
 
     def row(self) -> Row:
-        """As a row of `dirty`."""
+        """As a row of `publishqueue`."""
         return Row(
             partition=QUEUE_PARTITION,
             key=self.process,
@@ -51,14 +51,14 @@ class QueueEntry:
                 "error": self.error,
                 "revisit": self.revisit,
                 "since": self.since.isoformat() if self.since else "",
-                "alone": self.alone,
+                "isolated": self.isolated,
             },
         )
 
     @classmethod
     def of(cls, row: Row) -> "QueueEntry":
-        """From a row of `dirty`."""
-        since = str(row.values.get("since", ""))
+        """From a row of `publishqueue`."""
+        since = str(row.values["since"])
         return cls(
             process=row.key,
             due=datetime.fromisoformat(str(row.values["due"])),
@@ -66,14 +66,14 @@ class QueueEntry:
             error=str(row.values["error"]),
             revisit=bool(row.values["revisit"]),
             since=datetime.fromisoformat(since) if since else None,
-            alone=bool(row.values.get("alone", False)),
+            isolated=bool(row.values["isolated"]),
             etag=row.etag,
         )
 
 
 def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
-    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more. `since`:
-    when what changes them arrived, if not now.
+    """Have these processes (by key) published, also those that a publisher is working on. `since`: when the event
+    arrived that changes them; now if not given.
     """
     now = datetime.now(UTC)
     storage.upsert_all(
@@ -82,14 +82,14 @@ def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | Non
 
 
 def retry_refused(storage: Storage) -> int:
-    """Make what the catalog refused due now, and not after its wait, since the reason was mended. How many."""
-    refused = [each for each in queue_entries(storage)[0] if each.alone]
+    """Make isolated entries due now, because the reason of their refusal was mended. How many."""
+    refused = [each for each in queue_entries(storage)[0] if each.isolated]
     now = datetime.now(UTC)
     return sum(storage.replace(PUBLISH_QUEUE, replace(each, due=now).row()) is not None for each in refused)
 
 
 def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | None, str]:
-    """All dirty processes; until when the catalog is to be left alone; and why."""
+    """All entries; until when publishing pauses (None: it does not); and why."""
     until, why, found = None, "", []
     for row in storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION):
         each = QueueEntry.of(row)
@@ -100,13 +100,13 @@ def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | 
     return tuple(found), until, why
 
 
-def pause(storage: Storage, until: datetime, error: str, vain: int = 0) -> None:
-    """Leave the catalog alone until then; so many batches came to nothing (`vain`) before."""
-    storage.upsert(PUBLISH_QUEUE, QueueEntry(process=_PAUSE, due=until, error=error, attempts=vain).row())
+def pause(storage: Storage, until: datetime, error: str, failures: int = 0) -> None:
+    """Pause publishing until then, after so many batches in a row failed."""
+    storage.upsert(PUBLISH_QUEUE, QueueEntry(process=_PAUSE, due=until, error=error, attempts=failures).row())
 
 
 def failures_before(storage: Storage) -> int:
-    """What was told of that by the last pause, unless it is over."""
+    """How many batches in a row failed before the present pause; 0 without one."""
     row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
     return QueueEntry.of(row).attempts if row else 0
 
@@ -120,23 +120,23 @@ def hold_publishing(storage: Storage, why: str) -> None:
 
 
 def resume_publishing(storage: Storage) -> None:
-    """The catalog answers again."""
+    """End the pause."""
     storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
 
 
-def dequeue(storage: Storage, dirty: QueueEntry, revisit: datetime | None = None) -> bool:
-    """No longer dirty, or dirty later where time alone may change it. False, and nothing done, when the process was
-    marked again meanwhile.
+def dequeue(storage: Storage, entry: QueueEntry, revisit: datetime | None = None) -> bool:
+    """Remove an entry, or make it due at `revisit` where the passing of time may change its process. False, and nothing
+    done, when the process was enqueued again meanwhile.
     """
     if revisit is None:
-        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
-    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None, alone=False)
+        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)
+    later = replace(entry, due=revisit, revisit=True, attempts=0, error="", since=None, isolated=False)
     return storage.replace(PUBLISH_QUEUE, later.row()) is not None
 
 
 def backlog(storage: Storage) -> dict[str, Fact]:
     """How many processes are to be published, and for how many seconds the oldest of them has been."""
     now = datetime.now(UTC)
-    marks = [each for each in queue_entries(storage)[0] if not each.revisit]
-    oldest = min((each.since for each in marks if each.since), default=now)
-    return {"dirty": len(marks), "dirty_oldest": round((now - oldest).total_seconds(), 3)}
+    waiting = [each for each in queue_entries(storage)[0] if not each.revisit]
+    oldest = min((each.since for each in waiting if each.since), default=now)
+    return {"dirty": len(waiting), "dirty_oldest": round((now - oldest).total_seconds(), 3)}

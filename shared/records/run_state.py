@@ -53,15 +53,15 @@ class RunState:
     settled: bool = False
     verdict: State = State.WAITING
     reason: str = ""
-    heard: str = ""
+    context_digest: str = ""
     attempted: frozenset[ContentKey] = frozenset()
-    left: frozenset[EntryKey] = frozenset()
-    changed: frozenset[str] = frozenset()
+    entries: frozenset[EntryKey] = frozenset()
+    changed_assets: frozenset[str] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
     closed: datetime | None = None
-    gone: bool = False
+    expired: bool = False
     facts: RunFacts | None = None
     etag: str = ""
 
@@ -81,8 +81,8 @@ class RunState:
             current=sorted(self.current),
             merged=sorted(self.merged),
             seen=self.seen,
-            left=sorted(self.left),
-            changed=sorted(self.changed),
+            entries=sorted(self.entries),
+            changed_assets=sorted(self.changed_assets),
             facts=self.facts,
         )
         return Row(
@@ -96,9 +96,9 @@ class RunState:
                 "settled": self.settled,
                 "verdict": self.verdict.value,
                 "reason": self.reason,
-                "heard": self.heard,
+                "context_digest": self.context_digest,
                 "closed": self.closed.isoformat() if self.closed else "",
-                "gone": self.gone,
+                "expired": self.expired,
                 **packed_cell(storage, "lists", lists),
             },
         )
@@ -115,16 +115,16 @@ class RunState:
             settled=bool(row.values["settled"]),
             verdict=State(str(row.values["verdict"])),
             reason=str(row.values["reason"]),
-            heard=str(row.values["heard"]),
+            context_digest=str(row.values["context_digest"]),
             attempted=frozenset(lists.attempted),
-            left=frozenset(lists.left),
-            changed=frozenset(lists.changed),
+            entries=frozenset(lists.entries),
+            changed_assets=frozenset(lists.changed_assets),
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
             facts=lists.facts,
-            closed=datetime.fromisoformat(closed) if (closed := str(row.values.get("closed", ""))) else None,
-            gone=bool(row.values.get("gone", False)),
+            closed=datetime.fromisoformat(closed) if (closed := str(row.values["closed"])) else None,
+            expired=bool(row.values["expired"]),
             etag=row.etag,
         )
 
@@ -154,8 +154,8 @@ class _Lists(msgspec.Struct, frozen=True):
     current: list[ContentKey]
     merged: list[str]
     seen: Span | None
-    left: list[EntryKey] = []
-    changed: list[str] = []
+    entries: list[EntryKey] = []
+    changed_assets: list[str] = []
     facts: RunFacts | None = None
 
 

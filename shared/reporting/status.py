@@ -180,7 +180,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     processes = Processes(
         written=written,
         unsettled=unsettled,
-        refused=frozenset(_key(each) for each in dirty if each.alone),
+        refused=frozenset(_key(each) for each in dirty if each.isolated),
         held=frozenset(short(key) for key in held if "|" not in key),
         why={short(entry.process): entry.why for entry in ledger if entry.why},
     )
@@ -203,9 +203,9 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
                 known.count(counts, Arrived.of(name, None))
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
-    errors = [f"catalog: {each.error}" for each in dirty if each.error and not each.alone]
+    errors = [f"catalog: {each.error}" for each in dirty if each.error and not each.isolated]
     errors += [
-        f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.alone
+        f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.isolated
     ]
     errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
     errors += [f"dead letter: {each.error}" for each in letters.values() if not each.discarded]

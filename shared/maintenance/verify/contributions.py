@@ -69,7 +69,7 @@ def _is_orphan(storage: Storage, run_id: str, key: ContentKey) -> bool:
         return False
     if state is None:
         return not noted(storage, run_id).events
-    return state.settled and bool(state.heard) and key not in state.current
+    return state.settled and bool(state.context_digest) and key not in state.current
 
 
 def take_back(world: World, damage: Inconsistency) -> bool:
@@ -147,7 +147,7 @@ def lost_contributions(world: World, said: Said) -> Iterator[Inconsistency]:
 
 def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
     state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
-    if state is None or not state.settled or not state.heard or key not in state.current:
+    if state is None or not state.settled or not state.context_digest or key not in state.current:
         return False
     found = _read(storage, key)
     if found is None:
@@ -161,7 +161,7 @@ def lost_words(world: World, said: Said) -> Iterator[Inconsistency]:
     """What a run left for the others of its application (a stream's batch, a dropped table), and that is not there."""
     for by, key in said.words:
         state, _ = state_of(world.storage, world.storage.read(RUNS, said.state.run_id, STATE))
-        kept = state is not None and state.settled and (by, key) in state.left
+        kept = state is not None and state.settled and (by, key) in state.entries
         if kept and world.storage.read(RUNS, by, key) is None:
             yield Inconsistency(
                 subject=f"run {said.state.run_id}",

@@ -94,7 +94,7 @@ def unsettled_runs(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
     """Runs that somebody should have settled: they have an end, or were settled with less than is stored."""
     if not run.unreadable and (words := _unsettled(run)) and _is_over(world, run.stored):
         restored = _said_before(world, run) if run.state is None else None
-        if restored is None or not (restored.attempted or restored.left):
+        if restored is None or not (restored.attempted or restored.entries):
             yield Inconsistency(subject=f"run {run.run_id}", words=words, about=run.run_id)
 
 
@@ -106,7 +106,7 @@ def lost_states(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
         )
     elif run.state is None and run.stored and _is_over(world, run.stored):
         restored = _said_before(world, run)
-        if restored.attempted or restored.left:
+        if restored.attempted or restored.entries:
             said = f"has said {len(restored.attempted)} contributions, but has no state"
             yield Inconsistency(subject=f"run {run.run_id}", words=said, about=run.run_id)
 
@@ -119,7 +119,7 @@ def _unsettled(run: RunOnRecord) -> str:
         return ""
     if run.state is None:
         return "has ended, and was never settled" if _ends(run.stored) else "waits for an end, and nobody looks"
-    if not run.state.settled or not run.state.heard:
+    if not run.state.settled or not run.state.context_digest:
         return "was cut off while it was settled"
     left = sum(event.digest not in run.state.merged for event in run.stored)
     return f"was settled without {left} of its events" if left else ""
@@ -190,7 +190,7 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
         end=end,
         generation=max((*generations.values(), *left.values()), default=0),
         attempted=frozenset(generations),
-        left=frozenset(left),
+        entries=frozenset(left),
     )
 
 

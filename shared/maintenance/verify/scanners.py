@@ -77,7 +77,7 @@ def _run(world: World, run_id: str, rows: Iterator[Row], there: "array[int]") ->
     if state and state.settled:
         for key in state.current:
             survey.spoken.add(combined_digest(run_id, *key))
-        for word in state.left:
+        for word in state.entries:
             survey.words.add(combined_digest(*word))
     stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
     known = set(stored)
@@ -145,7 +145,7 @@ def _said(world: World) -> Iterator[Said]:
             for key in sorted(state.current)
             if combined_digest(run, *key) in contributions and combined_digest(*key) not in survey.folded
         )
-        unheard = tuple(word for word in sorted(state.left) if combined_digest(*word) in words)
+        unheard = tuple(word for word in sorted(state.entries) if combined_digest(*word) in words)
         if lost or unheard:
             yield Said(state=state, contributions=lost, words=unheard)
 

@@ -110,7 +110,7 @@ class ColumnReport:
         """
         for entry, said in self.words.values():
             if entry.etag and schema_digest(said) != entry.schemas:
-                heard = replace(entry.telling(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
+                heard = replace(entry.with_described(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
                 if heard != entry and not put_entry(storage, heard):
                     return False
         return True
@@ -188,7 +188,7 @@ class _Word:
         cut_off = plan.entry.state is LedgerState.WRITING
         is_new = cut_off or schema_digest(plan.process) != plan.entry.schemas
         told = keys_told(plan.process)
-        before = plan.entry.told if is_new else frozenset[str]()
+        before = plan.entry.described if is_new else frozenset[str]()
         named = told | (_ever_named(storage, plan.dirty.process) if before is None else before)
         return cls(process=plan.process, told=told, named=named, is_new=is_new, cut_off=cut_off)
 
@@ -221,12 +221,12 @@ def tell_schemas(storage: Storage, plan: Plan) -> bool:
     if digest == plan.entry.schemas:
         return True
     begun: LedgerEntry | None = plan.entry
-    if plan.entry.telling(told) != plan.entry:
-        begun = put_entry(storage, plan.entry.telling(told))
+    if plan.entry.with_described(told) != plan.entry:
+        begun = put_entry(storage, plan.entry.with_described(told))
     if begun is None:
         return False
     note_schemas(storage, [plan])
-    return put_entry(storage, replace(begun, schemas=digest, told=told)) is not None
+    return put_entry(storage, replace(begun, schemas=digest, described=told)) is not None
 
 
 def tellers_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:

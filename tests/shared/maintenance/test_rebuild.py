@@ -221,7 +221,7 @@ def test_what_retention_has_deleted_stays_as_it_was_said() -> None:
     for _ in range(2):
         rebuilt(storage, catalog)
         assert (counts(storage), said(storage), catalog.processes) == (before, rows, processes)
-        assert state_of(storage, "a").gone
+        assert state_of(storage, "a").expired
 
 
 def test_with_the_tables_lost_what_retention_has_deleted_is_not_taken_from_the_catalog() -> None:
@@ -236,7 +236,7 @@ def test_with_the_tables_lost_what_retention_has_deleted_is_not_taken_from_the_c
     rebuilt(storage, catalog)
     assert catalog.processes == processes
     assert counts(storage)["skipped"] == {"closed": 1}
-    assert state_of(storage, "a").gone
+    assert state_of(storage, "a").expired
 
 
 def test_the_plan_counts_and_writes_nothing() -> None:

@@ -144,11 +144,11 @@ def test_what_another_settled_meanwhile_and_heard_less_is_settled_anew() -> None
         if name == "upsert_all":
             watched.step_in = lambda *_: None
             settle(storage, end)
-            storage.replace("runs", replace(state_of(storage, "a"), heard="less").row(storage))
+            storage.replace("runs", replace(state_of(storage, "a"), context_digest="less").row(storage))
 
     watched.step_in = another_heard_less
     settle(watched, end)
-    assert (state_of(storage, "a").settled, state_of(storage, "a").heard == "less") == (True, False)
+    assert (state_of(storage, "a").settled, state_of(storage, "a").context_digest == "less") == (True, False)
 
 
 def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:

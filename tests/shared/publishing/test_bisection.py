@@ -48,7 +48,7 @@ def test_one_that_is_poisonous_is_found_in_few_calls_and_the_rest_goes_through(
     assert (done.written, done.refused, done.error) == (PROCESSES - 1, 1, "")
     assert len(catalog.sizes) <= FEW
     (left,) = queue_entries(storage)[0]
-    assert (left.alone, left.attempts) == (True, 1)
+    assert (left.isolated, left.attempts) == (True, 1)
     catalog.sizes.clear()
     jobs(storage, 0, "/more1", "/more2")
     clock.at += timedelta(minutes=10)

@@ -284,25 +284,28 @@ def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
 @pytest.mark.parametrize("count", [0, 1, 4000, 10_000])
 def test_the_ledger_keeps_of_what_was_told(count: int) -> None:
     told = frozenset(match_key(("fs_path", str(number))) for number in range(count))
-    assert _kept(LedgerEntry(process="p", told=told)) == told
+    assert _kept(LedgerEntry(process="p", described=told)) == told
 
 
 def test_the_ledger_does_not_know_what_older_ones_told_nor_too_much() -> None:
-    assert _kept(LedgerEntry(process="p", told=None)) is None
-    assert _kept(LedgerEntry(process="p", told=frozenset(process_key(str(number)) for number in range(40_000)))) is None
+    assert _kept(LedgerEntry(process="p", described=None)) is None
+    assert (
+        _kept(LedgerEntry(process="p", described=frozenset(process_key(str(number)) for number in range(40_000))))
+        is None
+    )
     storage, clock = world()
     catalog = MemoryCatalog()
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
     entry = ledger_entry(storage, process(storage))
-    storage.replace(LEDGER, replace(entry, told=None).row())
+    storage.replace(LEDGER, replace(entry, described=None).row())
     settle(storage, [job("two", minute=5)])
     publish(storage, catalog, how(clock))
     assert columns(catalog) == (), "it is looked for in what was said"
-    assert ledger_entry(storage, process(storage)).told == frozenset()
+    assert ledger_entry(storage, process(storage)).described == frozenset()
 
 
 def _kept(entry: LedgerEntry) -> frozenset[str] | None:
     storage = MemoryStorage()
     storage.insert(LEDGER, entry.row())
-    return ledger_entry(storage, entry.process).told
+    return ledger_entry(storage, entry.process).described
