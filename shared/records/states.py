@@ -1,7 +1,7 @@
 """The states of an event, a run, a ledger entry and a process in the publish queue: names and allowed changes.
 
-Tables, and nothing else: what changes a state stands where it is done, under these names. docs/states.md draws these
-tables, and random histories are held to them.
+Tables, and nothing else: what changes a state stands where it is done, under these names. docs/concepts/states.md draws
+these tables, and random histories are held to them.
 """
 
 from dataclasses import dataclass

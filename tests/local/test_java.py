@@ -70,5 +70,5 @@ def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason
 
 
 def test_no_java_at_all_is_one_sentence_that_says_what_to_do() -> None:
-    with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m local\.java"):
+    with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m local\.toolchain\.java"):
         find_java({"PATH": ""}, package=None)
