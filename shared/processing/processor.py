@@ -34,7 +34,7 @@ from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
 from shared.records.application_record import read_application
-from shared.records.process_index import note_process_ref
+from shared.records.process_index import note_process_ref, processes_written_by
 from shared.records.publish_queue import enqueue
 from shared.records.run_context import context_of, read_context
 from shared.records.run_state import (
@@ -50,7 +50,7 @@ from shared.records.versioned_entry import VersionedEntry
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, processes_written_by
+from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent
 from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext

@@ -16,11 +16,12 @@ from shared.openlineage.merging import END_STRENGTH
 from shared.processing.processor import process_run
 from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
 from shared.records.checkpoint import SWEEP
+from shared.records.process_index import processes_written_by
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, processes_written_by, stored_from_blob
+from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")

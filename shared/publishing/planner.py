@@ -19,7 +19,7 @@ from shared.publishing.resolved_process import final_entity, with_names
 from shared.records.application_entries import lifecycle_and_links
 from shared.records.asset_matches import read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
+from shared.records.process_index import RESOLVE_TOGETHER, contributions_of, processes_written_by
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import ContributionRecord, RunState
 from shared.records.states import LedgerState
@@ -34,7 +34,6 @@ from shared.storage_layout import (
     SHADOW,
     STATE,
     process_key,
-    processes_written_by,
     stored_from_row,
 )
 from shared.telemetry.port import SILENT, Telemetry

@@ -13,11 +13,11 @@ from typing import TypeVar
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
 from shared.records.asset_matches import expire_matches, read_matches
-from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of
+from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
 from shared.records.run_state import ContributionRecord
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, process_refs_of
+from shared.storage_layout import CONTRIBUTIONS
 
 PUBLISHER = "publisher"
 """The lease of whoever writes to the catalog."""

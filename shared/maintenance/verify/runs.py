@@ -15,12 +15,12 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import process_run
 from shared.records.application_entries import generations_in, holds_entries
-from shared.records.process_index import contributions_of
+from shared.records.process_index import contributions_of, processes_written_by
 from shared.records.run_state import ContentKey, EntryKey, RunState
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, processes_written_by
+from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent
 
 _LOG = logging.getLogger("throughline.verify")
 

@@ -276,7 +276,7 @@ def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
 def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     broken, mark = run_id("broken"), f"{QUEUED_APPLICATION}{run_id('broken')}"
-    storage.insert("runs", Row(partition=broken, key="process|0", values={"link_blob": "gone.json.gz"}))
+    storage.insert("runs", Row(partition=broken, key="process|0", values={"process_blob": "gone.json.gz"}))
     enqueue(storage, [mark])
     settled(storage, *write("a", "app", "10:00", "/a", sink="/b"))
     done = publish(storage, catalog, PublishOptions())

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from hypothesis import given
@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from shared.model import RunLineage, Span
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
-from shared.openlineage.run import MergedRun
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     RunContext,
@@ -28,6 +27,9 @@ from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation import TRANSLATED, Translating
 from spark_pipeline.tables.encoding import digest, pack, unpack_process
 from tests.spark_pipeline.files import OF_SPARK
+
+if TYPE_CHECKING:
+    from shared.openlineage.run import MergedRun
 
 pytestmark = OF_SPARK
 
