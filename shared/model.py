@@ -37,6 +37,11 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omi
     tables: tuple[str, ...] = ()
     also: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
+
 
 class Column(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A column of the asset with `qualified_name`; an empty `column` means all rows of it."""

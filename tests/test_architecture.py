@@ -18,6 +18,7 @@ LONGEST_SHELL = 60
 ADAPTERS = frozenset(
     {
         "shared.storage.azure",
+        "shared.storage.azure_errors",
         "shared.storage.transport",
         "shared.catalog.atlas",
         "shared.catalog.pace",

@@ -27,7 +27,7 @@ _TRIAL = AssetEntity(
         ("description", "A trial of `throughline doctor`, which removes it at once."),
     ),
 )
-_KEY = (_TRIAL.type, _TRIAL.qualified_name)
+_KEY = _TRIAL.key
 _NO_CREDENTIALS, _FORBIDDEN = 401, 403
 
 NETWORK, IDENTITY, ACCOUNT, COLLECTION, ROLE = (

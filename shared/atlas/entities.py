@@ -41,6 +41,11 @@ class AssetEntity:
     columns: tuple[tuple[str, str], ...] = ()
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
+
+    @property
     def weight(self) -> int:
         """Of how many entities it consists."""
         return weight(self.type, self.columns)
@@ -61,6 +66,11 @@ class ProcessEntity:
     outputs: tuple[tuple[str, str], ...]
     origin: tuple[tuple[str, str], ...] = ()
     facts: str = field(default="", compare=False)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
 
     @property
     def fingerprint(self) -> str:
@@ -132,8 +142,8 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         said.append("The end of its run was not seen.")
     if shown < total:
         said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
-    outputs = sorted([(asset.type, asset.qualified_name) for asset in process.outputs])
-    inputs = sorted([(asset.type, asset.qualified_name) for asset in process.inputs])
+    outputs = sorted([asset.key for asset in process.outputs])
+    inputs = sorted([asset.key for asset in process.inputs])
     held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
     if len(held) < len(inputs):
         said.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")

@@ -68,14 +68,14 @@ class AtlasCatalog:
         made = with_columns(assets)
         taken, _ = self._upload([entity for entities in made for entity in entities])
         return {
-            (asset.type, asset.qualified_name): taken[entities[0].guid]
+            asset.key: taken[entities[0].guid]
             for asset, entities in zip(assets, made, strict=True)
             if entities[0].guid in taken
         }
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
-        key = (asset.type, asset.qualified_name)
+        key = asset.key
         told = bare or bool(asset.columns)
         self._client.forget_tries()
         held = self._names.held([key], related=told).get(key)
@@ -177,11 +177,11 @@ class AtlasCatalog:
 
     def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
         """The names of those of which a reader sees other inputs or outputs than these."""
-        held = self._names.held(((each.type, each.qualified_name) for each in processes), related=True)
+        held = self._names.held((each.key for each in processes), related=True)
         return frozenset(
             process.qualified_name
             for process in processes
-            if (entity := held.get((process.type, process.qualified_name)))
+            if (entity := held.get(process.key))
             for side, keys in (("inputs", process.inputs), ("outputs", process.outputs))
             if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
         )

@@ -41,14 +41,14 @@ class MemoryCatalog:
             self.writes += 1
             created = {}
             for asset in assets:
-                key = (asset.type, asset.qualified_name)
+                key = asset.key
                 self.assets[key] = asset
                 created[key] = self._guid(key)
             return created
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
-        key = (asset.type, asset.qualified_name)
+        key = asset.key
         with self._lock:
             held = self.assets.get(key)
             if held is None or not _is_placed(held):
@@ -70,7 +70,7 @@ class MemoryCatalog:
                 raise CatalogRefused(status=404, code="ATLAS-404-00-00A", detail=f"No such entity: {dangling[0]}")
             for process in processes:
                 self.processes[process.qualified_name] = process
-            return {p.qualified_name: self._guid((p.type, p.qualified_name)) for p in processes}
+            return {p.qualified_name: self._guid(p.key) for p in processes}
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:  # noqa: ARG002 - the port's, whatever they are
         """As the port says."""
@@ -183,7 +183,7 @@ class MemoryCatalog:
 
 
 def _key(process: ProcessEntity) -> AssetKey:
-    return (process.type, process.qualified_name)
+    return process.key
 
 
 def _is_placed(asset: AssetEntity) -> bool:

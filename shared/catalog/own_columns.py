@@ -47,7 +47,7 @@ def write_columns(
             for step in each.steps
         },
     )
-    held = catalog.by_names(((each.type, each.qualified_name) for each in processes), related=True)
+    held = catalog.by_names((each.key for each in processes), related=True)
     gone = [guid for entity in held.values() for guid in _steps_of(entity) if guid not in steps.values()]
     for some in islice(_batches(gone), _REMOVALS):
         catalog.remove(some)

@@ -25,6 +25,11 @@ class Node:
     attributes: Mapping[str, Any]
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
+
+    @property
     def is_process(self) -> bool:
         """Whether it stands between data sets."""
         return "columnMapping" in self.attributes or self.type == "azure_synapse_operation"

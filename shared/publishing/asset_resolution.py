@@ -17,7 +17,8 @@ from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
-from shared.records.asset_matches import AssetMatch, look_soon, remember, remembered
+from shared.records.asset_matches import AssetMatch, read_matches, save_matches
+from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 
 _SEARCHED = 100
@@ -61,8 +62,8 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     record; of what is neither found nor placed yet, only that it was searched for, whatever interrupts this or what
     comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
     """
-    wanted = {(asset.type, asset.qualified_name): asset.also for asset in assets}
-    known = remembered(storage, sorted(wanted))
+    wanted = {asset.key: asset.also for asset in assets}
+    known = read_matches(storage, sorted(wanted))
     now = how.now()
     found = {key: each for key, each in known.items() if not each.is_due(now, how.finding.believed(each))}
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
@@ -81,9 +82,9 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
         for key in searched.keys() - before - news.keys():
             base = asked.get(key) or known.get(key) or AssetMatch(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
-        kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
+        kept = {each.own: structs.replace(each, searched=None) for each in save_matches(storage, news.values())}
     if any(each.left for each in asked.values()):
-        look_soon(storage)  # others may still be on the placeholder
+        RECONCILE.clear(storage)  # others may still be on the placeholder
     return found | asked | kept
 
 
@@ -103,7 +104,7 @@ def continued(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
         found,
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns if found.guid == before.guid else None,
-        tellers=before.tellers if found.guid and not found.scanned else (),
+        column_sources=before.column_sources if found.guid and not found.scanned else (),
         until=before.until,
         etag=before.etag,
     )
@@ -205,10 +206,9 @@ def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ..
 def _fitting(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[tuple[AssetKey, Rank], ...]:
     """Those of these that fit, the best first."""
     found = {
-        (node.type, node.qualified_name): fits
+        node.key: fits
         for node in nodes
-        if not str(node.attributes.get("description") or "").startswith(PLACED)
-        and (fits := rank(wanted, (node.type, node.qualified_name)))
+        if not str(node.attributes.get("description") or "").startswith(PLACED) and (fits := rank(wanted, node.key))
     }
     return tuple((name, found[name]) for name in sorted(sorted(found), key=lambda each: found[each], reverse=True))
 

@@ -12,7 +12,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.catalog_write import Published, Refusal, write
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.planner import Plan, PublishOptions
-from shared.records.asset_matches import AssetMatch, forget
+from shared.records.asset_matches import AssetMatch, expire_matches
 from shared.storage.port import Storage
 
 _NOT_FOUND = 404
@@ -43,21 +43,21 @@ class _Sifting:
             if error.no_access:
                 raise
             if len(plans) == 1:
-                return [Refusal(plan=plans[0], error=error, alone=True)]
+                return [Refusal(plan=plans[0], error=error, isolated=True)]
             return [each for half in _halves(plans) for each in self.sift(half)]
         refused = self._write(named, found)
         if any(_is_missing(each.error) for each in refused) and self._refreshed(found):
             found, named = found_for(self._storage, self._catalog, self._how, [each.plan for each in refused])
             refused = self._write(named, found)
             plans = named
-        if len(plans) == 1 and refused and not plans[0].dirty.alone:
+        if len(plans) == 1 and refused and not plans[0].dirty.isolated:
             self._raise_if_away([refused])
         return self._again(refused, len(plans), found)
 
     def _again(self, refused: Sequence[Refusal], sent: int, found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         """What was refused in a call for so many, in smaller ones."""
-        poisonous = [each for each in refused if each.alone]
-        plans = [each.plan for each in refused if not each.alone]
+        poisonous = [each for each in refused if each.isolated]
+        plans = [each.plan for each in refused if not each.isolated]
         if not plans:
             return poisonous
         parts = _halves(plans) if len(plans) == sent else [plans]
@@ -75,7 +75,7 @@ class _Sifting:
         known = [each for each in found.values() if each.guid]
         held = self._catalog.look_up([each.key for each in known])
         stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        forget(self._storage, stale)
+        expire_matches(self._storage, stale)
         return bool(stale)
 
     def _write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:

@@ -16,26 +16,25 @@ from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
-from shared.records.application_rows import fates_and_links
-from shared.records.asset_matches import remembered
-from shared.records.ledger import Entry, ledger_entry
-from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
-from shared.records.publish_queue import Dirty
+from shared.records.application_entries import lifecycle_and_links
+from shared.records.asset_matches import read_matches
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.process_index import RESOLVE_TOGETHER, contributions_of, processes_written_by
+from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import ContributionRecord, RunState
-from shared.records.states import Held
+from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
-    ASSET,
     CONTRIBUTIONS,
-    DIRTY_PARTITION,
     LEDGER,
-    LINK,
+    PROCESS_REF,
+    QUEUE_PARTITION,
+    QUEUED_ASSET,
     RUNS,
     SHADOW,
     STATE,
     process_key,
     stored_from_row,
-    written_by,
 )
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
@@ -89,8 +88,8 @@ class Plan:
     plan was begun (nanoseconds of the clock).
     """
 
-    dirty: Dirty
-    entry: Entry
+    dirty: QueueEntry
+    entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
     said: str = ""
@@ -104,9 +103,9 @@ class Plan:
     def unchanged(self) -> bool:
         """Whether the catalog holds it already."""
         if self.entity is None:
-            return self.entry.state is Held.NOTHING
-        is_known = bool(self.entry.fingerprint) and self.entry.said == self.said
-        return self.entry.state is Held.WRITTEN and is_known
+            return self.entry.state is LedgerState.NOTHING
+        is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.said
+        return self.entry.state is LedgerState.WRITTEN and is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,11 +205,11 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
 
 def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[StagingResult, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
-    fates, links = fates_and_links(storage, application_run)
+    fates, links = lifecycle_and_links(storage, application_run)
     said = (
         ContributionRecord.of(row, storage).contribution
         for link in links
-        for row in _said_of(storage, link.key.removeprefix(LINK), application_run, reading)
+        for row in _said_of(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
     )
     return eliminate_staging([each for each in said if each], fates)
 
@@ -229,12 +228,12 @@ def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, P
     it is remembered what its assets are there.
     """
     reading = Reading()
-    retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
-    shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
+    retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
         process = current(storage, key, how, reading, after=retired.get(key)).process
-        keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs)) if process else ()
-        entity = process and final_entity(process, remembered(storage, keys), with_indirect=how.with_indirect)
+        keys = (asset.key for asset in (*process.inputs, *process.outputs)) if process else ()
+        entity = process and final_entity(process, read_matches(storage, keys), with_indirect=how.with_indirect)
         if process and entity:
             yield process, entity
 
@@ -243,27 +242,25 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
     """A process on the assets that the catalog was found to have, as far as that is remembered; None where what it
     reads and what it writes are one of them.
     """
-    keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs))
-    return with_names(process, remembered(storage, keys))
+    keys = (asset.key for asset in (*process.inputs, *process.outputs))
+    return with_names(process, read_matches(storage, keys))
 
 
 def _speaker(rows: Iterable[Row]) -> str:
     """The run that spoke last of a process, and stands by it."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = [
-        (word.seen.last, run) for record in records for run, word in record.supporters.items() if not word.withdrawn
-    ]
+    words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
     return max(words)[1] if words else ""
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that spoke last of a process, or took back what they had said."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = ((word.seen.last, run) for record in records for run, word in record.supporters.items())
+    words = ((word.at, run) for record in records for run, word in record.supporters.items())
     return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
 
 
-def plan_for(storage: Storage, how: PublishOptions, dirty: Dirty, reading: Reading | None = None) -> Plan:
+def plan_for(storage: Storage, how: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
     """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
     began = time.time_ns()
     entry = ledger_entry(storage, dirty.process)
@@ -338,7 +335,7 @@ def _known(storage: Storage, application_run: str) -> ApplicationTimes:
 
 def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
     """When an application run that seems quiet last wrote anything: also other processes than the one in question."""
-    for process in written_by(storage, application_run):
+    for process in processes_written_by(storage, application_run):
         for _, record in contributions_of(storage, process, application_run):
             last = max(last, record.seen.last) if record.seen else last
     return last

@@ -1,10 +1,10 @@
-"""What the catalog holds of each process, as far as we know: the row that keeps slow old writes off newer ones."""
+"""What the catalog holds of each process, as far as we know: the row that keeps late writes off newer ones."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import WriteConflict
-from shared.records.states import Held
+from shared.records.states import LedgerState
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 
@@ -12,51 +12,53 @@ RETIRED = "its process was retired"
 PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
-NOT_KNOWN = "?"
-"""In place of a digest: what was told last is not known, and so whatever is told next is new."""
+UNKNOWN_DIGEST = "?"
+"""In place of a digest: what was described last is not known, so the next description counts as new."""
 
-_TRIES = 8
+MAX_CELLS = 8
+MAX_CELL_BYTES = 60 * 1024
+"""So much the keys of described assets may take: half of what a row holds, in cells of less than a cell's limit."""
 _KEY_BYTES = 16
-_BEGINS = b"1"
-_CELL = 60 * 1024
-_TOLD = tuple(f"told{number}" for number in range(8))
-"""The cells of all keys together: half of what a row may hold."""
-OVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""Until then something may land of which nothing is on its way."""
+_PREFIX = b"1"
+"""Stands before the keys: no cell is empty."""
+_DESCRIBED = tuple(f"described{number}" for number in range(MAX_CELLS))
+NOTHING_BEGUN = datetime(1970, 1, 1, tzinfo=UTC)
+"""Until when a call may take effect, where none was begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """`state`: nothing (never written, or removed), writing, or written. Up to `until` a call that was begun may still
-    land: of one that went well, a try whose answer was lost.
+class LedgerEntry:
+    """What the catalog holds of a process (by key): nothing (never written, or removed), writing, or written.
 
-    `fingerprint` and `qualified_name` are those of the last write that was begun, `said` is the fingerprint of the same
-    before its assets were found: what is said again needs no looking up. `schemas` stands for the columns that it told
-    of its data sets, and `told` has the keys (in `found`) of all whose columns it may have told: what it tells next
-    concerns them too. None where that is not known: what older ones wrote, or too many to keep. `retired`: what was
-    said up to then is not shown any more. `because` says why the catalog holds nothing, where something else did that.
+    `qualified_name`, `fingerprint`: of the write that was begun last. `unresolved_fingerprint`: the same before its
+    assets were looked up; while it stays, nothing has to be looked up. `until`: a call that was begun may take effect
+    up to then, be it a retry whose answer was lost.
+
+    `schemas`: digest of the columns that the process reported. `described`: the keys (in `assetmatches`) of all assets
+    whose columns it may have described; None where that is not known, or too many to keep. `retired`: contributions up
+    to then are no longer shown. `because`: why the catalog holds nothing, where another cause than retirement did that.
     """
 
     process: str
-    state: Held = Held.NOTHING
+    state: LedgerState = LedgerState.NOTHING
     qualified_name: str = ""
     fingerprint: str = ""
-    said: str = ""
+    unresolved_fingerprint: str = ""
     schemas: str = ""
-    told: frozenset[str] | None = frozenset()
+    described: frozenset[str] | None = frozenset()
     guid: str = ""
-    until: datetime = OVER
+    until: datetime = NOTHING_BEGUN
     retired: datetime | None = None
     because: str = ""
     etag: str = ""
 
     @property
     def why(self) -> str:
-        """Why the catalog holds nothing of it, where somebody wanted that."""
+        """Why the catalog holds nothing of it, where that was wanted; else empty."""
         return self.because or (RETIRED if self.retired else "")
 
     def may_still_land(self, now: datetime) -> bool:
-        """Whether a call that somebody began may not be over yet."""
+        """Whether a call that was begun may still take effect."""
         return now < self.until
 
     def row(self) -> Row:
@@ -69,77 +71,75 @@ class Entry:
                 "state": self.state.value,
                 "qualified_name": self.qualified_name,
                 "fingerprint": self.fingerprint,
-                "said": self.said,
+                "unresolved_fingerprint": self.unresolved_fingerprint,
                 "schemas": self.schemas,
                 "guid": self.guid,
                 "until": self.until.isoformat(),
                 "retired": self.retired.isoformat() if self.retired else "",
                 "because": self.because,
-                **_cells(self.told),
+                **_cells(self.described),
             },
         )
 
-    def telling(self, told: frozenset[str]) -> "Entry":
-        """That it may tell the columns of these too."""
-        return self if self.told is None else replace(self, told=self.told | told)
+    def with_described(self, keys: frozenset[str]) -> "LedgerEntry":
+        """With these assets among those whose columns it may have described."""
+        return self if self.described is None else replace(self, described=self.described | keys)
 
     @classmethod
-    def of(cls, row: Row) -> "Entry":
-        """From a row of `ledger`; the oldest ones know of no retiring, nor of finding."""
-        retired = str(row.values.get("retired", ""))
+    def of(cls, row: Row) -> "LedgerEntry":
+        """From a row of `ledger`."""
+        retired = str(row.values["retired"])
         return cls(
             process=row.partition,
-            state=Held(str(row.values["state"])),
+            state=LedgerState(str(row.values["state"])),
             qualified_name=str(row.values["qualified_name"]),
             fingerprint=str(row.values["fingerprint"]),
-            said=str(row.values.get("said", row.values["fingerprint"])),
-            schemas=str(row.values.get("schemas", "")),
-            told=_told(row),
+            unresolved_fingerprint=str(row.values["unresolved_fingerprint"]),
+            schemas=str(row.values["schemas"]),
+            described=_described(row),
             guid=str(row.values["guid"]),
             until=datetime.fromisoformat(str(row.values["until"])),
             retired=datetime.fromisoformat(retired) if retired else None,
-            because=str(row.values.get("because", "")),
+            because=str(row.values["because"]),
             etag=row.etag,
         )
 
 
-def _cells(told: frozenset[str] | None) -> dict[str, Value]:
-    """Keys are 32 hexadecimal digits each. What stands before them keeps a cell from being empty."""
-    packed = _BEGINS + b"".join(map(bytes.fromhex, sorted(told or ())))
-    if told is None or len(packed) > len(_TOLD) * _CELL:
+def _cells(described: frozenset[str] | None) -> dict[str, Value]:
+    """Keys, of 32 hexadecimal digits each, as cells; none where they are not known or too many."""
+    packed = _PREFIX + b"".join(map(bytes.fromhex, sorted(described or ())))
+    if described is None or len(packed) > MAX_CELLS * MAX_CELL_BYTES:
         return {}
-    starts = range(0, len(packed), _CELL)
-    return {name: packed[start : start + _CELL] for name, start in zip(_TOLD, starts, strict=False)}
+    starts = range(0, len(packed), MAX_CELL_BYTES)
+    return {name: packed[start : start + MAX_CELL_BYTES] for name, start in zip(_DESCRIBED, starts, strict=False)}
 
 
-def _told(row: Row) -> frozenset[str] | None:
-    cells = [row.values[name] for name in _TOLD if name in row.values]
+def _described(row: Row) -> frozenset[str] | None:
+    cells = [row.values[name] for name in _DESCRIBED if name in row.values]
     if not cells:
         return None
-    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).removeprefix(_BEGINS).hex()
+    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).removeprefix(_PREFIX).hex()
     return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
 
 
-def ledger_entry(storage: Storage, process: str) -> Entry:
+def ledger_entry(storage: Storage, process: str) -> LedgerEntry:
     """The entry of a process, by key."""
     found = storage.read(LEDGER, process, CATALOG)
-    return Entry.of(found) if found else Entry(process=process)
+    return LedgerEntry.of(found) if found else LedgerEntry(process=process)
 
 
-def note(storage: Storage, entry: Entry) -> Entry | None:
-    """Put an entry on record in place of the one that it was made from: as it is now, or None when another publisher
-    has written meanwhile. A publisher that lost its lease while it was stalled is thus kept from writing old lineage.
+def put_entry(storage: Storage, entry: LedgerEntry) -> LedgerEntry | None:
+    """Write an entry over the one that it was made from: as it is now; None, and nothing written, when another
+    publisher has written meanwhile. So a publisher that lost its lease while it was stalled writes no outdated lineage.
     """
-    etag = storage.replace(LEDGER, entry.row()) if entry.etag else storage.insert(LEDGER, entry.row())
+    etag = write_if_unchanged(storage, LEDGER, entry.row())
     return replace(entry, etag=etag) if etag else None
 
 
-def write_anew(storage: Storage, process: str) -> None:
-    """Have the ledger not know what was written of a process (by key), so that the publisher writes it again. Raises
-    WriteConflict.
-    """
-    for _ in range(_TRIES):
-        entry = ledger_entry(storage, process)
-        if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
-            return
-    raise WriteConflict(f"The ledger of process {process} kept changing", after=2)
+def request_rewrite(storage: Storage, process: str) -> None:
+    """Clear the fingerprint of a process (by key), so that the publisher writes it again. Raises WriteConflict."""
+
+    def change(entry: LedgerEntry | None) -> LedgerEntry | None:
+        return replace(entry, fingerprint="") if entry and entry.state is not LedgerState.NOTHING else entry
+
+    compare_and_swap(storage, Place(LEDGER, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row)

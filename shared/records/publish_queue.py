@@ -1,25 +1,25 @@
-"""Which processes are to be published anew, and when: one row each, in one partition."""
+"""The publish queue: which processes are to be published, and when. One row each, in one partition."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.records.states import Mark
+from shared.records.states import QueueState
 from shared.storage.port import Row, Storage
-from shared.storage_layout import DIRTY, DIRTY_PARTITION
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 from shared.telemetry.port import Fact
 
 _PAUSE = "!pause"
-"""Sorts before every process: one query tells what is due and whether the catalog is to be left alone."""
+"""Sorts before every process, so that one query gives the pause and what is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dirty:
-    """A process to be published once it is `due`; `error` is what stood in the way, after so many `attempts`.
+class QueueEntry:
+    """A process (by key) to be published once it is `due`. `error`: why it failed, after so many `attempts`.
 
-    `revisit`: it is published as it should be now, and only the passing of time may change it; `since`: when the last
-    event arrived that speaks for it; `alone`: the catalog would not have it even by itself, and so it holds up no
-    other again.
+    `revisit`: it is published; only the passing of time may change it, and it is looked at again then. `since`: when
+    the last event arrived that contributes to it. `isolated`: the catalog refused it in a call of its own, so from now
+    on it is always sent by itself, behind the others.
     """
 
     process: str
@@ -28,21 +28,21 @@ class Dirty:
     error: str = ""
     revisit: bool = False
     since: datetime | None = None
-    alone: bool = False
+    isolated: bool = False
     etag: str = ""
 
-    def mark(self, now: datetime) -> Mark:
-        """What this says of its process, at this time."""
+    def mark(self, now: datetime) -> QueueState:
+        """The state of its process at this time."""
         if self.revisit:
-            return Mark.REVISIT
+            return QueueState.REVISIT
         if self.attempts:
-            return Mark.REFUSED
-        return Mark.POSTPONED if now < self.due else Mark.DIRTY
+            return QueueState.REFUSED
+        return QueueState.PUBLISHING if now < self.due else QueueState.PENDING
 
     def row(self) -> Row:
-        """As a row of `dirty`."""
+        """As a row of `publishqueue`."""
         return Row(
-            partition=DIRTY_PARTITION,
+            partition=QUEUE_PARTITION,
             key=self.process,
             etag=self.etag,
             values={
@@ -51,14 +51,14 @@ class Dirty:
                 "error": self.error,
                 "revisit": self.revisit,
                 "since": self.since.isoformat() if self.since else "",
-                "alone": self.alone,
+                "isolated": self.isolated,
             },
         )
 
     @classmethod
-    def of(cls, row: Row) -> "Dirty":
-        """From a row of `dirty`."""
-        since = str(row.values.get("since", ""))
+    def of(cls, row: Row) -> "QueueEntry":
+        """From a row of `publishqueue`."""
+        since = str(row.values["since"])
         return cls(
             process=row.key,
             due=datetime.fromisoformat(str(row.values["due"])),
@@ -66,33 +66,33 @@ class Dirty:
             error=str(row.values["error"]),
             revisit=bool(row.values["revisit"]),
             since=datetime.fromisoformat(since) if since else None,
-            alone=bool(row.values.get("alone", False)),
+            isolated=bool(row.values["isolated"]),
             etag=row.etag,
         )
 
 
-def mark_dirty(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
-    """Have these processes (by key) published anew. A publisher at work on one of them will do it once more. `since`:
-    when what changes them arrived, if not now.
+def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
+    """Have these processes (by key) published, also those that a publisher is working on. `since`: when the event
+    arrived that changes them; now if not given.
     """
     now = datetime.now(UTC)
     storage.upsert_all(
-        DIRTY, [Dirty(process=process, due=now, since=since or now).row() for process in sorted(processes)]
+        PUBLISH_QUEUE, [QueueEntry(process=process, due=now, since=since or now).row() for process in sorted(processes)]
     )
 
 
-def try_refused_again(storage: Storage) -> int:
-    """Make what the catalog refused due now, and not after its wait, since the reason was mended. How many."""
-    refused = [each for each in dirty_processes(storage)[0] if each.alone]
+def retry_refused(storage: Storage) -> int:
+    """Make isolated entries due now, because the reason of their refusal was mended. How many."""
+    refused = [each for each in queue_entries(storage)[0] if each.isolated]
     now = datetime.now(UTC)
-    return sum(storage.replace(DIRTY, replace(each, due=now).row()) is not None for each in refused)
+    return sum(storage.replace(PUBLISH_QUEUE, replace(each, due=now).row()) is not None for each in refused)
 
 
-def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | None, str]:
-    """All dirty processes; until when the catalog is to be left alone; and why."""
+def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | None, str]:
+    """All entries; until when publishing pauses (None: it does not); and why."""
     until, why, found = None, "", []
-    for row in storage.partition(DIRTY, DIRTY_PARTITION):
-        each = Dirty.of(row)
+    for row in storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION):
+        each = QueueEntry.of(row)
         if each.process == _PAUSE:
             until, why = each.due, each.error
         else:
@@ -100,43 +100,43 @@ def dirty_processes(storage: Storage) -> tuple[tuple[Dirty, ...], datetime | Non
     return tuple(found), until, why
 
 
-def pause(storage: Storage, until: datetime, error: str, vain: int = 0) -> None:
-    """Leave the catalog alone until then; so many batches came to nothing (`vain`) before."""
-    storage.upsert(DIRTY, Dirty(process=_PAUSE, due=until, error=error, attempts=vain).row())
+def pause(storage: Storage, until: datetime, error: str, failures: int = 0) -> None:
+    """Pause publishing until then, after so many batches in a row failed."""
+    storage.upsert(PUBLISH_QUEUE, QueueEntry(process=_PAUSE, due=until, error=error, attempts=failures).row())
 
 
-def vain_before(storage: Storage) -> int:
-    """What was told of that by the last pause, unless it is over."""
-    row = storage.read(DIRTY, DIRTY_PARTITION, _PAUSE)
-    return Dirty.of(row).attempts if row else 0
+def failures_before(storage: Storage) -> int:
+    """How many batches in a row failed before the present pause; 0 without one."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
+    return QueueEntry.of(row).attempts if row else 0
 
 
 _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)
 
 
-def hold(storage: Storage, why: str) -> None:
-    """Leave the catalog alone until `resume`: what is on record is not all that there is."""
+def hold_publishing(storage: Storage, why: str) -> None:
+    """Leave the catalog alone until `resume_publishing`: what is on record is not all that there is."""
     pause(storage, _FOR_EVER, why)
 
 
-def resume(storage: Storage) -> None:
-    """The catalog answers again."""
-    storage.delete(DIRTY, DIRTY_PARTITION, _PAUSE)
+def resume_publishing(storage: Storage) -> None:
+    """End the pause."""
+    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
 
 
-def clean(storage: Storage, dirty: Dirty, revisit: datetime | None = None) -> bool:
-    """No longer dirty, or dirty later where time alone may change it. False, and nothing done, when the process was
-    marked again meanwhile.
+def dequeue(storage: Storage, entry: QueueEntry, revisit: datetime | None = None) -> bool:
+    """Remove an entry, or make it due at `revisit` where the passing of time may change its process. False, and nothing
+    done, when the process was enqueued again meanwhile.
     """
     if revisit is None:
-        return storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
-    later = replace(dirty, due=revisit, revisit=True, attempts=0, error="", since=None, alone=False)
-    return storage.replace(DIRTY, later.row()) is not None
+        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)
+    later = replace(entry, due=revisit, revisit=True, attempts=0, error="", since=None, isolated=False)
+    return storage.replace(PUBLISH_QUEUE, later.row()) is not None
 
 
 def backlog(storage: Storage) -> dict[str, Fact]:
     """How many processes are to be published, and for how many seconds the oldest of them has been."""
     now = datetime.now(UTC)
-    marks = [each for each in dirty_processes(storage)[0] if not each.revisit]
-    oldest = min((each.since for each in marks if each.since), default=now)
-    return {"dirty": len(marks), "dirty_oldest": round((now - oldest).total_seconds(), 3)}
+    waiting = [each for each in queue_entries(storage)[0] if not each.revisit]
+    oldest = min((each.since for each in waiting if each.since), default=now)
+    return {"dirty": len(waiting), "dirty_oldest": round((now - oldest).total_seconds(), 3)}

@@ -1,9 +1,9 @@
-"""The rows behind a run's state and a process's contributions, as values."""
+"""A run's state and the contributions of runs to processes, as rows and as values."""
 
 import functools
 import gzip
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -13,35 +13,39 @@ from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
 from shared.records.states import State
+from shared.records.versioned_entry import Entries, VersionedEntry, contents, merge_entry
+from shared.storage.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import CONTENTS, STATE, digest_of
+from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts
 
 _INLINE = 48 * 1024
 """Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""
 
-_SUPPORTERS = 64
-"""Runs that a contribution remembers one by one; older ones are folded into one span."""
+MAX_SUPPORTERS = 64
+"""Runs that a contribution keeps one by one; older ones are folded into one span."""
 
 ContentKey = tuple[str, str, str]
-"""A process's key, the application run that speaks, and the digest of what it says."""
+"""A process's key, the application run that contributes to it, and the digest of the content."""
 
-WordKey = tuple[str, str]
-"""An application run, and the key of a row in its partition of `runs`: where a run left word for the others."""
+EntryKey = tuple[str, str]
+"""An application run, and the key of a row in its partition of `runs`: where a run left an entry for the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """What became of a run.
 
-    `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
-    that any settling of this run may have written, `left` every word for its siblings, and `changed` every data set
-    (by its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds;
-    `merged` the digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting
-    as far as the run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had
-    told then, empty while another settling is under way. `closed`: the last arrival of an event before the run was
-    closed; what comes later is never merged. `gone`: retention has deleted its events, and so what it says stays as it
-    is. `facts`: what people want to see of the run, if it counts.
+    `end`: the strongest terminal state seen. `generation`: grows each time the run is processed. `merged`: the digests
+    of the events that were merged; `seen`: their first and last time. `verdict`: published, skipped or waiting, as far
+    as the run alone decides; it counts only when `settled`. `context_digest`: of what the run knew of its application
+    then, empty while another worker processes it.
+
+    `attempted`, `entries`, `changed_assets`: every contribution, application row and data set (by key) that any worker
+    may have written for this run, so that the next one can retract what no longer holds; `current`: the contributions
+    that hold. `closed`: the last arrival of an event before the run was closed; later events are never merged.
+    `expired`: retention has deleted its events, so that its contributions stay as they are. `facts`: of the run, for
+    people, if it counts.
     """
 
     run_id: str
@@ -51,25 +55,25 @@ class RunState:
     settled: bool = False
     verdict: State = State.WAITING
     reason: str = ""
-    heard: str = ""
+    context_digest: str = ""
     attempted: frozenset[ContentKey] = frozenset()
-    left: frozenset[WordKey] = frozenset()
-    changed: frozenset[str] = frozenset()
+    entries: frozenset[EntryKey] = frozenset()
+    changed_assets: frozenset[str] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
     seen: Span | None = None
     closed: datetime | None = None
-    gone: bool = False
+    expired: bool = False
     facts: RunFacts | None = None
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
-        """Whether an event with this digest, bringing this end, has nothing new to say."""
+        """Whether an event with this digest and this end changes nothing."""
         return self.settled and digest in self.merged and stronger_end(self.end, end) == self.end
 
     @property
     def processes(self) -> frozenset[str]:
-        """The keys of the processes that this run speaks for now."""
+        """The keys of the processes to which this run contributes now."""
         return frozenset(process for process, _, _ in self.current)
 
     def row(self, storage: Storage) -> Row:
@@ -79,8 +83,8 @@ class RunState:
             current=sorted(self.current),
             merged=sorted(self.merged),
             seen=self.seen,
-            left=sorted(self.left),
-            changed=sorted(self.changed),
+            entries=sorted(self.entries),
+            changed_assets=sorted(self.changed_assets),
             facts=self.facts,
         )
         return Row(
@@ -94,9 +98,9 @@ class RunState:
                 "settled": self.settled,
                 "verdict": self.verdict.value,
                 "reason": self.reason,
-                "heard": self.heard,
+                "context_digest": self.context_digest,
                 "closed": self.closed.isoformat() if self.closed else "",
-                "gone": self.gone,
+                "expired": self.expired,
                 **packed_cell(storage, "lists", lists),
             },
         )
@@ -113,18 +117,36 @@ class RunState:
             settled=bool(row.values["settled"]),
             verdict=State(str(row.values["verdict"])),
             reason=str(row.values["reason"]),
-            heard=str(row.values["heard"]),
+            context_digest=str(row.values["context_digest"]),
             attempted=frozenset(lists.attempted),
-            left=frozenset(lists.left),
-            changed=frozenset(lists.changed),
+            entries=frozenset(lists.entries),
+            changed_assets=frozenset(lists.changed_assets),
             current=frozenset(lists.current),
             merged=frozenset(lists.merged),
             seen=lists.seen,
             facts=lists.facts,
-            closed=datetime.fromisoformat(closed) if (closed := str(row.values.get("closed", ""))) else None,
-            gone=bool(row.values.get("gone", False)),
+            closed=datetime.fromisoformat(closed) if (closed := str(row.values["closed"])) else None,
+            expired=bool(row.values["expired"]),
             etag=row.etag,
         )
+
+
+def change_run_state(
+    storage: Storage,
+    run_id: str,
+    change: Callable[[RunState | None], RunState | None],
+    *,
+    read: Row | None = UNREAD,
+) -> Swapped[RunState]:
+    """Change a run's state by `compare_and_swap`. Raises WriteConflict."""
+    return compare_and_swap(
+        storage,
+        Place(RUNS, run_id, STATE),
+        change,
+        decode=lambda row: RunState.of(row, storage),
+        encode=lambda state: state.row(storage),
+        read=read,
+    )
 
 
 class _Lists(msgspec.Struct, frozen=True):
@@ -134,60 +156,48 @@ class _Lists(msgspec.Struct, frozen=True):
     current: list[ContentKey]
     merged: list[str]
     seen: Span | None
-    left: list[WordKey] = []
-    changed: list[str] = []
+    entries: list[EntryKey] = []
+    changed_assets: list[str] = []
     facts: RunFacts | None = None
-
-
-class Supporter(msgspec.Struct, frozen=True, array_like=True):
-    """One run behind a contribution: when it said so, in which generation, and whether it has taken it back."""
-
-    seen: Span
-    generation: int
-    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionRecord:
-    """A contribution with the runs that speak for it; `folded` is the span of those no longer kept one by one.
+    """A contribution with its supporters: the runs that say so, and when. `folded`: the span of those no longer kept.
 
-    `content` is missing only while nobody but a run that takes its word back has spoken.
+    `content` is None only while no run but one that retracted it is on record.
     """
 
     process: str
     application_run: str
     digest: str
     content: Process | None = None
-    supporters: Mapping[str, Supporter] = field(default_factory=dict)
+    supporters: Entries[Span] = field(default_factory=dict)
     folded: Span | None = None
     etag: str = ""
 
     @property
     def seen(self) -> Span | None:
-        """When it was said; None when every run has taken it back."""
-        spans = [supporter.seen for supporter in self.supporters.values() if not supporter.withdrawn]
-        spans += [self.folded] if self.folded else []
+        """When runs said it, from the first to the last time; None when every run has retracted it."""
+        spans = (*contents(self.supporters), *([self.folded] if self.folded else []))
         return functools.reduce(operator.or_, spans) if spans else None
 
     @property
     def contribution(self) -> Contribution | None:
-        """What the process is to be made of; None when nothing stands."""
+        """The contribution for aggregation; None when every run has retracted it."""
         if not self.seen or not self.content:
             return None
         return Contribution(application_run=self.application_run, content=self.content, seen=self.seen)
 
-    def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord | None":
-        """With this run's word; None when the record already has a word of the same or a later generation."""
-        known = self.supporters.get(run_id)
-        if known and known.generation >= supporter.generation:
-            return None
-        supporters = {**self.supporters, run_id: supporter}
-        folded = self.folded
-        while len(supporters) > _SUPPORTERS:
-            oldest = min(supporters, key=lambda run: (supporters[run].seen.last, run))
-            gone = supporters.pop(oldest)
-            if not gone.withdrawn:
-                folded = folded | gone.seen if folded else gone.seen
+    def with_supporter(
+        self, run_id: str, supporter: VersionedEntry[Span], content: Process | None
+    ) -> "ContributionRecord":
+        """With the entry of this run, unless a newer one is there."""
+        supporters, left = merge_entry(self.supporters, run_id, supporter, most=MAX_SUPPORTERS)
+        if supporters is self.supporters:
+            return self
+        spans = (*([self.folded] if self.folded else []), *left)
+        folded = functools.reduce(operator.or_, spans) if spans else None
         return replace(self, content=self.content or content, supporters=supporters, folded=folded)
 
     def row(self, storage: Storage) -> Row:
@@ -206,7 +216,7 @@ class ContributionRecord:
 
     @classmethod
     def without_content(cls, row: Row) -> "ContributionRecord":
-        """From a row of `contributions`, as far as it can be told without reading what is said."""
+        """From a row of `contributions`, without reading the content."""
         supporters, folded = _decode_supporters(_unpack(row.values["supporters"]))
         application_run, _, digest = row.key.partition("|")
         return cls(
@@ -230,19 +240,20 @@ def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
 
 
 def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
-    """The JSON of a packed cell. Raises ContentLost when it is a blob that is gone."""
+    """The JSON of a packed cell. Raises ContentLost where its blob is missing."""
     blob = row.values.get(f"{name}_blob")
     if not blob:
         return _unpack(row.values[name])
     packed = storage.get(CONTENTS, str(blob))
     if packed is None:
-        raise ContentLost(f"The blob {blob!s} of a row is gone: `throughline verify --fix` writes it anew", after=60)
+        what = f"Blob {blob!s} of a row is missing, so its content can't be read: run `throughline verify --fix`"
+        raise ContentLost(what, after=60)
     return _unpack(packed)
 
 
 _decode_lists = msgspec.json.Decoder(_Lists).decode
 _decode_content = msgspec.json.Decoder(Process | None).decode
-_decode_supporters = msgspec.json.Decoder(tuple[dict[str, Supporter], Span | None]).decode
+_decode_supporters = msgspec.json.Decoder(tuple[dict[str, VersionedEntry[Span]], Span | None]).decode
 
 
 def content_digest(content: Process) -> str:

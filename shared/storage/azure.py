@@ -1,85 +1,43 @@
 """The storage port on Azure Blob and Table Storage (or Azurite), through Microsoft's SDKs.
 
-Containers and tables are made when the service says that they are missing: nothing is asked for on the way.
-Two makers race for the same one and one of them gets a 409, which is as good as having made it.
+Containers and tables are created when a call finds them missing, without a check beforehand. Where two workers create
+the same one, one of them gets a 409 and goes on.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.exceptions import (
-    ClientAuthenticationError,
     HttpResponseError,
     ResourceExistsError,
     ResourceModifiedError,
     ResourceNotFoundError,
-    ServiceRequestError,
-    ServiceResponseError,
 )
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError, UpdateMode
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
-from shared.errors import StorageBusy, StorageForbidden, StorageUnavailable, retry_after
+from shared.storage.azure_errors import expect_conflict, translated_errors
 from shared.storage.port import BlobFact, Row
-from shared.storage.refusals import forbidden
 
-_COME_BACK_LATER = frozenset({408, 429, 500, 502, 503, 504})
-_NO_ACCESS = frozenset({401, 403})
-"""The tables' SDK raises a plain HttpResponseError for these."""
-_PUSHES_BACK = frozenset({429, 503})
-"""What Azure Storage answers above its rates: 503 ServerBusy; its front ends also 429."""
 _LEASES = "control"
-_LONGEST_TRANSACTION = 100
+MAX_ROWS_IN_TRANSACTION = 100
 """Rows, as the service has it (Azure Table Storage, entity group transactions)."""
-_FEW = 3
-"""Rows that are written one by one: the SDK begins two pools of threads for each transaction, and takes as much CPU for
-one of three rows as for five calls.
+_WRITTEN_SINGLY = 3
+"""Up to so many rows are written one by one: the SDK starts two thread pools for each transaction, and takes as much
+CPU for one of three rows as for five calls.
 """
 
 T = TypeVar("T")
 
 
 for noisy, least in (("azure", logging.WARNING), ("urllib3", logging.ERROR)):
-    # At INFO the SDK tells every request, and urllib3's warnings hold whole addresses, signatures included.
+    # At INFO the SDK logs every request, and urllib3's warnings hold whole addresses with their signatures.
     logging.getLogger(noisy).setLevel(least)
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    """The SDK's errors as those of our own tree; what is a mistake of ours passes through as it is.
-
-    Their own text goes no further (`from None`): it may hold the whole address that was asked, a signature in it.
-    """
-    try:
-        yield
-    except (ServiceRequestError, ServiceResponseError) as error:
-        raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
-    except HttpResponseError as error:
-        if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity
-            raise StorageForbidden("No token for storage: sign in (`az login`), or give an identity") from None
-        if isinstance(error, ClientAuthenticationError) or error.status_code in _NO_ACCESS:
-            raise forbidden(str(error)) from None
-        if error.status_code is None or error.status_code < 400:  # noqa: PLR2004 - HTTP's own number
-            raise StorageUnavailable(f"Storage's answer can't be read: {type(error).__name__}") from None
-        if error.status_code not in _COME_BACK_LATER and "BeingDeleted" not in str(error):
-            raise
-        asked = getattr(error.response, "headers", {}).get("Retry-After", "")
-        kind = StorageBusy if error.status_code in _PUSHES_BACK else StorageUnavailable
-        raise kind(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from None
-
-
-def _expect(error: ResourceExistsError, code: str) -> None:
-    """A 409 for any other reason (the container is just being deleted) is no proof that something is there.
-
-    The code stands in the text alone: the tables' SDK sets no `error_code` when it creates.
-    """
-    if code not in str(error):
-        raise StorageUnavailable("Storage answered 409: what was to be written can't be written now") from None
 
 
 class AzureStorage:
@@ -96,14 +54,14 @@ class AzureStorage:
         try:
             self._with_container(container, lambda: blob.upload_blob(data, length=len(data)))
         except ResourceExistsError as error:
-            _expect(error, "BlobAlreadyExists")
+            expect_conflict(error, "BlobAlreadyExists")
             return False
         return True
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
         try:
-            with _translated_errors():
+            with translated_errors():
                 return self._blob(container, name).download_blob().readall()
         except ResourceNotFoundError:
             return None
@@ -111,7 +69,7 @@ class AzureStorage:
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """As the port says."""
         try:
-            with _translated_errors():
+            with translated_errors():
                 return self._blob(container, name).download_blob(offset=offset, length=length).readall()
         except ResourceNotFoundError:
             return None
@@ -122,13 +80,13 @@ class AzureStorage:
 
     def delete_blob(self, container: str, name: str) -> None:
         """As the port says."""
-        with suppress(ResourceNotFoundError), _translated_errors():
+        with suppress(ResourceNotFoundError), translated_errors():
             self._blob(container, name).delete_blob(delete_snapshots="include")
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""
         try:
-            with _translated_errors():
+            with translated_errors():
                 for found in self._blobs.get_container_client(container).list_blobs(name_starts_with=prefix or None):
                     yield BlobFact(name=found.name, size=found.size, arrived=found.last_modified)
         except ResourceNotFoundError:
@@ -139,7 +97,7 @@ class AzureStorage:
         try:
             return _etag(self._with_table(table, lambda client: client.create_entity(_entity(row))))
         except ResourceExistsError as error:
-            _expect(error, "EntityAlreadyExists")
+            expect_conflict(error, "EntityAlreadyExists")
             return None
 
     def upsert(self, table: str, row: Row) -> str:
@@ -150,12 +108,12 @@ class AzureStorage:
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
         """As the port says, in entity group transactions where that is less work."""
-        if len(rows) <= _FEW:
+        if len(rows) <= _WRITTEN_SINGLY:
             for row in rows:
                 self.upsert(table, row)
             return
-        for start in range(0, len(rows), _LONGEST_TRANSACTION):
-            part = rows[start : start + _LONGEST_TRANSACTION]
+        for start in range(0, len(rows), MAX_ROWS_IN_TRANSACTION):
+            part = rows[start : start + MAX_ROWS_IN_TRANSACTION]
             steps: list[Any] = [("upsert", _entity(row), {"mode": UpdateMode.REPLACE}) for row in part]
             self._with_table(table, methodcaller("submit_transaction", steps))
 
@@ -192,7 +150,7 @@ class AzureStorage:
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """As the port says."""
         try:
-            with _translated_errors():
+            with translated_errors():
                 return _row(self._table(table).get_entity(partition, key))
         except ResourceNotFoundError:
             return None
@@ -221,7 +179,7 @@ class AzureStorage:
         lease = BlobLeaseClient(blob)
         for _ in range(2):
             try:
-                with _translated_errors():
+                with translated_errors():
                     lease.acquire(lease_duration=seconds)
                     return AzureLease(client=lease)
             except ResourceNotFoundError:
@@ -242,7 +200,7 @@ class AzureStorage:
         return found
 
     def _with_container(self, container: str, act: Callable[[], T]) -> T:
-        with _translated_errors():
+        with translated_errors():
             try:
                 return act()
             except ResourceNotFoundError:
@@ -251,7 +209,7 @@ class AzureStorage:
                 return act()
 
     def _with_table(self, table: str, act: Callable[[TableClient], T]) -> T:
-        with _translated_errors():
+        with translated_errors():
             try:
                 return act(self._table(table))
             except (ResourceNotFoundError, TableTransactionError) as error:
@@ -262,7 +220,7 @@ class AzureStorage:
 
     def _query(self, table: str, ask: Callable[[TableClient], Any]) -> Iterator[Row]:
         try:
-            with _translated_errors():
+            with translated_errors():
                 for found in ask(self._table(table)):
                     yield _row(found)
         except ResourceNotFoundError:
@@ -280,7 +238,7 @@ class AzureLease:
         if not self.client.id:
             return False
         try:
-            with _translated_errors():
+            with translated_errors():
                 self.client.renew()
         except HttpResponseError:
             return False
@@ -291,7 +249,7 @@ class AzureLease:
         if not self.client.id:
             return
         try:
-            with _translated_errors():
+            with translated_errors():
                 self.client.release()
         except HttpResponseError:
             return  # lost in the meantime: there is nothing to let go

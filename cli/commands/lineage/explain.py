@@ -97,7 +97,7 @@ def _key(found: Explanation) -> AssetName:
 
 
 def _also(found: Explanation) -> tuple[AssetName, ...]:
-    return underivable_names(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
+    return underivable_names(_key(found), [other.key for other in found.naming.others])
 
 
 def _show(found: Explanation) -> None:

@@ -223,7 +223,7 @@ def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:
     out.print(f"\nApache Atlas shows it on its own page (user {USER}, password {PASSWORD}):")
     for node in _ends(parts, data):
         out.print(f"  {plain(node.name)}  {atlas.page(node.guid)}")
-        column = own_column((node.type, node.qualified_name), _COLUMN)
+        column = own_column(node.key, _COLUMN)
         for guid in parts.catalog.find([(COLUMN_TYPE, column.qualified_name)]).values():
             out.print(f"  {plain(column.name)}  {atlas.page(guid)}")
     if stay:

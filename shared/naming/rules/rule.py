@@ -24,6 +24,11 @@ class CatalogName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     qualified_name: str
     rule: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlternateName:

@@ -53,14 +53,14 @@ def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, s
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
-    others = ((other.type, other.qualified_name) for other in naming.others)
+    others = (other.key for other in naming.others)
     return Asset(
         type=best.type,
         qualified_name=best.qualified_name,
         namespace=namespace,
         name=name,
         tables=tables,
-        also=underivable_names((best.type, best.qualified_name), others),
+        also=underivable_names(best.key, others),
     )
 
 

@@ -168,7 +168,7 @@ ASSETS = {
 @pytest.mark.parametrize(("kind", "qualified_name", "attributes"), ASSETS.values(), ids=ASSETS)
 def test_an_asset_that_we_place_says_so(kind: str, qualified_name: str, attributes: dict[str, str]) -> None:
     entity = asset_entity(Asset(type=kind, qualified_name=qualified_name, namespace="n", name="m"))
-    assert (entity.type, entity.qualified_name) == (kind, qualified_name)
+    assert entity.key == (kind, qualified_name)
     said = dict(entity.attributes)
     assert "Throughline" in said.pop("description")
     assert said == attributes

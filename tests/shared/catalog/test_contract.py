@@ -117,7 +117,7 @@ def test_a_placeholder_has_the_columns_that_were_told_last(catalog: Catalog) -> 
     first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
     theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
     guids = catalog.create_assets([first, theirs])
-    assert sorted(guids) == [(each.type, each.qualified_name) for each in (first, theirs)]
+    assert sorted(guids) == [each.key for each in (first, theirs)]
     assert catalog.describe_placeholder(first) is False, "it has them"
     for columns in ((("a", "bigint"), ("c", "date")), first.columns):
         changed = replace(first, columns=columns)
@@ -373,7 +373,7 @@ def test_ours_are_told_from_those_of_others(catalog: Catalog) -> None:
     assert [node.qualified_name for node in found if node.is_process] == [mine.qualified_name]
     assets = [node for node in found if not node.is_process]
     assert sorted(node.qualified_name for node in assets) == sorted(each.qualified_name for each in many)
-    assert {(node.type, node.qualified_name): node.guid for node in assets} == {
+    assert {node.key: node.guid for node in assets} == {
         key: guid for key, guid in guids.items() if "theirs" not in key[1]
     }
 

@@ -693,7 +693,7 @@ def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: 
 def test_a_tables_name_comes_before_a_location_that_no_scan_is_known_to_name(namespace: str, name: str) -> None:
     identity = canonical(namespace, name)
     named = name_dataset(identity, [("file:/warehouse", "default.t"), HIVE])
-    assert (named.best.type, named.best.qualified_name) == ("hive_table", "sales.orders@metastore")
+    assert named.best.key == ("hive_table", "sales.orders@metastore")
     alone = name_dataset(identity).best
     assert (alone in named.others) == (alone.rule != "unknown-store")
 
@@ -721,7 +721,7 @@ def test_symlinks_without_a_rule_change_nothing(link: tuple[str, str]) -> None:
 
 def test_candidates_come_best_first_and_once() -> None:
     named = name_dataset(canonical(LAKE, "raw/orders"), [HIVE, HIVE])
-    assert [(other.type, other.qualified_name) for other in named.others] == [
+    assert [other.key for other in named.others] == [
         ("hive_table", "sales.orders@metastore"),
         ("azure_datalake_gen2_resource_set", "https://contoso.dfs.core.windows.net/lake/raw/orders/{SparkPartitions}"),
         ("azure_blob_path", "https://contoso.blob.core.windows.net/lake/raw/orders"),
@@ -731,9 +731,7 @@ def test_candidates_come_best_first_and_once() -> None:
 
 def test_a_view_may_stand_where_a_table_does() -> None:
     named = name_dataset(canonical(AZURE_SQL, "db.dbo.v"))
-    assert [(other.type, other.qualified_name) for other in named.others] == [
-        ("azure_sql_view", "mssql://srv.database.windows.net/db/dbo/v")
-    ]
+    assert [other.key for other in named.others] == [("azure_sql_view", "mssql://srv.database.windows.net/db/dbo/v")]
 
 
 def test_names_can_be_shipped_to_another_process() -> None:

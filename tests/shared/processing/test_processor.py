@@ -115,7 +115,7 @@ def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: 
     assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
 
 
-@pytest.mark.parametrize("at", [("upsert_all", "dirty"), ("replace", "runs"), ("partition", "runs")], ids=str)
+@pytest.mark.parametrize("at", [("upsert_all", "publishqueue"), ("replace", "runs"), ("partition", "runs")], ids=str)
 def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(at: tuple[str, str]) -> None:
     """Else two that are at one run overturn each other for as long as storage is slow."""
     storage = MemoryStorage()
@@ -144,11 +144,11 @@ def test_what_another_settled_meanwhile_and_heard_less_is_settled_anew() -> None
         if name == "upsert_all":
             watched.step_in = lambda *_: None
             settle(storage, end)
-            storage.replace("runs", replace(state_of(storage, "a"), heard="less").row(storage))
+            storage.replace("runs", replace(state_of(storage, "a"), context_digest="less").row(storage))
 
     watched.step_in = another_heard_less
     settle(watched, end)
-    assert (state_of(storage, "a").settled, state_of(storage, "a").heard == "less") == (True, False)
+    assert (state_of(storage, "a").settled, state_of(storage, "a").context_digest == "less") == (True, False)
 
 
 def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:
