@@ -22,8 +22,9 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import last_stop
 from shared.naming.names import BUILT_IN
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.processing.triggers import Replayed
 from shared.publishing.planner import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
@@ -52,7 +53,7 @@ def storage(parts: Worker) -> MemoryStorage:
     put(parts.storage, start, b"hello\x1b[31m")
     settle(parts.storage, end)
     post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
-    process_run(parts.storage, run_id("unusable"), names=MISWRITTEN)
+    RunProcessor(storage=parts.storage, names=MISWRITTEN).process(run_id("unusable"), Replayed())
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
     sweep(parts.storage, SweepOptions())
     return parts.storage

@@ -21,7 +21,7 @@ from shared.catalog.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
@@ -244,7 +244,7 @@ def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mend
     for place in post(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
     ):
-        process_event(storage, place, storage.get(EVENTS, place.blob) or b"", names=with_rule.names)
+        RunProcessor(storage=storage, names=with_rule.names).receive(place, storage.get(EVENTS, place.blob) or b"")
     how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
     done = publish(storage, with_rule.catalog, how)
     assert (done.written, done.refused) == (1, 1), "and the other one is not held up"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
@@ -41,7 +41,7 @@ def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
 
 def settle(storage: Any, place: StoredEvent) -> bool:
     packed = storage.get(EVENTS, place.blob)
-    return process_event(storage, place, packed)
+    return RunProcessor(storage=storage).receive(place, packed)
 
 
 def contributions(storage: MemoryStorage) -> list[ContributionRecord]:

@@ -19,7 +19,7 @@ from shared.atlas.entities import process_entity
 from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
@@ -70,7 +70,7 @@ def one_by_one(bodies: Sequence[bytes]) -> list[str]:
             packed = storage.get(EVENTS, fact.name)
             if fact.name not in known and packed:
                 known.add(fact.name)
-                process_event(storage, stored_from_blob(fact.name), packed)
+                RunProcessor(storage=storage).receive(stored_from_blob(fact.name), packed)
         publish(storage, catalog, how)
     return disagreements(storage, catalog, bodies)
 

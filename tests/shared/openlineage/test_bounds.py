@@ -13,7 +13,7 @@ from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.ingest.receiver import receive, receive_batch
 from shared.openlineage.bounds import BOUNDS, DATASETS, Bound
 from shared.openlineage.decoding import decode
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -209,7 +209,7 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     storage = MemoryStorage()
     receipt = receive(storage, packed(said), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
-    process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     found = status(storage)
     assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
     again = translate_history([decode(packed(said))])

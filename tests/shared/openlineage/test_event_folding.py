@@ -18,7 +18,7 @@ from shared.ingest.receiver import receive
 from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
 from shared.openlineage.merging import merge
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
@@ -93,13 +93,13 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     for body in bodies:
         receive(port, body, most_bytes=10_000)
     end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    process_event(port, stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
+    RunProcessor(storage=port).receive(stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
     assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering one is at hand"
 
     storage.reads.clear()
     receive(port, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
     late = next(each for each in storage.real.blobs(EVENTS) if "T090000" in each.name)
-    process_event(port, stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
+    RunProcessor(storage=port).receive(stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
     assert storage.reads[EVENTS] == 0
 
     catalog = MemoryCatalog()
@@ -129,10 +129,10 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
 
     port.get = dies
     with pytest.raises(KeyboardInterrupt):
-        process_event(port, place, packed)
+        RunProcessor(storage=port).receive(place, packed)
     del port.get
     storage.reads.clear()
-    process_event(port, place, packed)
+    RunProcessor(storage=port).receive(place, packed)
     assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
     assert status(port).in_progress == 3000, "settled, and to be published"
 
@@ -145,7 +145,7 @@ def test_what_was_at_hand_lately_is_not_read_again() -> None:
         receive(port, body, most_bytes=10_000)
     for blob in sorted(storage.real.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
         packed = storage.real.get(EVENTS, blob.name) or b""
-        process_event(port, stored_from_blob(blob.name), packed, blob_cache=blob_cache)
+        RunProcessor(storage=port, blob_cache=blob_cache).receive(stored_from_blob(blob.name), packed)
     assert storage.reads[EVENTS] == 0
     assert status(port).in_progress == 3
 

@@ -13,7 +13,7 @@ from shared.model import Asset
 from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import Ignore, Keep, Selection, select
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
@@ -131,7 +131,7 @@ def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
     for body in bodies:
         receive(storage, body, most_bytes=MEGABYTE, selection=Selection(paths=paths))
     for fact in list(storage.blobs("events")):
-        process_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     publish(storage, catalog, PublishOptions(paths=paths))
     assert status(storage).reconciles
     return catalog

@@ -13,7 +13,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.catalog_write import Published
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
@@ -147,7 +147,7 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
             result = super().write_processes(processes, guids)
             if self.writes < 3:
                 for place in post(storage, *write("b", "app1", "10:02", "/b")):
-                    process_event(storage, place, storage.get("events", place.blob) or b"")
+                    RunProcessor(storage=storage).receive(place, storage.get("events", place.blob) or b"")
             return result
 
     storage, catalog = MemoryStorage(), Marking()

@@ -22,7 +22,7 @@ from shared.catalog.port import Catalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.ingest.receiver import receive, receive_batch
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.placeholders.reconciliation import tidy
 from shared.publishing.planner import PublishOptions
@@ -93,7 +93,7 @@ def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         if fact.name not in done and packed:
-            process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+            RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
             publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
 
@@ -199,7 +199,7 @@ def test_dead_letters_are_told_once(told: Told) -> None:
     receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
     (fact,) = storage.blobs(EVENTS)
     for _ in range(2):
-        process_event(storage, stored_from_blob(fact.name), b"broken", telemetry=telemetry)
+        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"broken")
     letters = [line for line in told.lines if line.startswith("dead_letter")]
     assert len(letters) == 1
     assert f"run={run_id('a')}" in letters[0]

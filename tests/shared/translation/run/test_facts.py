@@ -14,7 +14,7 @@ from shared.maintenance.verify.inconsistencies import World
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
@@ -64,7 +64,7 @@ def settle(storage: MemoryStorage, *events: Json) -> None:
     for each in events:
         receive(storage, packed(each), most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
 
 
 def how(**more: Any) -> PublishOptions:
