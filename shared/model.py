@@ -1,4 +1,4 @@
-"""What we mean by lineage: frozen values without behaviour that needs the outside world.
+"""The lineage model: frozen values, without I/O.
 
 Every tuple here is sorted and free of duplicates where it stands for a set, so that equal lineage is
 equal Python and serialises to equal bytes. What a wide table has thousands of is a msgspec struct: the same frozen,
@@ -133,7 +133,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one application run says about one process, and when: one value per distinct content."""
+    """What one application run contributes to one process, and when: one value per distinct content."""
 
     application_run: str
     content: Process
@@ -141,7 +141,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one run says: a process for each sink, as far as this run alone can tell."""
+    """The lineage of one run: a process for each sink, as far as the run's own events show."""
 
     application_run: str
     processes: tuple[Process, ...]

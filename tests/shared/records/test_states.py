@@ -67,7 +67,7 @@ class Watching(MemoryStorage):
             self._verdicts[state.run_id] = state.verdict
 
     def _mark(self, row: Row | None) -> QueueState:
-        return QueueEntry.of(row).mark(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
+        return QueueEntry.of(row).state(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
 
 
 def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
