@@ -76,6 +76,7 @@ format: $(READY) ## Format the code
 
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
+	  java17:requirements/java17.txt java21:requirements/java21.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
@@ -101,7 +102,7 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
 	@echo "looking for Java and Node, installing Azurite and the functions runtime"
-	@for part in java node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
+	@for part in toolchain.java toolchain.node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \
