@@ -12,7 +12,7 @@ from tests.capture.scrub import Machine, scrub
 from tests.capture.systems import SYSTEMS, SystemsError, system
 from tests.capture.systems.serving import free_port, serving
 
-SCENARIOS = Path(__file__).parents[2] / "local" / "capture" / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "tests" / "capture" / "scenarios"
 
 SERVER = """
 import socket, sys
