@@ -3,9 +3,11 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
+  tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract test lint types tests capture coverage runtimes bench fuzz faults faults-long soak bench-spark wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes bench fuzz faults faults-long soak bench-spark func-delivery wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +26,16 @@ atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes),
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas -m contract -k atlas- $(ARGS)
 
+check: lint types core ## Lint, types and the tests of the pure core, in a minute
+
 test: lint types tests ## Lint, types and all tests: what CI runs
+
+core: $(READY) ## Only the tests of the pure core
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(CORE) $(ARGS)
+
+test-bare: $(READY) ## All tests as on a machine without Java, Node and npm
+	@for part in java node; do $(BIN)/python -m tests.bare $(BIN)/python -m local.toolchain.$$part || exit 1; done
+	$(BIN)/python -m tests.bare $(MAKE) tests
 
 lint: $(READY) ## Only the linter and the formatter
 	$(BIN)/ruff check .
@@ -60,6 +71,9 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)
+
+func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, and see when all are published
+	@$(BIN)/python -m tests.func_delivery --events $(or $(EVENTS),2000) $(ARGS)
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a parser that polls)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
