@@ -3,11 +3,12 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+PROOFS := tests/shared/end_to_end
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes bench fuzz faults faults-long soak bench-spark func-delivery wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +69,9 @@ faults: $(READY) ## Live through histories for SECONDS (600) on storage and cata
 faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, one after another: the proof before a release
 	@failed=0; for way in eventGrid polling emulator; do \
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
+
+proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories
+	$(BIN)/pytest -n 2 --dist loadfile --proofs $(PROOFS) $(ARGS)
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)

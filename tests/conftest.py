@@ -14,6 +14,7 @@ pytest_plugins = [
     "tests.plugins.collector",
     "tests.plugins.golden",
     "tests.plugins.package",
+    "tests.plugins.sample",
     "tests.plugins.signals",
     "tests.plugins.spark",
 ]
