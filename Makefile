@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-PROOFS := tests/shared/end_to_end
+PROOFS := tests/shared/end_to_end tests/spark_pipeline
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
   tests/test_architecture.py
 
@@ -70,7 +70,7 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 	@failed=0; for way in eventGrid polling emulator; do \
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
-proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories
+proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
 	$(BIN)/pytest -n 2 --dist loadfile --proofs $(PROOFS) $(ARGS)
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
