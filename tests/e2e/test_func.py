@@ -35,7 +35,7 @@ def lineage_comes_out(func: Path, home: Path) -> None:
         found = calm(world)
         assert found.reconciles
         assert (found.received, found.processes) == (12, 2)
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert (alive, bool(family)) == ([], True)
 
 
