@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/spark_pipeline
+# One more than cores: many tests wait for worlds and timers.
+WORKERS ?= 3
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
   tests/test_architecture.py
 
@@ -32,7 +34,7 @@ check: lint types core ## Lint, types and the tests of the pure core, in a minut
 test: lint types tests ## Lint, types and all tests: what CI runs
 
 core: $(READY) ## Only the tests of the pure core
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(CORE) $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CORE) $(ARGS)
 
 test-bare: $(READY) ## All tests as on a machine without Java, Node and npm
 	@for part in java node; do $(BIN)/python -m tests.bare $(BIN)/python -m local.toolchain.$$part || exit 1; done
@@ -46,12 +48,12 @@ types: $(READY) ## Only the types
 	$(BIN)/mypy
 
 tests: $(READY) ## Only the tests
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m tests.capture $(ARGS)
 
-coverage: $(READY) ## Write docs/coverage.md from the kept events: which scenario gives what on which version
+coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
@@ -71,7 +73,7 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
 proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
-	$(BIN)/pytest -n 2 --dist loadfile --proofs $(PROOFS) $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)

@@ -1,4 +1,4 @@
-"""Every rule of `throughline doctor`. docs/recovery.md shows them; a test holds the page to this table."""
+"""Every rule of `throughline doctor`. docs/operate/recovery.md shows them; a test holds the page to this table."""
 
 from cli.checks.rules.apps import CODE, HOST
 from cli.checks.rules.azure import DEPLOYMENT, REACH

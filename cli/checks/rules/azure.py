@@ -31,7 +31,7 @@ REACH = (
     Rule(
         code="group-missing",
         symptom="no subscription that you may see has the resource group",
-        means="It is misspelt, or not made yet (docs/azure.md, step 1), or you have no role in it.",
+        means="It is misspelt, or not made yet (docs/operate/deploy.md, step 1), or you have no role in it.",
         command="az group create --name {group} --location REGION",
     ),
     Rule(
@@ -59,7 +59,7 @@ DEPLOYMENT = (
     Rule(
         code="deployment-missing",
         symptom="the group has no deployment of this name",
-        means="It has another name (--deployment), or was never made (docs/azure.md, step 2).",
+        means="It has another name (--deployment), or was never made (docs/operate/deploy.md, step 2).",
         command=TEMPLATE,
     ),
     Rule(

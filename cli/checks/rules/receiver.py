@@ -13,7 +13,7 @@ RECEIVER = (
         code="receiver-key",
         symptom="the receiver answers 401",
         means="The key is none of the receiver's: give one by --key or THROUGHLINE_KEY. This makes a key and prints "
-        "it: docs/azure.md, step 5, puts it into a Key Vault instead.",
+        "it: docs/operate/deploy.md, step 5, puts it into a Key Vault instead.",
         command="az functionapp keys set --resource-group {group} --name {receiver} --key-type functionKeys "
         "--key-name doctor --query value --output tsv",
     ),
