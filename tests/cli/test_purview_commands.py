@@ -44,7 +44,7 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
         body = {"friendlyName": shown, "parentCollection": {"referenceName": parent}}
         headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
         url = f"{fresh_catalog.url}/account/collections/{name}"
-        requests.put(url, json=body, headers=headers, timeout=10).raise_for_status()
+        requests.put(url, json=body, headers=headers, timeout=60).raise_for_status()
     return fresh_catalog
 
 

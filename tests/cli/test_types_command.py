@@ -71,7 +71,7 @@ def put(server: CatalogServer, method: str, definition: Any) -> None:
         f"{server.endpoint}/types/typedefs",
         json={"entityDefs": [definition]},
         headers={"Authorization": f"Bearer {server.token}"},
-        timeout=10,
+        timeout=60,
     )
     answer.raise_for_status()
 

@@ -11,7 +11,7 @@ import typer
 
 from cli.ui.console import fail
 from local.spark.job import listener_configuration
-from local.toolchain.java import NoJavaError, find_java
+from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4
 from spark_pipeline.engine_choice import EngineName, EngineUnsuitableError, choose
 
@@ -60,7 +60,8 @@ def opened_lake(
     if chosen is EngineName.spark:
         logging.getLogger("py4j").setLevel(logging.ERROR)
         try:
-            os.environ.setdefault("JAVA_HOME", str(find_java().path))
+            need = JavaNeed(platform=platform, listener=bool(report), lake=True)
+            os.environ["JAVA_HOME"] = str(find_java(need).path)
         except NoJavaError as error:
             fail(str(error), code=2)
         more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}

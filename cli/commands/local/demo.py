@@ -19,8 +19,8 @@ from cli.ui.console import err, fail, out, plain, save_picture
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 from local.spark.truth import Truth
-from local.toolchain.interpreter import Interpreter, InterpreterError, java_for, made_for, own
-from local.toolchain.java import JavaHome, NoJavaError
+from local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
+from local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 from local.world import World, running_world
 from shared.atlas.column_lineage import COLUMN_TYPE, own_column
@@ -77,7 +77,7 @@ def demo(
     out.record = picture is not None
     platform = PLATFORMS[spark]
     try:
-        java, interpreter = java_for(platform), _interpreter(platform)
+        java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
     except (NoJavaError, InterpreterError) as problem:
         fail(str(problem), code=2)
     atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)

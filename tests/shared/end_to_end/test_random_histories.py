@@ -28,6 +28,7 @@ from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.faults.verdicts import verdicts
+from tests.plugins.sample import Sample
 from tests.support.chaos import live_through
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
@@ -82,7 +83,8 @@ LIVES: dict[str, dict[str, Any]] = {
 }
 
 
-SEEDS = {"calm": range(80), "crowded": [*range(100, 180), 30017], "deadly": range(200, 260)}
+SEEDS = {"calm": range(80), "crowded": range(100, 180), "deadly": range(200, 260)}
+FOUND_SEEDS = {"crowded": (30017,)}
 """30017: four workers settle the runs of one application for its sake, and must not hold up one another for ever."""
 
 
@@ -99,12 +101,12 @@ def wrong_in(seeds: Iterable[int], life: str, longest: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_random_histories_end_where_the_pure_core_ends(life: str) -> None:
-    assert not list(wrong_in(SEEDS[life], life, longest=12))
+def test_random_histories_end_where_the_pure_core_ends(life: str, sample: Sample) -> None:
+    assert not list(wrong_in([*sample(SEEDS[life]), *FOUND_SEEDS.get(life, ())], life, longest=12))
 
 
-def test_small_histories_end_the_same_in_every_order() -> None:
-    for seed in range(40):
+def test_small_histories_end_the_same_in_every_order(sample: Sample) -> None:
+    for seed in sample(range(40)):
         bodies = history(seed, applications=1, longest=3)
         orders = permutations(bodies) if len(bodies) < 5 else some_orders(bodies, seed)
         for order in orders:

@@ -237,17 +237,17 @@ def test_large_bodies_take_turns_and_small_ones_do_not() -> None:
     def hold() -> None:
         with turn_for(bytes(LARGE)):
             inside.release()
-            let_go.wait(10)
+            let_go.wait(60)
 
     threads = [threading.Thread(target=hold, daemon=True) for _ in range(AT_ONCE + 1)]
     for thread in threads:
         thread.start()
     for _ in range(AT_ONCE):
-        assert inside.acquire(timeout=10)
+        assert inside.acquire(timeout=60)
     assert not inside.acquire(timeout=0.2), "one more than may be is inside"
     with turn_for(b"small"):
         pass
     let_go.set()
-    assert inside.acquire(timeout=10)
+    assert inside.acquire(timeout=60)
     for thread in threads:
         thread.join(10)

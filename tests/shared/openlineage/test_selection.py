@@ -6,7 +6,7 @@ import pytest
 
 from shared.openlineage.decoding import decode
 from shared.openlineage.selection import Ignore, Keep, Selection, select
-from tests.support.building import body, dataset, event, packed
+from tests.support.building import body, dataset, decoded, packed
 
 SAYS_NOTHING = "names no data set and ends no run"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
@@ -30,7 +30,7 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("kind", "said", "reason"), DROPPED.values(), ids=DROPPED)
 def test_what_is_dropped_and_why(kind: str | None, said: dict[str, Any], reason: str) -> None:
-    assert select(event(kind, **said)) == Ignore(reason=reason)
+    assert select(decoded(kind, **said)) == Ignore(reason=reason)
 
 
 KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
@@ -70,7 +70,7 @@ KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "said"), KEPT.values(), ids=KEPT)
 def test_what_a_runs_lineage_could_need_is_kept(kind: str | None, said: dict[str, Any]) -> None:
-    assert select(event(kind, **said)) == Keep()
+    assert select(decoded(kind, **said)) == Keep()
 
 
 @pytest.mark.parametrize("part", ["inputs", "outputs"])
@@ -83,7 +83,7 @@ def test_an_event_of_which_parts_could_not_be_read_is_kept(part: str) -> None:
 
 def test_the_logical_plan_decides_nothing() -> None:
     plan = {"spark.logicalPlan": {"plan": [{"class": "org.apache.spark.sql.catalyst.plans.logical.ShowTables"}]}}
-    assert select(event("COMPLETE", run_facets=plan)) == Keep()
+    assert select(decoded("COMPLETE", run_facets=plan)) == Keep()
 
 
 @pytest.mark.parametrize("parts", [{"job": {"namespace": "n", "name": "j"}}, {"dataset": dataset("/d")}])
@@ -141,4 +141,4 @@ CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
 def test_settings_add_to_what_is_dropped_and_take_from_it(
     kind: str, selection: Selection, said: dict[str, Any], decision: Keep | Ignore
 ) -> None:
-    assert select(event(kind, **said), selection) == decision
+    assert select(decoded(kind, **said), selection) == decision

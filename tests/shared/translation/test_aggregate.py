@@ -8,14 +8,15 @@ import pytest
 
 from shared.model import ApplicationTimes, Contribution, Process
 from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
-from tests.support.building import START, asset, contribution, edge, process, uid
+from tests.support.building import START, asset, contribution, edge, process
+from tests.support.events import run_id
 
 Facts = dict[str, ApplicationTimes]
 
 
 def _ended(application: str, state: str = "COMPLETE", day: float = 0) -> Facts:
     moment = START + timedelta(days=day)
-    return {uid(application): ApplicationTimes(first=moment, last=moment + timedelta(minutes=30), ended=state)}
+    return {run_id(application): ApplicationTimes(first=moment, last=moment + timedelta(minutes=30), ended=state)}
 
 
 def _sum(
@@ -77,7 +78,7 @@ def test_an_application_that_was_quiet_for_an_hour_is_over() -> None:
 
 
 def test_its_own_events_count_for_being_quiet() -> None:
-    facts = {uid("two"): ApplicationTimes(first=_at(1), last=_at(1, 120), ended=None)}
+    facts = {run_id("two"): ApplicationTimes(first=_at(1), last=_at(1, 120), ended=None)}
     assert _sources([A, NEW_B], facts, _at(1, 150)) == ["/a", "/b"]
     assert _sources([A, NEW_B], facts, _at(1, 180)) == ["/b"]
 
@@ -118,8 +119,8 @@ def test_a_run_between_two_others_is_superseded_by_the_newest_alone() -> None:
 def test_newer_is_by_the_applications_own_first_event() -> None:
     """Two runs that overlap: the one that wrote first may be the one that began later."""
     facts = {
-        uid("early"): ApplicationTimes(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
-        uid("late"): ApplicationTimes(first=_at(0, 30), last=_at(0, 60), ended="COMPLETE"),
+        run_id("early"): ApplicationTimes(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
+        run_id("late"): ApplicationTimes(first=_at(0, 30), last=_at(0, 60), ended="COMPLETE"),
     }
     said = [contribution("early", "/early", minute=80), contribution("late", "/late", minute=40)]
     assert _sources(said, facts, _at(1)) == ["/late"]
@@ -127,7 +128,7 @@ def test_newer_is_by_the_applications_own_first_event() -> None:
 
 def test_ties_are_broken_by_id() -> None:
     one, two = contribution("one", "/one"), contribution("two", "/two")
-    newest = max("one", "two", key=uid)
+    newest = max("one", "two", key=run_id)
     assert _sources([one, two], _ended("one") | _ended("two")) == [f"/{newest}"]
 
 
@@ -190,7 +191,7 @@ def test_patience_is_a_setting() -> None:
 
 
 def _seen(application: str, content: Process) -> Contribution:
-    return Contribution(application_run=uid(application), content=content, seen=A.seen)
+    return Contribution(application_run=run_id(application), content=content, seen=A.seen)
 
 
 def test_operations_assets_and_columns_are_united() -> None:

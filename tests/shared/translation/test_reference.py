@@ -4,7 +4,8 @@ import pytest
 
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from tests.support.building import event, own, packed, uid, write
+from tests.support.building import decoded, decoded_run, own, packed
+from tests.support.events import run_id
 
 DAY = 24 * 60
 
@@ -19,7 +20,7 @@ def _job(application: str, *sources: str, day: float = 0, end: str | None = "COM
     start = day * DAY
     events = [own(application, "START", start)]
     for number, each in enumerate(sources, start=1):
-        events += write(application, [each], minute=start + number)
+        events += decoded_run(application, [each], minute=start + number)
     return [*events, own(application, end, start + 20)] if end else events
 
 
@@ -30,35 +31,35 @@ def test_no_events_are_no_history() -> None:
 def test_verdicts_are_published_skipped_or_waiting() -> None:
     events = [
         own("application", "START", 0),
-        *write("application", ["/a"]),
+        *decoded_run("application", ["/a"]),
         own("application", "COMPLETE", 5),
-        event("COMPLETE", run="constants", outputs=["/b"]),
-        event("COMPLETE", run="reads", inputs=["/a"]),
-        event("START", run="unfinished", inputs=["/a"], outputs=["/c"]),
-        event("FAIL", run="failed", inputs=["/a"], outputs=["/d"]),
+        decoded("COMPLETE", run="constants", outputs=["/b"]),
+        decoded("COMPLETE", run="reads", inputs=["/a"]),
+        decoded("START", run="unfinished", inputs=["/a"], outputs=["/c"]),
+        decoded("FAIL", run="failed", inputs=["/a"], outputs=["/d"]),
     ]
     verdicts = {each.run_id: each for each in translate_history(events).runs}
     run = events[1].run_id
     assert verdicts == {
         each.run_id: each
         for each in (
-            RunVerdict(run_id=uid("application"), state="skipped", reason="an application's own event"),
+            RunVerdict(run_id=run_id("application"), state="skipped", reason="an application's own event"),
             RunVerdict(run_id=run, state="published"),
-            RunVerdict(run_id=uid("constants"), state="skipped", reason=NO_PROCESS),
-            RunVerdict(run_id=uid("reads"), state="skipped", reason="reads only"),
-            RunVerdict(run_id=uid("unfinished"), state="waiting", reason="no end event yet"),
-            RunVerdict(run_id=uid("failed"), state="skipped", reason="the run failed"),
+            RunVerdict(run_id=run_id("constants"), state="skipped", reason=NO_PROCESS),
+            RunVerdict(run_id=run_id("reads"), state="skipped", reason="reads only"),
+            RunVerdict(run_id=run_id("unfinished"), state="waiting", reason="no end event yet"),
+            RunVerdict(run_id=run_id("failed"), state="skipped", reason="the run failed"),
         )
     }
 
 
 def test_ignored_events_are_told_with_their_reason() -> None:
     job = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "job": {"namespace": "n", "name": "j"}}))
-    history = translate_history([job, event("RUNNING", run="quiet")])
+    history = translate_history([job, decoded("RUNNING", run="quiet")])
     assert history.runs == ()
     assert history.ignored == (
         Ignored(run_id="", reason="job or data set event without a run"),
-        Ignored(run_id=uid("quiet"), reason="names no data set and ends no run"),
+        Ignored(run_id=run_id("quiet"), reason="names no data set and ends no run"),
     )
 
 
@@ -91,25 +92,25 @@ def test_an_old_run_that_arrives_late_changes_nothing() -> None:
 
 
 def test_a_failure_that_arrives_late_withdraws() -> None:
-    written = write("application", ["/a"])
-    failure = event("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
+    written = decoded_run("application", ["/a"])
+    failure = decoded("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
     assert failure.run_id == written[0].run_id
     assert _shown(written) == {"/out": ["/a"]}
     assert _shown([failure, *written]) == {}
 
 
 def test_one_write_that_spark_reports_as_two_runs_is_one_process() -> None:
-    ctas = event(
+    ctas = decoded(
         run="ctas", job="execute_create_data_source_table_as_select_command.d_t", inputs=["/a"], outputs=["/t"]
     )
-    insert = event(run="insert", job="adaptive_spark_plan.warehouse_t", inputs=["/a"], outputs=["/t"])
+    insert = decoded(run="insert", job="adaptive_spark_plan.warehouse_t", inputs=["/a"], outputs=["/t"])
     (process,) = translate_history([ctas, insert]).processes
     assert process.operations == ("ctas", "insert")
 
 
 def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
-    seed = event(run="seed", job="append_data.t", outputs=["/t"])
-    merge = event(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
+    seed = decoded(run="seed", job="append_data.t", outputs=["/t"])
+    merge = decoded(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
     (process,) = translate_history([seed, merge]).processes
     assert process.operations == ("insert", "merge")
     assert [each.name for each in process.inputs] == ["/staging"]
@@ -117,13 +118,13 @@ def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
 
 def test_a_schema_that_is_inferred_from_the_target_is_no_operation_on_it() -> None:
     """Listeners before 1.25 tell it as a job that reads and writes the same folder."""
-    inference = event(run="schema", job="map_partitions_parallel_collection", inputs=["/out"], outputs=["/out"])
-    (process,) = translate_history([*write("application", ["/a"]), inference]).processes
+    inference = decoded(run="schema", job="map_partitions_parallel_collection", inputs=["/out"], outputs=["/out"])
+    (process,) = translate_history([*decoded_run("application", ["/a"]), inference]).processes
     assert process.operations == ("insert",)
 
 
 def test_jobs_of_different_applications_are_different_processes() -> None:
-    events = [event(run=name, app_name=name, inputs=["/a"], outputs=["/out"]) for name in ("one", "two")]
+    events = [decoded(run=name, app_name=name, inputs=["/a"], outputs=["/out"]) for name in ("one", "two")]
     assert len(translate_history(events).processes) == 2
 
 

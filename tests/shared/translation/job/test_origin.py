@@ -249,7 +249,7 @@ def held(server: CatalogServer, endpoint: str, each: ProcessEntity) -> dict[str,
         f"{endpoint}/entity/uniqueAttribute/type/{each.type}",
         params={"attr:qualifiedName": each.qualified_name},
         headers={"Authorization": f"Bearer {server.token}"},
-        timeout=10,
+        timeout=60,
     )
     return dict(answer.json()["entity"])
 

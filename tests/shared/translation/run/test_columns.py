@@ -9,7 +9,7 @@ from shared.model import EdgeKind
 from shared.openlineage.merging import merge
 from shared.translation.run.columns import ALL_ROWS, union_edges
 from shared.translation.run.translate import Skip, Wait, translate
-from tests.support.building import IDENTITY, Json, dataset, edge, event, lineage, merged, source, step
+from tests.support.building import IDENTITY, Json, dataset, decoded, edge, lineage, merged, source, step
 
 Said = tuple[str, str, str, bool]
 """`source.column`, output column, kind, masked."""
@@ -173,7 +173,7 @@ def test_a_pair_is_masked_only_if_all_of_its_paths_are() -> None:
 def test_a_mask_of_one_event_does_not_hide_the_plain_path_of_another() -> None:
     facets = [lineage({"x": [source("/a", "x", each)]}) for each in (HASH, IDENTITY)]
     events: list[Any] = [
-        event(kind, minute=minute, outputs=[dataset("/out", columnLineage=facet)])
+        decoded(kind, minute=minute, outputs=[dataset("/out", columnLineage=facet)])
         for minute, (kind, facet) in enumerate(zip(("START", "COMPLETE"), facets, strict=True))
     ]
     word = translate(merge(events))

@@ -7,7 +7,8 @@ import pytest
 from shared.model import Process
 from shared.openlineage.merging import merge
 from shared.translation.run.translate import Skip, Wait, translate
-from tests.support.building import IDENTITY, asset, dataset, event, lineage, merged, source, uid
+from tests.support.building import IDENTITY, asset, dataset, decoded, lineage, merged, source
+from tests.support.events import run_id
 
 
 def _processes(**said: Any) -> tuple[Process, ...]:
@@ -37,7 +38,7 @@ STATES: dict[str, tuple[list[str], bool, str]] = {
 
 @pytest.mark.parametrize(("kinds", "timed_out", "state"), STATES.values(), ids=STATES)
 def test_when_a_run_counts(kinds: list[str], *, timed_out: bool, state: str) -> None:
-    run = merge([event(kind, minute=n, inputs=["/in"], outputs=["/out"]) for n, kind in enumerate(kinds)])
+    run = merge([decoded(kind, minute=n, inputs=["/in"], outputs=["/out"]) for n, kind in enumerate(kinds)])
     word = translate(run, timed_out=timed_out)
     match word:
         case Wait():
@@ -47,7 +48,7 @@ def test_when_a_run_counts(kinds: list[str], *, timed_out: bool, state: str) -> 
             assert state == "skipped"
             assert word.reason == "the run failed"
         case _:
-            assert word.application_run == uid("application")
+            assert word.application_run == run_id("application")
             assert [process.end_not_seen for process in word.processes] == [state == "end not seen"]
             assert state in {"counts", "end not seen"}
 
