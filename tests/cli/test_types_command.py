@@ -213,7 +213,7 @@ def test_explain_tells_it_before_anything_fails(with_rule: Worker) -> None:
     assert "`throughline types apply` creates it" in said.output
     assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
     run(with_rule, "apply")
-    assert "it would be placed" in runner.invoke(app, look, obj=with_rule).output
+    assert "a placeholder would be created" in runner.invoke(app, look, obj=with_rule).output
 
 
 def test_doctor_tells_it_before_anything_fails(with_rule: Worker) -> None:

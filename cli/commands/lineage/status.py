@@ -137,7 +137,7 @@ def show(found: Status, *, wide: bool = False) -> None:
     if found.unsure:
         first = ", ".join(found.unsure[:_MAX_SHOWN]) + (" …" if len(found.unsure) > _MAX_SHOWN else "")
         many = counted(len(found.unsure), "data set")
-        out.print(f"[yellow]ambiguous:[/] {many} match more than one catalog asset: {plain(first)}")
+        out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
         out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
     if found.refused:
         out.print(f"{counted(found.refused, 'request')} rejected by the receiver")
