@@ -11,7 +11,7 @@ import typer
 
 from cli.commands.administer import config, purge, purview, reconcile, retire, types
 from cli.commands.lake import command as lake
-from cli.commands.lineage import details, explain, show, status
+from cli.commands.lineage import details, events, explain, run, show, status
 from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
 from cli.ui.teaching import App
@@ -26,6 +26,8 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
     "Send events": {"config": config.config, "send": send.send},
     "Look": {
         "status": status.status,
+        "run": run.run,
+        "events": events.events,
         "show": show.show,
         "details": details.details,
         "shadow": shadow.shadow,

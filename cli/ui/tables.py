@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.ui.console import out
 
 _GAP = 2
+_INDENT = 4
 _NARROWEST = 12
 """Columns of text get at least so much, however narrow the terminal is."""
 
@@ -33,8 +34,10 @@ def number_column(title: str) -> Column:
     return Column(title=title, number=True)
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, wide: bool = False) -> None:
-    """Print rows below their titles; with `wide` each on one line."""
+def print_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, notes: Sequence[Sequence[str]] = (), wide: bool = False
+) -> None:
+    """Print rows below their titles; with `wide` each on one line. `notes` are lines to print below each row."""
     cells = [[each.title for each in columns], *rows]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
     if not wide:
@@ -48,6 +51,9 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, wid
                 for column, piece, width in zip(columns, pieces, widths, strict=True)
             ]
             out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if number == 0 else ""))
+        for sentence in notes[number - 1] if 0 < number <= len(notes) else ():
+            for piece in fold(sentence, out.width - _INDENT):
+                out.print(Text(" " * _INDENT + piece, style="dim"))
 
 
 def _fitted(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:

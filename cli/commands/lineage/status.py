@@ -15,7 +15,7 @@ from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED
 from shared.publishing.shadow import Shadow
 from shared.records.format_version import mismatch, stored_versions
-from shared.reporting.status import By, Group, Status
+from shared.reporting.status import By, Group, Status, Waiting
 from shared.reporting.status import status as read_status
 
 _STATES = ("published", "skipped", "waiting", "dead")
@@ -23,6 +23,7 @@ _MAX_SHOWN = 3
 _NO_JOB = "(not on record)"
 _NOTEWORTHY = ("the run failed", "the settings ignore", "excluded", "not of an included", "not an included")
 """How reasons begin for which an event that might have had lineage is skipped; other events have none to publish."""
+_NAMED = frozenset({DISCARDED, CLOSED, *Waiting})
 
 
 def status(
@@ -97,13 +98,14 @@ def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> 
     shown = _largest(found.groups, limit)
     blank = [""] * (len(by) - 1)
     rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
+    notes = [[f"{count:,} {reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown]
     if len(shown) < len(found.groups):
         chosen = set(shown)
         rest = [each for each in found.groups if each not in chosen]
         rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
     rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
     columns = [*(text_column(each) for each in by), *(number_column(each) for each in ("received", *_STATES))]
-    print_table(columns, rows, wide=wide)
+    print_table(columns, rows, notes=notes, wide=wide)
 
 
 def _sum(groups: Iterable[Group]) -> Group:
@@ -151,10 +153,6 @@ def _reasons(counts: dict[str, int], *, wide: bool) -> list[tuple[int, str]]:
     """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
     if wide:
         return [(count, reason) for reason, count in counts.items()]
-    shown = [
-        (count, reason)
-        for reason, count in counts.items()
-        if reason in {DISCARDED, CLOSED} or reason.startswith(_NOTEWORTHY)
-    ]
+    shown = [(count, reason) for reason, count in counts.items() if reason in _NAMED or reason.startswith(_NOTEWORTHY)]
     folded = sum(counts.values()) - sum(count for count, _ in shown)
     return [*shown, *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else [])]

@@ -94,7 +94,10 @@ def _report(damages: list[Found], published: Published, *, plan: bool, as_json: 
         if plan:
             out.print(f"  [cyan]--fix:[/] {plain(kind.mends)}")
         for each in own[:_MAX_SHOWN]:
-            out.print(f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_outcome(each)}", soft_wrap=not out.is_terminal)
+            out.print(
+                f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_outcome(each)}",
+                soft_wrap=not out.is_terminal,
+            )
         if len(own) > _MAX_SHOWN:
             out.print(f"  [dim]and {len(own) - _MAX_SHOWN:,} more (--json shows all)[/]")
     mended = sum(each.mended is True for each in damages)
