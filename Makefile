@@ -67,8 +67,8 @@ package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
 	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
 
-wheel: $(READY) ## Build the wheel that a Spark cluster needs for the lake
-	@$(BIN)/python -m local.lake_wheel
+wheel: $(READY) ## Build the wheel of `throughline`: the library, the command, and the lake for Spark clusters
+	@$(BIN)/python -m hatchling build -t wheel -d build/wheel
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only .

@@ -23,10 +23,9 @@
     ledger         {process}  catalog                             what the catalog holds of it
     found          asset      {asset}                             which asset of the catalog it is
     deadletters    event      {digest}                            what can never be used, and why
-    control        {what}     {which}                             how far a sweep, an archiving … has come
+    control        checkpoint {work}                              how far a sweep, a replay, a rebuild … has come
     control        settings   functions                           the settings by which the functions publish
     control        trouble    {run}                               a run that could not be settled, and how often
-    control        fill       stop                             how far a filling of the catalog has come
     control        trouble    at                                  the run that a sweep is at
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
@@ -59,6 +58,7 @@ DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"
 
+CHECKPOINT = "checkpoint"
 STATE = "state"
 FOLDED = "folded"
 CATALOG = "catalog"

@@ -1,4 +1,4 @@
-"""The entry point for clusters: `spark-submit --py-files throughline_lake.whl submit.py --lake … SOURCE …`.
+"""The entry point for clusters: `spark-submit --py-files throughline.whl lake_job.py --lake … SOURCE …`.
 
 The session is the cluster's own; what it is given, it needs no setting for. docs/spark.md shows each platform.
 """

@@ -9,7 +9,7 @@ import pandas as pd  # noqa: F401 - Arrow imports it for the first value that it
 import pyspark.worker  # noqa: F401 - what a worker runs
 from pyspark.daemon import manager
 
-import spark_pipeline.pipeline  # noqa: F401 - all that works in workers
+from spark_pipeline.pipeline import run  # noqa: F401 - all that works in workers
 
 if __name__ == "__main__":
     # Every task is told to look for new modules, and Python reads the index of every zip on its path for that, Spark's

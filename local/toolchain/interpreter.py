@@ -33,7 +33,9 @@ def own() -> Interpreter:
     """Return this process's Python; PySpark is found without importing it, which takes most of a second."""
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise InterpreterError("pyspark is not installed: run `make setup`")
+        raise InterpreterError(
+            "pyspark is not installed: run `make setup` in a checkout, or pip install 'throughline[lake]'"
+        )
     return Interpreter(python=Path(sys.executable), spark_home=Path(found.origin).parent)
 
 

@@ -13,7 +13,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-BUILD = Path(__file__).parents[2] / "build"
+ROOT = Path(__file__).parents[2]
+"""The project: a checkout, or `throughline/` in site-packages, which has the same files below it."""
+BUILD = ROOT / "build" if (ROOT / "Makefile").exists() else Path.home() / ".cache" / "throughline"
 """Where everything that is installed or made goes; it may be deleted at any time."""
 
 

@@ -26,9 +26,10 @@ from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import is_long, let_go
 from shared.events.dead_letters import dead_letters
+from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.records.run_state import RunState
-from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
+from shared.storage.port import BlobFact, Storage
+from shared.storage_layout import EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")
 _FINAL = frozenset({"published", "skipped", "dead"})
@@ -88,13 +89,12 @@ def archive(
             done["deleted"] += events
             if not goes_on():
                 return done
-    storage.upsert(CONTROL, Row(partition="archive", key="next", values={"time": (now + how.every).isoformat()}))
+    ARCHIVE_CHECKPOINT.save(storage, now + how.every)
     return done
 
 
 def _next(storage: Storage) -> datetime:
-    found = storage.read(CONTROL, "archive", "next")
-    return datetime.fromisoformat(str(found.values["time"])) if found else datetime.min.replace(tzinfo=UTC)
+    return ARCHIVE_CHECKPOINT.load(storage) or datetime.min.replace(tzinfo=UTC)
 
 
 def _closed(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:

@@ -13,6 +13,7 @@ import msgspec
 from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTENTS, FOLDED, RUNS, StoredEvent
 
@@ -75,7 +76,7 @@ def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ..
     """Put it on record, unless somebody else has done so meanwhile; the blob that it replaces is let go."""
     cell = packed_cell(storage, _CELL, _Cell(events=list(events), digests=sorted(digests)))
     row = Row(partition=run_id, key=FOLDED, values=cell, etag=before.etag)
-    etag = storage.replace(RUNS, row) if before.etag else storage.insert(RUNS, row)
+    etag = write_if_unchanged(storage, RUNS, row)
     blob = str(cell.get(f"{_CELL}_blob", ""))
     if not etag:
         return Folded(events=events, digests=digests, etag=before.etag, blob=before.blob)

@@ -17,13 +17,14 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches
 from shared.publishing.shadow import step_out
+from shared.records.checkpoint import Checkpoint
 from shared.records.ledger import Entry, write_anew
 from shared.records.publish_queue import dirty_processes, mark_dirty
 from shared.records.states import Held
-from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
+from shared.storage.port import Storage
+from shared.storage_layout import DIRTY_PARTITION, LEDGER, SHADOW
 
-_KEY = ("fill", "stop")
+_CHECKPOINT = Checkpoint(name="backfill", position=str)
 _OTHERS = 1.0
 """Seconds until it is looked again whether another publisher has done what is to be done."""
 _IN_VAIN = 20
@@ -64,8 +65,7 @@ def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator
 
 def last_fill(storage: Storage) -> str | None:
     """The process (by key) behind which the last filling is to go on; None when it came to its end."""
-    found = storage.read(CONTROL, *_KEY)
-    return str(found.values["after"]) if found else None
+    return _CHECKPOINT.load(storage)
 
 
 def fill(
@@ -84,7 +84,7 @@ def fill(
     tells where to go on.
     """
     work = _Work(storage=storage, catalog=catalog, how=how, tell=tell, wait=wait)
-    storage.upsert(CONTROL, _stop(after))
+    _CHECKPOINT.save(storage, after)
     if not after:
         step_out(storage, how)
         work.publish()
@@ -99,9 +99,9 @@ def fill(
             work.publish()
         if how.stopped():
             break
-        storage.upsert(CONTROL, _stop(batch[-1].process))
+        _CHECKPOINT.save(storage, batch[-1].process)
     else:
-        storage.delete(CONTROL, *_KEY)
+        _CHECKPOINT.clear(storage)
     return work.so_far
 
 
@@ -182,7 +182,3 @@ def _written(storage: Storage, after: str) -> Iterator[Entry]:
 def _missing(catalog: Catalog, batch: Sequence[Entry]) -> Sequence[Entry]:
     held = catalog.read_processes([entry.qualified_name for entry in batch])
     return [entry for entry in batch if entry.qualified_name not in held]
-
-
-def _stop(after: str) -> Row:
-    return Row(partition=_KEY[0], key=_KEY[1], values={"after": after})

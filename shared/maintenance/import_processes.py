@@ -23,7 +23,7 @@ from shared.records.publish_queue import Dirty
 from shared.records.states import Held
 from shared.storage.port import Storage
 from shared.storage_layout import process_key
-from shared.translation.path_filter import shown
+from shared.translation.path_filter import filter_paths
 
 
 def backfill(
@@ -53,7 +53,7 @@ def backfill(
 
 def _fill(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Process], done: Published) -> None:
     wanted: list[Plan] = []
-    for process in (shown(each, how.paths) for each in batch):
+    for process in (filter_paths(each, how.paths) for each in batch):
         if process is None:
             continue
         plan = _plan(storage, how, process)

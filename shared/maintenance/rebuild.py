@@ -28,6 +28,7 @@ from shared.maintenance.rebuild_records import note_blob, note_member, unbuildab
 from shared.maintenance.replay import settle_stored
 from shared.naming.names import BUILT_IN, Names
 from shared.records.asset_lifecycle import is_asset
+from shared.records.checkpoint import SWEEP, Checkpoint
 from shared.records.publish_queue import dirty_processes, hold, resume
 from shared.records.run_state import RunState
 from shared.records.states import State
@@ -36,7 +37,6 @@ from shared.storage_layout import (
     ARCHIVE,
     ASSETS,
     CONTRIBUTIONS,
-    CONTROL,
     DIRTY,
     DIRTY_PARTITION,
     EVENTS,
@@ -48,7 +48,6 @@ from shared.storage_layout import (
 _NOTE_EVERY = 100
 _RENEW_EVERY = 20
 _LEASE_SECONDS = 60
-_KEY = ("rebuild", "stop")
 _WHY = "the tables are being rebuilt: `throughline rebuild --resume` goes on"
 
 
@@ -77,22 +76,13 @@ class Rebuild:
         """The generation from which runs speak anew: above any that settlings have reached by counting."""
         return int(self.began.timestamp()) // 60
 
-    def row(self) -> Row:
-        """As a row of `control`."""
-        values = {"began": self.began.isoformat(), "stage": self.stage.name, "after": self.after}
-        return Row(partition=_KEY[0], key=_KEY[1], values=dict(values))
+
+_CHECKPOINT = Checkpoint(name="rebuild", position=Rebuild)
 
 
 def last_rebuild(storage: Storage) -> Rebuild | None:
     """Where the last rebuild stopped; None when it came to its end."""
-    found = storage.read(CONTROL, *_KEY)
-    if found is None:
-        return None
-    return Rebuild(
-        began=datetime.fromisoformat(str(found.values["began"])),
-        stage=Stage[str(found.values["stage"])],
-        after=str(found.values["after"]),
-    )
+    return _CHECKPOINT.load(storage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,24 +111,24 @@ def rebuild(
     here = begin or Rebuild(began=datetime.now(UTC))
     others = _Others(storage)
     try:
-        storage.upsert(CONTROL, here.row())
+        _CHECKPOINT.save(storage, here)
         hold(storage, _WHY)
-        storage.delete(CONTROL, "sweep", "until")  # what no trigger did is to be found again
+        SWEEP.clear(storage)  # what no trigger did is to be found again
         for stage in _STAGES[_STAGES.index(here.stage) :]:
             here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
-            storage.upsert(CONTROL, here.row())
+            _CHECKPOINT.save(storage, here)
             how = _How(names=names, calls=ParallelMap(at_once=at_once))
             for number, name in enumerate(_DO[stage](storage, here, how), start=1):
                 here = replace(here, after=name)
                 others.keep_away()
                 if stopped():
-                    storage.upsert(CONTROL, here.row())
+                    _CHECKPOINT.save(storage, here)
                     return
                 if number % _NOTE_EVERY == 0:
-                    storage.upsert(CONTROL, here.row())
+                    _CHECKPOINT.save(storage, here)
                 yield Rebuilt(stage=stage, name=name)
         resume(storage)
-        storage.delete(CONTROL, *_KEY)
+        _CHECKPOINT.clear(storage)
     finally:
         others.let_go()
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
 from shared.records.application_rows import Words
 from shared.records.asset_lifecycle import Changes, changes_by_asset
 from shared.records.run_state import ContentKey, content_digest
@@ -62,7 +62,7 @@ def dead(heard: RunContext, why: str) -> Decided:
     return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
 
 
-def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
+def _contents(lineage: RunLineage) -> dict[ContentKey, Process]:
     return {
         (process_key(each.qualified_name), lineage.application_run, content_digest(each)): each
         for each in lineage.processes

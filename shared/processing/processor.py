@@ -28,16 +28,26 @@ from shared.events.blob_cache import AtHand, BlobCache, Known
 from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
 from shared.model import Process, Span
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import MergedRun, merge, stronger_end
+from shared.openlineage.merging import merge, stronger_end
+from shared.openlineage.run import MergedRun
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
 from shared.records.application_rows import application, around, listen
 from shared.records.process_index import note_link
 from shared.records.publish_queue import mark_dirty
-from shared.records.run_state import ContentKey, ContributionRecord, RunState, Supporter, WordKey, contribution_key
+from shared.records.run_state import (
+    ContentKey,
+    ContributionRecord,
+    RunState,
+    Supporter,
+    WordKey,
+    change_run_state,
+    contribution_key,
+)
 from shared.records.states import State
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
 from shared.telemetry.kinds import RUN
@@ -140,8 +150,6 @@ def process_run(
         end = trigger.end if trigger else None
         known_of = nested or tried > 0 or (trigger is not None and end is None)
         state = _with_end(storage, run_id, end, timed_out=timed_out, known_of=known_of)
-        if state is None:
-            continue
         if state.gone or (trigger and state.closed):
             return False
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
@@ -169,27 +177,18 @@ def process_run(
     raise WriteConflict(f"Run {run_id} kept changing while it was settled", after=2)
 
 
-def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState | None:
-    """The run's state with this end on record; None when somebody else changed it meanwhile. `known_of`: there is one
-    already, most likely.
-    """
-    found = storage.read(RUNS, run_id, STATE) if known_of else None
-    if found is None:
-        fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
-        etag = storage.insert(RUNS, fresh.row(storage))
-        if etag:
-            return replace(fresh, etag=etag)
-        found = storage.read(RUNS, run_id, STATE)
-    if found is None:
-        return None
-    state = RunState.of(found, storage)
-    if state.closed:
-        return state
-    wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
-    if wanted == state:
-        return state
-    etag = storage.replace(RUNS, replace(wanted, settled=False).row(storage))
-    return replace(wanted, settled=False, etag=etag) if etag else None
+def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState:
+    """The run's state with this end on record. `known_of`: there is one already, most likely."""
+    fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
+
+    def change(state: RunState | None) -> RunState:
+        if state is None or state.closed:
+            return state or fresh
+        wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
+        return state if wanted == state else replace(wanted, settled=False)
+
+    swapped = change_run_state(storage, run_id, change, read=UNREAD if known_of else None)
+    return replace(swapped.after or fresh, etag=swapped.etag)
 
 
 def _process_once(
@@ -343,17 +342,14 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
     the process comes first, so that the end of the application always finds what it wrote.
     """
     process, application_run, digest = key
-    row_key = contribution_key(application_run, digest)
     fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
-    first_word = fresh.with_word(run.run_id, supporter, content)
-    if first_word:
-        if first_word.content:
-            note_link(storage, application_run, first_word.content)
-        if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
-            return
-    for _ in range(_TRIES):
-        found = storage.read(CONTRIBUTIONS, process, row_key)
-        changed = ContributionRecord.of(found, storage).with_word(run.run_id, supporter, content) if found else None
-        if changed is None or storage.replace(CONTRIBUTIONS, changed.row(storage)):
-            return
-    raise WriteConflict(f"Contribution {process} {row_key} kept changing", after=2)
+    if content:
+        note_link(storage, application_run, content)
+    compare_and_swap(
+        storage,
+        Place(CONTRIBUTIONS, process, contribution_key(application_run, digest)),
+        lambda known: (known or fresh).with_word(run.run_id, supporter, content),
+        decode=lambda row: ContributionRecord.of(row, storage),
+        encode=lambda record: record.row(storage),
+        read=None,
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.errors import WriteConflict
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.processing.decision import Decided
 from shared.records.application_rows import Application, application, leave_words, note_heard
 from shared.records.asset_lifecycle import note_states

@@ -16,8 +16,9 @@ from shared.atlas.entities import PLACED
 from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
-from shared.naming.matching import Candidate, Rank, candidates, rank, search_words
-from shared.records.asset_matches import AssetMatch, look_soon, remember, remembered
+from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
+from shared.records.asset_matches import AssetMatch, remember, remembered
+from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 
 _SEARCHED = 100
@@ -83,7 +84,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
             news[key] = structs.replace(base, searched=(now, searched[key]))
         kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
     if any(each.left for each in asked.values()):
-        look_soon(storage)  # others may still be on the placeholder
+        RECONCILE.clear(storage)  # others may still be on the placeholder
     return found | asked | kept
 
 
@@ -158,7 +159,7 @@ def _search(
     what it gives is read once more by name.
     """
     best: dict[AssetKey, tuple[AssetKey, ...]] = {}
-    words = {key: said for key in wanted if (said := search_words(*key))}
+    words = {key: said for key in wanted if (said := search_terms(*key))}
     best |= {key: searched[key] for key in words if key in searched}
     for nodes in _searched_for(catalog, how, sorted({said for key, said in words.items() if key not in best})):
         for key in [key for key, said in words.items() if said in nodes]:
@@ -198,7 +199,7 @@ def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ..
     """All finds of a search that fit an asset, the best first, each with how well it does; none where it is not
     searched for.
     """
-    words = search_words(*wanted)
+    words = search_terms(*wanted)
     return _fitting(wanted, catalog.search(words, _SEARCHED) if words else ())
 
 

@@ -13,13 +13,13 @@ from msgspec import structs
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.concurrency.parallel_map import ParallelMap
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
-from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
 from shared.records.application_rows import fates_and_links
 from shared.records.asset_matches import remembered
 from shared.records.ledger import Entry, ledger_entry
-from shared.records.process_index import FATED, contributions_of
+from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import ContributionRecord, RunState
 from shared.records.states import Held
@@ -39,8 +39,8 @@ from shared.storage_layout import (
 )
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
-from shared.translation.application.staging_elimination import Lasting, lasting
-from shared.translation.path_filter import shown
+from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
+from shared.translation.path_filter import filter_paths
 
 _RUNS_TOLD = 8
 
@@ -66,7 +66,7 @@ class PublishOptions:
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
     with_statement: bool = False
-    paths: Choice = ANYTHING
+    paths: GlobFilter = MATCH_ALL
     shadow: bool = False
     patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
     pause: timedelta = timedelta(seconds=15)
@@ -119,7 +119,7 @@ class Reading:
     """
 
     rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
-    remains: dict[str, tuple[Lasting, ...]] = field(default_factory=dict)
+    remains: dict[str, tuple[StagingResult, ...]] = field(default_factory=dict)
     known: dict[str, ApplicationTimes] = field(default_factory=dict)
 
     def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
@@ -152,7 +152,7 @@ def _said(storage: Storage, process: str, reading: Reading, after: datetime | No
     fated: set[str] = set()
     for row in reading.contributions(storage, process):
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             fated.add(application_run)
         else:
             rows.append((row, ContributionRecord.without_content(row)))
@@ -192,7 +192,7 @@ def current(
         if each
     ]
     total = aggregate(said, facts, now=how.now(), patience=how.patience)
-    return structs.replace(total, process=shown(total.process, how.paths))
+    return structs.replace(total, process=filter_paths(total.process, how.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
@@ -204,7 +204,7 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
             yield each.remains
 
 
-def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[Lasting, ...]:
+def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[StagingResult, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
     fates, links = fates_and_links(storage, application_run)
     said = (
@@ -212,7 +212,7 @@ def what_remains(storage: Storage, application_run: str, reading: Reading | None
         for link in links
         for row in _said_of(storage, link.key.removeprefix(LINK), application_run, reading)
     )
-    return lasting([each for each in said if each], fates)
+    return eliminate_staging([each for each in said if each], fates)
 
 
 def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
@@ -221,7 +221,7 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
         return (row for row, _ in contributions_of(storage, process, application_run))
     mine = f"{application_run}|"
     rows = reading.contributions(storage, process)
-    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
+    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
 
 
 def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
@@ -249,7 +249,7 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
 
 def _speaker(rows: Iterable[Row]) -> str:
     """The run that spoke last of a process, and stands by it."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
     words = [
         (word.seen.last, run) for record in records for run, word in record.supporters.items() if not word.withdrawn
     ]
@@ -258,7 +258,7 @@ def _speaker(rows: Iterable[Row]) -> str:
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that spoke last of a process, or took back what they had said."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
     words = ((word.seen.last, run) for record in records for run, word in record.supporters.items())
     return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
 

@@ -22,10 +22,10 @@ from shared.publishing.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
 from shared.records.asset_lifecycle import is_asset
-from shared.records.lease_session import LeaseSession, take_shift
 from shared.records.process_index import APPLICATION, spread_fates
 from shared.records.publish_queue import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
 from shared.secrets import text_without_secrets
+from shared.storage.lease_session import LeaseSession, take_shift
 from shared.storage.port import Storage
 from shared.storage_layout import DIRTY, DIRTY_PARTITION
 from shared.telemetry.kinds import PUBLISHING

@@ -13,9 +13,9 @@ from typing import TypeVar
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
 from shared.records.asset_matches import forget, remembered
-from shared.records.lease_session import LeaseSession, take_shift
-from shared.records.process_index import FATED, link_of
+from shared.records.process_index import RESOLVE_TOGETHER, link_of
 from shared.records.run_state import ContributionRecord
+from shared.storage.lease_session import LeaseSession, take_shift
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, links_of
 
@@ -49,7 +49,7 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
     renaming: set[str] = set()
     for row in storage.scan(CONTRIBUTIONS):
         run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             renaming.add(run)
             continue
         content = ContributionRecord.of(row, storage).content

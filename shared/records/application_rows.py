@@ -15,27 +15,26 @@ from datetime import timedelta
 
 import msgspec
 
-from shared.errors import WriteConflict
 from shared.model import Span
 from shared.naming.names import Names
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.run_state import WordKey, packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import LINK, RUNS, digest_of, stamp
 from shared.translation.application.context import (
     AT_ONCE,
     ApplicationFacts,
-    Batch,
     RunContext,
+    StreamBatch,
     application_facts_of,
-    enclosing,
+    enclosing_batches,
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 
 _TOLD = "application"
 _BATCH, _ALONE, _FATE = "batch|", "alone|", "fate|"
-_TRIES = 8
 _BATCHES_SETTLED_ANEW = 64
 """So many of the latest batches of an application are settled anew when its place becomes known; others keep the names
 that they gave to what they read.
@@ -55,13 +54,19 @@ class Application:
     heard: ApplicationFacts = field(default_factory=ApplicationFacts)
     fates: bool = False
     streams: bool = False
-    etag: str = ""
 
     def row(self, storage: Storage) -> Row:
         """As a row of `runs`."""
         cell = packed_cell(storage, "told", (self.told, self.heard))
         values: dict[str, Value] = {"fates": self.fates, "streams": self.streams, **cell}
-        return Row(partition=self.run, key=_TOLD, etag=self.etag, values=values)
+        return Row(partition=self.run, key=_TOLD, values=values)
+
+    @classmethod
+    def of(cls, row: Row, storage: Storage) -> "Application":
+        """From a row of `runs`."""
+        told, heard = _decode_told(unpacked_cell(storage, "told", row))
+        fates, streams = bool(row.values["fates"]), bool(row.values["streams"])
+        return cls(run=row.partition, told=told, heard=heard, fates=fates, streams=streams)
 
 
 _decode_told = msgspec.json.Decoder(tuple[ApplicationFacts, ApplicationFacts]).decode
@@ -70,17 +75,19 @@ _decode_told = msgspec.json.Decoder(tuple[ApplicationFacts, ApplicationFacts]).d
 def application(storage: Storage, run: str) -> Application:
     """What is known of this application: a point read."""
     found = storage.read(RUNS, run, _TOLD)
-    if found is None:
-        return Application(run=run)
-    told, heard = _decode_told(unpacked_cell(storage, "told", found))
-    return Application(
-        run=run,
-        told=told,
-        heard=heard,
-        fates=bool(found.values["fates"]),
-        streams=bool(found.values["streams"]),
-        etag=found.etag,
+    return Application.of(found, storage) if found else Application(run=run)
+
+
+def _change(storage: Storage, run: str, change: Callable[[Application], Application | None]) -> Application:
+    """Change what is known of an application, unless `change` gives None; what is known then."""
+    swapped = compare_and_swap(
+        storage,
+        Place(RUNS, run, _TOLD),
+        lambda found: change(found or Application(run=run)) or found,
+        decode=lambda row: Application.of(row, storage),
+        encode=lambda wanted: wanted.row(storage),
     )
+    return swapped.after or Application(run=run)
 
 
 Ask = Callable[[Storage, str], Application]
@@ -96,26 +103,21 @@ def tell(
     storage: Storage, run: str, told: ApplicationFacts, *, fates: bool = False, streams: bool = False
 ) -> Application:
     """Add to what is known of an application; writes only what is new. Returns what is known then."""
-    for _ in range(_TRIES):
-        known = application(storage, run)
+
+    def change(known: Application) -> Application | None:
         wanted = replace(known, told=known.told | told, fates=known.fates or fates, streams=known.streams or streams)
-        if wanted == known:
-            return known
-        etag = storage.replace(RUNS, wanted.row(storage)) if known.etag else storage.insert(RUNS, wanted.row(storage))
-        if etag:
-            return replace(wanted, etag=etag)
-    raise WriteConflict(f"What is known of the application {run} kept changing", after=2)
+        return None if wanted == known else wanted
+
+    return _change(storage, run, change)
 
 
 def note_heard(storage: Storage, handled: Application) -> bool:
     """All runs that `handled.told` concerns have been settled with it. False when more was told meanwhile."""
-    for _ in range(_TRIES):
-        known = application(storage, handled.run)
-        if known.told != handled.told:
-            return False
-        if storage.replace(RUNS, replace(known, heard=handled.told).row(storage)):
-            return True
-    raise WriteConflict(f"What is known of the application {handled.run} kept changing", after=2)
+
+    def change(known: Application) -> Application | None:
+        return replace(known, heard=handled.told) if known.told == handled.told else None
+
+    return _change(storage, handled.run, change).told == handled.told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,7 @@ class Words:
     """
 
     told: ApplicationFacts = field(default_factory=ApplicationFacts)
-    batch: Batch | None = None
+    batch: StreamBatch | None = None
     fates: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
@@ -133,9 +135,9 @@ class Words:
         """Of a run that is over, having heard what the others tell. Pure."""
         return cls(told=application_facts_of(run), batch=batch_of(run, heard), fates=lifecycle_events_in(run, heard))
 
-    def by_key(self) -> dict[str, Batch | LifecycleEvent]:
+    def by_key(self) -> dict[str, StreamBatch | LifecycleEvent]:
         """Those that may be taken back, by the keys of their rows. Of one data set and kind the latest."""
-        found: dict[str, Batch | LifecycleEvent] = {
+        found: dict[str, StreamBatch | LifecycleEvent] = {
             _fate_key(fate): fate for fate in sorted(self.fates, key=LifecycleEvent.in_order)
         }
         return {_batch_key(self.batch): self.batch, **found} if self.batch else found
@@ -145,7 +147,7 @@ class Words:
         return frozenset((application_run, key) for key in self.by_key())
 
 
-def _batch_key(batch: Batch) -> str:
+def _batch_key(batch: StreamBatch) -> str:
     return f"{_BATCH}{stamp(batch.seen.last)}|{batch.run_id}"
 
 
@@ -159,7 +161,7 @@ class _Word(msgspec.Struct, frozen=True, array_like=True):
     """
 
     generation: int
-    batch: Batch | None = None
+    batch: StreamBatch | None = None
     fate: LifecycleEvent | None = None
     enclosed: Span | None = None
 
@@ -178,24 +180,23 @@ def _words(storage: Storage, row: Row) -> dict[str, _Word]:
 def _leave(storage: Storage, run_id: str, place: WordKey, word: _Word) -> _Word:
     """Put a run's word in its row, unless a later generation's is there. Returns the word as it stands there now."""
     application_run, key = place
-    for _ in range(_TRIES):
-        found = storage.read(RUNS, application_run, key)
-        words = _words(storage, found) if found else {}
+
+    def change(words: dict[str, _Word] | None) -> dict[str, _Word]:
+        words = words or {}
         before = words.get(run_id)
         if before and before.generation >= word.generation:
-            return before
-        if before:
-            word = msgspec.structs.replace(word, enclosed=before.batch.ends if before.batch else before.enclosed)
-        words = _latest({**words, run_id: word})
-        fresh = Row(
-            partition=application_run,
-            key=key,
-            etag=found.etag if found else "",
-            values=packed_cell(storage, "words", words),
-        )
-        if storage.replace(RUNS, fresh) if found else storage.insert(RUNS, fresh):
-            return word
-    raise WriteConflict(f"What the runs of the application {application_run} leave kept changing", after=2)
+            return words
+        enclosed = (before.batch.ends if before.batch else before.enclosed) if before else None
+        return _latest({**words, run_id: msgspec.structs.replace(word, enclosed=enclosed)})
+
+    swapped = compare_and_swap(
+        storage,
+        Place(RUNS, application_run, key),
+        change,
+        decode=lambda row: _words(storage, row),
+        encode=lambda words: Row(partition=application_run, key=key, values=packed_cell(storage, "words", words)),
+    )
+    return (swapped.after or {}).get(run_id, word)
 
 
 def _latest(words: dict[str, _Word]) -> dict[str, _Word]:
@@ -230,7 +231,7 @@ def words_of(storage: Storage, row: Row, runs: AbstractSet[str]) -> Row | None:
     return replace(row, values=packed_cell(storage, "words", stays)) if stays else None
 
 
-def batches_after(storage: Storage, run: MergedRun) -> Iterator[Batch]:
+def batches_after(storage: Storage, run: MergedRun) -> Iterator[StreamBatch]:
     """The batches of the run's application that ended after it, one after the other: the first that fits will do."""
     rows = storage.partition(RUNS, run.application_run, since=f"{_BATCH}{stamp(run.last)}", before=f"{_BATCH}~")
     return (word.batch for row in rows for word in _words(storage, row).values() if word.batch)
@@ -292,14 +293,14 @@ def around(storage: Storage, run: MergedRun, known: Application, names: Names) -
     return RunContext(told=known.told | application_facts_of(run), batches=batches, names=names)
 
 
-def _first_around(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:
-    """As `enclosing`, of batches in the order of their ends: no more are read than those that may be it."""
-    found: list[Batch] = []
+def _first_around(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:
+    """As `enclosing_batches`, of batches in the order of their ends: no more are read than those that may be it."""
+    found: list[StreamBatch] = []
     for batch in batches:
         if found and batch.seen.last > found[0].seen.last + AT_ONCE:
             break
-        found += enclosing((batch,), run)
-    return enclosing(found, run)
+        found += enclosing_batches((batch,), run)
+    return enclosing_batches(found, run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,7 +325,7 @@ def leave_words(
     spans: list[tuple[str, Span]] = []
     for place in sorted({*now, *before}):
         word = now.get(place)
-        batch, fate = (word, None) if isinstance(word, Batch) else (None, word)
+        batch, fate = (word, None) if isinstance(word, StreamBatch) else (None, word)
         left = _leave(storage, run.run_id, place, _Word(generation=generation, batch=batch, fate=fate))
         spans += [(place[0], span) for span in (left.batch and left.batch.ends, left.enclosed) if span]
     inside = {each for application_run, span in spans for each in alone_within(storage, application_run, span)}

@@ -12,17 +12,16 @@ from datetime import datetime
 import msgspec
 
 from shared.atlas.entities import AssetEntity, asset_entity
-from shared.errors import WriteConflict
 from shared.model import Asset
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
 from shared.translation.application.context import RunContext
-from shared.translation.run.changes import Change, changes_in
+from shared.translation.run.changes import StateChange, state_changes_in
 
-_TRIES = 8
 _REMEMBERED = 16
 """Runs whose words on a data set are kept one by one, and may be taken back."""
 
@@ -100,14 +99,14 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 _decode = msgspec.json.Decoder(_Record).decode
 
-Changes = Mapping[str, tuple[Change, ...]]
+Changes = Mapping[str, tuple[StateChange, ...]]
 """What a run did to data sets as wholes, by their keys in `assets`."""
 
 
 def changes_by_asset(run: MergedRun, heard: RunContext) -> Changes:
     """What a run did to data sets as wholes. Pure."""
-    found: dict[str, tuple[Change, ...]] = {}
-    for change in changes_in(run, heard):
+    found: dict[str, tuple[StateChange, ...]] = {}
+    for change in state_changes_in(run, heard):
         found[_key(change.asset)] = (*found.get(_key(change.asset), ()), change)
     return found
 
@@ -135,15 +134,14 @@ def _mark(asset: Asset) -> str:
 
 def _note(storage: Storage, key: str, run_id: str, word: _Word, asset: Asset | None) -> _Record:
     """The record as it is then."""
-    for _ in range(_TRIES):
-        found = storage.read(ASSETS, key, STATE)
-        before = _decode(unpacked_cell(storage, "state", found)) if found else _Record()
-        after = before.with_word(run_id, word, asset)
-        cell = packed_cell(storage, "state", after)
-        row = Row(partition=key, key=STATE, values=cell, etag=found.etag if found else "")
-        if after == before or (storage.replace(ASSETS, row) if found else storage.insert(ASSETS, row)):
-            return after
-    raise WriteConflict(f"The state of the data set {key} kept changing", after=2)
+    swapped = compare_and_swap(
+        storage,
+        Place(ASSETS, key, STATE),
+        lambda known: (known or _Record()).with_word(run_id, word, asset),
+        decode=lambda row: _decode(unpacked_cell(storage, "state", row)),
+        encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "state", record)),
+    )
+    return swapped.after or _Record()
 
 
 def _state(storage: Storage, row: Row | None) -> AssetState | None:

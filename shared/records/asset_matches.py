@@ -7,11 +7,11 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.errors import WriteConflict
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
+from shared.storage_layout import ASSET, FOUND, FOUND_PARTITION, digest_of
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -70,7 +70,6 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(AssetMatch).decode
-_TRIES = 8
 
 
 def found_key(own: AssetKey) -> str:
@@ -110,19 +109,30 @@ def remember(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch,
 
 
 def _remembered(storage: Storage, found: AssetMatch) -> AssetMatch:
-    wanted = found
-    for _ in range(_TRIES):
-        row = wanted.row(storage)
-        unknown = wanted is not found and wanted.is_placeholder and wanted.columns is None
-        marks = [mark_of(row.key)] if unknown else []
-        mark_dirty(storage, marks)  # before, should we die in between, and after, should it be cleaned in between
-        etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
-        if etag:
-            mark_dirty(storage, marks)
-            return structs.replace(wanted, etag=etag)
-        there = remembered_by(storage, row.key)
-        wanted = _of_both(found, there) if there else structs.replace(found, etag="")
-    raise WriteConflict(f"What is remembered of {found.own[1]} kept changing", after=2)
+    row = found.row(storage)
+    etag = write_if_unchanged(storage, FOUND, row)
+    if etag:
+        return structs.replace(found, etag=etag)
+
+    def mark(wanted: AssetMatch | None) -> None:
+        if wanted and wanted.is_placeholder and wanted.columns is None:
+            mark_dirty(storage, [mark_of(row.key)])
+
+    def change(there: AssetMatch | None) -> AssetMatch:
+        both = _of_both(found, there) if there else structs.replace(found, etag="")
+        if there:
+            mark(both)  # before it is written: this process may die, or another clean the mark, in between
+        return both
+
+    swapped = compare_and_swap(
+        storage,
+        Place(FOUND, FOUND_PARTITION, row.key),
+        change,
+        decode=lambda there: AssetMatch.of(there, storage),
+        encode=lambda both: both.row(storage),
+    )
+    mark(swapped.before and swapped.after)
+    return structs.replace(swapped.after or found, etag=swapped.etag)
 
 
 def _of_both(mine: AssetMatch, there: AssetMatch) -> AssetMatch:
@@ -157,22 +167,3 @@ def drop(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
     for each in found:
         storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))
-
-
-_LOOK = ("reconcile", "due")
-
-
-def next_look(storage: Storage) -> datetime | None:
-    """When placeholders are to be looked for the next time; None for at once."""
-    row = storage.read(CONTROL, *_LOOK)
-    return datetime.fromisoformat(str(row.values["time"])) if row else None
-
-
-def note_next_look(storage: Storage, at: datetime) -> None:
-    """Let it rest until then."""
-    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
-
-
-def look_soon(storage: Storage) -> None:
-    """There is something to reconcile."""
-    storage.delete(CONTROL, *_LOOK)

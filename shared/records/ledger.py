@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import WriteConflict
 from shared.records.states import Held
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 
@@ -15,7 +15,6 @@ PURGED = "its process was purged"
 NOT_KNOWN = "?"
 """In place of a digest: what was told last is not known, and so whatever is told next is new."""
 
-_TRIES = 8
 _KEY_BYTES = 16
 _BEGINS = b"1"
 _CELL = 60 * 1024
@@ -130,7 +129,7 @@ def note(storage: Storage, entry: Entry) -> Entry | None:
     """Put an entry on record in place of the one that it was made from: as it is now, or None when another publisher
     has written meanwhile. A publisher that lost its lease while it was stalled is thus kept from writing old lineage.
     """
-    etag = storage.replace(LEDGER, entry.row()) if entry.etag else storage.insert(LEDGER, entry.row())
+    etag = write_if_unchanged(storage, LEDGER, entry.row())
     return replace(entry, etag=etag) if etag else None
 
 
@@ -138,8 +137,8 @@ def write_anew(storage: Storage, process: str) -> None:
     """Have the ledger not know what was written of a process (by key), so that the publisher writes it again. Raises
     WriteConflict.
     """
-    for _ in range(_TRIES):
-        entry = ledger_entry(storage, process)
-        if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
-            return
-    raise WriteConflict(f"The ledger of process {process} kept changing", after=2)
+
+    def change(entry: Entry | None) -> Entry | None:
+        return replace(entry, fingerprint="") if entry and entry.state is not Held.NOTHING else entry
+
+    compare_and_swap(storage, Place(LEDGER, process, CATALOG), change, decode=Entry.of, encode=Entry.row)

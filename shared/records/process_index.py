@@ -1,7 +1,8 @@
 """What an application run has written: the links from it to its processes, and which of these count only together.
 
 A process whose sink the application dropped, renamed or emptied, or that waits for a table that only another run can
-name, is marked so (`FATED`): the publisher then reads all that the application said before it adds anything up.
+name, is marked so (`RESOLVE_TOGETHER`): the publisher then reads all that the application said before it adds
+anything up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,20 +10,20 @@ from dataclasses import replace
 
 import msgspec
 
-from shared.errors import WriteConflict
 from shared.model import Asset, Process
 from shared.records.application_rows import Application, fates_and_links, placed_by
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, LINK, RUNS, process_key, written_by
 from shared.translation.application.lifecycle import LifecycleEvents, present_name
 
-_TRIES = 8
-
 
 def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
     """What one application run says of a process: the rows, and the records whose contents are not read yet."""
-    rows = storage.partition(CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{FATED}")
+    rows = storage.partition(
+        CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{RESOLVE_TOGETHER}"
+    )
     return ((row, ContributionRecord.without_content(row)) for row in rows)
 
 
@@ -40,7 +41,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     }
 
 
-FATED = "~fates"
+RESOLVE_TOGETHER = "~fates"
 """Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
 renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
 with what it says of others.
@@ -86,27 +87,28 @@ def note_link(storage: Storage, application_run: str, content: Process) -> None:
     link = Link.of(content)
     row = link_row(storage, application_run, link)
     if not storage.insert(RUNS, row) and link.wants:
-        _add(storage, application_run, storage.read(RUNS, application_run, row.key), link)
+        _add(storage, Place(RUNS, application_run, row.key), link)
 
 
-def _add(storage: Storage, application_run: str, found: Row | None, more: Link) -> None:
-    """Add what `more` says of a process to its row, against whoever else changes that; its name and sink stay."""
-    for _ in range(_TRIES):
-        if found is None:
-            return
-        known = link_of(found, storage)
-        wanted = msgspec.structs.replace(
+def _add(storage: Storage, place: Place, more: Link, read: Row = UNREAD) -> None:
+    """Add what `more` says of a process to its row, if there is one; its name and sink stay."""
+
+    def change(known: Link | None) -> Link | None:
+        return known and msgspec.structs.replace(
             known,
             wants=tuple(sorted({*known.wants, *more.wants})),
             fated=known.fated or more.fated,
             called=tuple(sorted({*known.called, *more.called})),
         )
-        if wanted == known:
-            return
-        if storage.replace(RUNS, replace(link_row(storage, application_run, wanted), etag=found.etag)):
-            return
-        found = storage.read(RUNS, application_run, found.key)
-    raise WriteConflict(f"What the application {application_run} wrote kept changing", after=2)
+
+    compare_and_swap(
+        storage,
+        place,
+        change,
+        decode=lambda row: link_of(row, storage),
+        encode=lambda link: link_row(storage, place.partition, link),
+        read=read,
+    )
 
 
 def note_fated(
@@ -156,8 +158,9 @@ def spread_fates(storage: Storage, application_run: str) -> set[str]:
             _note_fated(storage, application_run, process)
         called = _called(storage, process, application_run, fates)
         if not link.fated or not called <= set(link.called):
-            found = row if row.etag else storage.read(RUNS, application_run, row.key)
-            _add(storage, application_run, found, msgspec.structs.replace(link, fated=True, called=tuple(called)))
+            place = Place(RUNS, application_run, row.key)
+            more = msgspec.structs.replace(link, fated=True, called=tuple(called))
+            _add(storage, place, more, read=row if row.etag else UNREAD)
     return set(links)
 
 
@@ -173,7 +176,7 @@ def _called(storage: Storage, process: str, application_run: str, fates: Lifecyc
 
 
 def _note_fated(storage: Storage, application_run: str, process: str) -> None:
-    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{FATED}"))
+    storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{RESOLVE_TOGETHER}"))
 
 
 def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, dict[str, tuple[Row, Link]]]:

@@ -3,7 +3,7 @@
 import functools
 import gzip
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -13,8 +13,9 @@ from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
 from shared.records.states import State
+from shared.storage.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import CONTENTS, STATE, digest_of
+from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts
 
 _INLINE = 48 * 1024
@@ -127,6 +128,24 @@ class RunState:
         )
 
 
+def change_run_state(
+    storage: Storage,
+    run_id: str,
+    change: Callable[[RunState | None], RunState | None],
+    *,
+    read: Row | None = UNREAD,
+) -> Swapped[RunState]:
+    """Change a run's state by `compare_and_swap`. Raises WriteConflict."""
+    return compare_and_swap(
+        storage,
+        Place(RUNS, run_id, STATE),
+        change,
+        decode=lambda row: RunState.of(row, storage),
+        encode=lambda state: state.row(storage),
+        read=read,
+    )
+
+
 class _Lists(msgspec.Struct, frozen=True):
     """The parts of a run's state that may be long."""
 
@@ -176,11 +195,11 @@ class ContributionRecord:
             return None
         return Contribution(application_run=self.application_run, content=self.content, seen=self.seen)
 
-    def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord | None":
-        """With this run's word; None when the record already has a word of the same or a later generation."""
+    def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord":
+        """With this run's word, unless the record has one of the same or a later generation."""
         known = self.supporters.get(run_id)
         if known and known.generation >= supporter.generation:
-            return None
+            return self
         supporters = {**self.supporters, run_id: supporter}
         folded = self.folded
         while len(supporters) > _SUPPORTERS:

@@ -17,12 +17,12 @@ from shared.events.archive_index import ARCHIVED, CLOSED
 from shared.model import Contribution
 from shared.records.application_rows import fates_told, has_fates, is_word
 from shared.records.digest_set import holds, short, shorts
-from shared.records.process_index import FATED
+from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import lasting
+from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.reference import NO_PROCESS
 
 T = TypeVar("T")
@@ -203,11 +203,11 @@ def _present(
     rows: dict[str, list[Row]] = {run: [] for run in fates}
     for row in counted(seen, "contributions", storage.scan(CONTRIBUTIONS)):
         application_run, _, digest = row.key.partition("|")
-        if application_run in rows and digest != FATED:
+        if application_run in rows and digest != RESOLVE_TOGETHER:
             rows[application_run].append(row)
     found: dict[tuple[str, int], set[int]] = {}
     for run, own in rows.items():
-        for each in lasting([*_said(storage, own)], fates[run]):
+        for each in eliminate_staging([*_said(storage, own)], fates[run]):
             now = found.setdefault((run, short(process_key(each.said.content.qualified_name))), set())
             if each.remains:
                 now.add(short(process_key(each.remains.content.qualified_name)))

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import Lasting, lasting
+from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
@@ -83,12 +83,12 @@ def _last(rows: Iterator[Record]) -> Iterable[Row]:
                 continue
             said = _contribution(application_run, row)
             if fates is None:
-                yield _row(row.digest, Lasting(said=said, remains=said))
+                yield _row(row.digest, StagingResult(said=said, remains=said))
             else:
                 spoken[id(said)] = row.digest
                 contributions.append(said)
         if fates is not None:
-            yield from (_row(spoken[id(each.said)], each) for each in lasting(contributions, fates))
+            yield from (_row(spoken[id(each.said)], each) for each in eliminate_staging(contributions, fates))
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:
@@ -96,7 +96,7 @@ def _contribution(application_run: str, row: Record) -> Contribution:
     return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
-def _row(said: str, each: Lasting) -> Row:
+def _row(said: str, each: StagingResult) -> Row:
     content = each.remains.content if each.remains else each.said.content
     lasts = each.remains is not None
     return {

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.datasets import Datasets
@@ -73,10 +73,10 @@ def said_by(run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
     fates = lifecycle_events_in(run, around)
     seen = schemas_in(datasets) if datasets else ()
     return {
-        "word": "said" if isinstance(word, Lineage) else "skipped" if isinstance(word, Skip) else "waiting",
-        "reason": None if isinstance(word, Lineage) else word.reason,
+        "word": "said" if isinstance(word, RunLineage) else "skipped" if isinstance(word, Skip) else "waiting",
+        "reason": None if isinstance(word, RunLineage) else word.reason,
         "fates": pack(fates) if fates else None,
-        "said": [_saying(each) for each in word.processes] if isinstance(word, Lineage) else [],
+        "said": [_saying(each) for each in word.processes] if isinstance(word, RunLineage) else [],
         "schemas": [(each.asset.qualified_name, each.written, each.columns) for each in seen],
     }
 

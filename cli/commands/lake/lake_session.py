@@ -46,7 +46,8 @@ def opened_lake(
         from spark_pipeline.engine.session import Local  # noqa: PLC0415 - the same
         from spark_pipeline.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
-        fail(f"the lake needs PySpark, pandas and pyarrow ({error}): see docs/spark.md", code=2)
+        needs = "the lake needs PySpark, pandas and pyarrow"
+        fail(f"{needs} ({error}): run pip install 'throughline[lake]', or see docs/spark.md", code=2)
     root = root if "://" in root else str(Path(root).resolve())
     try:
         chosen = choose(engine, root, sources, report=report)

@@ -20,6 +20,7 @@ from shared.records.application_rows import is_word
 from shared.records.process_index import contributions_of
 from shared.records.run_state import ContentKey, RunState, WordKey, unpacked_cell
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
 
@@ -158,8 +159,7 @@ def settle_anew(world: World, run_id: str) -> bool:
     state, unreadable = state_of(storage, row)
     if state is None:
         fresh = _restored(storage, run_id, events).row(storage)
-        wrote = storage.replace(RUNS, replace(fresh, etag=row.etag)) if row else storage.insert(RUNS, fresh)
-        if not wrote:
+        if not write_if_unchanged(storage, RUNS, replace(fresh, etag=row.etag if row else "")):
             raise WriteConflict(f"Run {run_id} is being settled by somebody else", after=2)
         _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
         state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))

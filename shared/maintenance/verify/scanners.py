@@ -26,7 +26,7 @@ from shared.publishing.planner import Reading, plan_for
 from shared.records.application_rows import is_word
 from shared.records.asset_matches import remembered
 from shared.records.digest_set import mark, short
-from shared.records.process_index import FATED
+from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.publish_queue import Dirty, dirty_processes
 from shared.records.run_state import ContributionRecord, RunState
 from shared.records.states import Held
@@ -104,7 +104,7 @@ def _contributions(world: World) -> Iterator[Spoken]:
         survey.contents.add(mark(fact.name))
     for row in counted(world.seen, Stage.CONTRIBUTIONS, world.storage.scan(CONTRIBUTIONS)):
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             continue
         record = ContributionRecord.without_content(row)
         key = (record.process, application_run, digest)

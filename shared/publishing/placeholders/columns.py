@@ -28,7 +28,7 @@ from shared.model import Process
 from shared.publishing.planner import Plan, PublishOptions, Reading, current
 from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember, remembered_by
 from shared.records.ledger import NOT_KNOWN, Entry, ledger_entry, note
-from shared.records.process_index import FATED
+from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.publish_queue import mark_dirty
 from shared.records.run_state import ContributionRecord
 from shared.records.states import Held
@@ -201,7 +201,7 @@ def _ever_named(storage: Storage, process: str) -> frozenset[str]:
     """All data sets (by key in `found`) that were ever named in what was said of a process (by key)."""
     found: set[str] = set()
     for row in storage.partition(CONTRIBUTIONS, process):
-        if row.key.endswith(f"|{FATED}"):
+        if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
             continue
         try:
             content = ContributionRecord.of(row, storage).content

@@ -17,7 +17,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.asset_resolution import ask, continued
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher_lease import removed_of
-from shared.records.asset_matches import AssetMatch, all_remembered, drop, next_look, note_next_look, remember
+from shared.records.asset_matches import AssetMatch, all_remembered, drop, remember
+from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import write_anew
 from shared.records.publish_queue import dirty_processes, mark_dirty
 from shared.storage.port import Storage
@@ -123,7 +124,7 @@ def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
     tick. Where nothing is due it costs one read. A catalog that is away is left alone; the next tick tries again.
     """
     now = how.now()
-    due = next_look(storage)
+    due = RECONCILE.load(storage)
     if how.shadow or (due and now < due) or dirty_processes(storage)[1]:
         return Reconciled()
     placed = [each for each in all_remembered(storage) if each.left or not each.scanned]
@@ -140,5 +141,5 @@ def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
     if len(waiting) > len(batch) or any(each.left for each in all_remembered(storage)):
         return done
     rest = [each.at + how.finding.misses for each in placed if each not in batch]
-    note_next_look(storage, min([*rest, now + how.finding.misses]))
+    RECONCILE.save(storage, min([*rest, now + how.finding.misses]))
     return done

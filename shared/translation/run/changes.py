@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from shared.model import Asset, Span
 from shared.naming.datasets.canonical import canonical
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
-from shared.translation.application.context import Batch, RunContext
+from shared.openlineage.run import MergedDataset, MergedRun
+from shared.translation.application.context import RunContext, StreamBatch
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.run.datasets import STREAMING, Datasets, Place
 from shared.translation.sql.recovery import table_changed
@@ -24,13 +24,13 @@ def names_no_source(run: MergedRun) -> bool:
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: RunContext) -> Batch | None:
+def batch_of(run: MergedRun, around: RunContext) -> StreamBatch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
     inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
     seen = Span(first=run.first, last=run.last)
-    return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
+    return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
 def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
@@ -79,7 +79,7 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StateChange:
     """What happened to a data set as a whole, in the listener's word (CREATE, OVERWRITE, ALTER, DROP, RENAME,
     TRUNCATE); a RENAME tells the qualified name that it `became`.
     """
@@ -90,7 +90,7 @@ class Change:
     became: str = ""
 
 
-def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
+def state_changes_in(run: MergedRun, around: RunContext) -> tuple[StateChange, ...]:
     """The changes of state that a run brought; none of a run that failed or has not ended."""
     if run.ended != "COMPLETE":
         return ()
@@ -106,11 +106,11 @@ def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
 
 def _changes(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[Change]:
+) -> Iterator[StateChange]:
     asset = place.asset(_undoubled(dataset) if state == DROP else dataset)
     if state != RENAME:
-        yield Change(asset=asset, state=state, at=run.last)
+        yield StateChange(asset=asset, state=state, at=run.last)
     elif before:
         old = place.asset(MergedDataset(namespace=before[0], name=before[1]))
-        yield Change(asset=old, state=RENAME, at=run.last, became=asset.qualified_name)
-        yield Change(asset=asset, state="CREATE", at=run.last)
+        yield StateChange(asset=old, state=RENAME, at=run.last, became=asset.qualified_name)
+        yield StateChange(asset=asset, state="CREATE", at=run.last)

@@ -68,15 +68,13 @@ def test_one_that_was_dropped_meanwhile_is_put_on_record_anew() -> None:
 
 def test_a_row_that_never_rests_is_left_for_later() -> None:
     class Restless(MemoryStorage):
-        def insert(self, table: str, row: Row) -> str | None:
-            super().insert(table, row)
-            return None
-
         def replace(self, table: str, row: Row) -> str | None:  # noqa: ARG002 - somebody was quicker, always
             return None
 
-    with pytest.raises(WriteConflict, match="kept changing"):
-        remember(Restless(), [AssetMatch(own=KEY)])
+    storage = Restless()
+    remember(storage, [AssetMatch(own=KEY, guid="g", tellers=("p",))])
+    with pytest.raises(WriteConflict, match="changed by others"):
+        remember(storage, [AssetMatch(own=KEY, guid="g", tellers=("q",))])
 
 
 def _etag(storage: MemoryStorage) -> str:

@@ -1,0 +1,77 @@
+"""The build hook of the wheel: one package, `throughline`, that holds all others.
+
+In the repository `shared`, `cli`, `local` and `spark_pipeline` stand at the top, where the functions import them. In
+site-packages such general names would meet other people's, so the wheel has them as `throughline.shared` and so on, and
+every import of them is rewritten while it is built (docs/decisions/0010). Hatchling loads this file by its path:
+https://hatch.pypa.io/latest/plugins/build-hook/custom/.
+"""
+
+import ast
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "throughline"
+MOUNTED = ("shared", "cli", "local", "spark_pipeline")
+FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
+FILES = ("host.json", ".python-version", "infra", "examples", "requirements", "requirements.txt")
+"""What the local world and the commands read below the project's root, which is `throughline/` in site-packages."""
+_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py")
+
+
+class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configuration's type is hatchling's own matter
+    """Adds the rewritten packages to the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called before the wheel is written. An editable install needs none of it: it is the repository itself."""
+        if version == "editable":
+            return
+        self._place = tempfile.TemporaryDirectory()
+        tree = Path(self._place.name) / PACKAGE
+        mount(Path(self.root), tree)
+        build_data["force_include"][str(tree)] = PACKAGE
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's
+        """Called when the wheel is written."""
+        if version != "editable":
+            self._place.cleanup()
+
+
+def mount(root: Path, tree: Path) -> None:
+    """Copy the packages below `root` to `tree`, with their imports rewritten."""
+    shutil.copytree(root / PACKAGE, tree, ignore=_NOT_NEEDED)
+    for name in (*MOUNTED, *FUNCTIONS, *FILES):
+        if (root / name).is_dir():
+            shutil.copytree(root / name, tree / name, ignore=_NOT_NEEDED)
+        else:
+            shutil.copy2(root / name, tree / name)
+    modules = {_module(path.relative_to(root)) for name in MOUNTED for path in (root / name).rglob("*.py")}
+    for path in tree.rglob("*.py"):
+        path.write_text(rewritten(path.read_text(encoding="utf-8"), modules), encoding="utf-8")
+
+
+def rewritten(source: str, modules: set[str]) -> str:
+    """The source of a module with `throughline.` before each of these modules: in imports, and in strings that are
+    exactly the name of one (`python -m`, Spark's daemon, importlib.resources). Raises ValueError for `import shared.x`,
+    which would bind another name.
+    """
+    edits = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in MOUNTED:
+            edits.append((node.lineno, node.col_offset + len("from ")))
+        elif isinstance(node, ast.Import) and any(each.name.partition(".")[0] in MOUNTED for each in node.names):
+            raise ValueError(f"line {node.lineno}: write `from package import module`")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in modules - set(MOUNTED):
+            edits.append((node.lineno, node.col_offset + 1))
+    lines = source.splitlines(keepends=True)
+    for line, column in sorted(edits, reverse=True):
+        text = lines[line - 1].encode()  # ast counts bytes
+        lines[line - 1] = (text[:column] + f"{PACKAGE}.".encode() + text[column:]).decode()
+    return "".join(lines)
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")

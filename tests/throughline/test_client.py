@@ -1,0 +1,53 @@
+"""The library on a running Throughline: the record that the functions wrote, read from Azurite."""
+
+from pathlib import Path
+
+import pytest
+
+import throughline
+from local.azurite import Azurite
+from shared.catalog.memory import MemoryCatalog
+from shared.publishing.planner import PublishOptions
+from shared.publishing.publisher import publish
+from tests.support.azurite import on_azurite
+from tests.support.building import IDENTITY, body, dataset, packed, source
+from tests.support.building import lineage as columns_of
+from tests.support.processing import post, settle
+
+JOB = packed(
+    body(
+        run="nightly",
+        application="nightly",
+        app_name="nightly",
+        inputs=["raw"],
+        outputs=[dataset("clean", columnLineage=columns_of({"id": [source("raw", "id", IDENTITY)]}))],
+    )
+)
+
+
+@pytest.mark.azurite
+def test_lineage_and_processes_of_the_record(azurite: Azurite) -> None:
+    storage = on_azurite(azurite.connection_string)
+    for place in post(storage, JOB):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), PublishOptions())
+    client = throughline.connect(
+        {"AzureWebJobsStorage": azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    )
+    (process,) = client.processes("night*")
+    assert [(edge.input.column, edge.output.column) for edge in process.columns] == [("id", "id")]
+    assert client.processes("other*") == ()
+    found = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
+    assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
+    with pytest.raises(throughline.UnknownError):
+        client.lineage("no_such_table")
+
+
+def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(throughline.Misconfigured, match="throughline up"):
+        throughline.connect(home=tmp_path)
+
+
+def test_wrong_settings_are_told_at_once() -> None:
+    with pytest.raises(throughline.Misconfigured, match=r"THROUGHLINE_BATCH[\s\S]*AzureWebJobsStorage"):
+        throughline.connect({"THROUGHLINE_BATCH": "many", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"})

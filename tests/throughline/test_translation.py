@@ -1,0 +1,66 @@
+"""The library without a server: the same lineage as the core, in values of its own."""
+
+import dataclasses
+import doctest
+import json
+from pathlib import Path
+
+import pytest
+
+import throughline
+import throughline.translation
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+
+EVENTS = Path(__file__).parents[1] / "golden/spark35-ol1.53/customer_master/events.jsonl"
+
+
+def test_files_bytes_text_and_objects_give_the_same() -> None:
+    lines = EVENTS.read_bytes().splitlines()
+    with EVENTS.open("rb") as file:
+        found = throughline.translate(file)
+    assert found.processes
+    assert found == throughline.translate(line.decode() for line in lines)
+    assert found == throughline.translate(json.loads(line) for line in reversed(lines))
+
+
+def test_it_is_the_core_s_lineage() -> None:
+    lines = EVENTS.read_bytes().splitlines()
+    core = translate_history(map(decode, lines))
+    found = throughline.translate(lines)
+    assert [each.qualified_name for each in found.processes] == [each.qualified_name for each in core.processes]
+    for ours, theirs in zip(found.processes, core.processes, strict=True):
+        assert [(edge.input.dataset, edge.input.column, edge.output.column, edge.masked) for edge in ours.columns] == [
+            (edge.input.qualified_name, edge.input.column, edge.output.column, edge.masked) for edge in theirs.columns
+        ]
+    assert [(run.run_id, run.state) for run in found.runs] == [(run.run_id, run.state) for run in core.runs]
+    assert {run.job.partition(".")[0] for run in found.runs} == {"customer_master"}
+
+
+def test_results_are_frozen() -> None:
+    found = throughline.translate(EVENTS.read_bytes().splitlines())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(found.processes[0], "name", "other")  # noqa: B010 - mypy forbids the plain assignment, which is the point
+
+
+def test_what_is_no_event_is_an_error_that_names_the_field() -> None:
+    with pytest.raises(throughline.InvalidEvent, match="eventTime"):
+        throughline.translate([b'{"eventType": "COMPLETE", "run": {"runId": "x"}}'])
+
+
+def test_a_file_of_names_counts(tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    names.write_text(
+        '[[rules]]\nrule = "mine"\nnamespace = "file"\nname = "(?P<path>.*)"\n'
+        'type = "fs_path"\nqualified_name = "m:{path}"\n'
+    )
+    assert throughline.explain("file", "/data/t", names=names).dataset.qualified_name.startswith("m:")
+    names.write_text("[[rules]]\nname = 1\n")
+    with pytest.raises(throughline.Misconfigured):
+        throughline.explain("file", "/data/t", names=names)
+
+
+def test_the_examples_in_the_docstrings() -> None:
+    result = doctest.testmod(throughline.translation)
+    assert result.attempted >= 4
+    assert result.failed == 0

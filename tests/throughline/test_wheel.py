@@ -1,0 +1,136 @@
+"""The wheel: one package with nothing else at the top of site-packages, which works in an environment of its own."""
+
+import json
+import subprocess
+import sys
+import tomllib
+import zipfile
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from local.toolchain.stamp import ROOT
+from local.wheel import MOUNTED, rewritten
+
+EVENTS = ROOT / "tests/golden/spark35-ol1.53/customer_master/events.jsonl"
+NOTEBOOKS = sorted((ROOT / "examples/notebooks").glob("*.ipynb"))
+
+
+def build(folder: Path) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("throughline-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of a new environment that has the wheel and what it depends on, in the versions that are pinned."""
+    place = tmp_path_factory.mktemp("env")
+    uv = str(Path(sys.executable).with_name("uv"))
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, str(place)], check=True)
+    pins = place / "pins.txt"
+    lines = (ROOT / "requirements/dev.txt").read_text().splitlines()
+    pins.write_text("\n".join(line.partition(" ")[0] for line in lines if line[:1].isalnum()))
+    command = [uv, "pip", "install", "-q", "--python", str(place), "--constraint", str(pins), str(wheel)]
+    subprocess.run(command, check=True)
+    return place / "bin"
+
+
+def test_nothing_else_stands_at_the_top_of_site_packages(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.partition("/")[0] for name in names} == {"throughline", "throughline-0.1.0.dist-info"}
+    assert {"throughline/py.typed", "throughline/shared/model.py", "throughline/spark_pipeline/pipeline.py"} <= set(
+        names
+    )
+    assert not [name for name in names if name.endswith((".pyc", "local/wheel.py"))]
+
+
+def test_it_is_the_same_bytes_every_time(wheel: Path, tmp_path: Path) -> None:
+    assert build(tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_the_command_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "throughline"), "translate", str(EVENTS), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    ours = subprocess.run(
+        [sys.executable, "-m", "throughline", *command[1:]], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert json.loads(done.stdout)["processes"]
+    assert done.stdout == ours.stdout
+
+
+def test_the_library_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys, throughline\n"
+        f"print(len(throughline.translate(open({str(EVENTS)!r}, 'rb')).processes))\n"
+        f"print(sorted(set({sorted(MOUNTED)!r}) & set(sys.modules)))"
+    )
+    command = [str(installed / "python"), "-I", "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    count, general = done.stdout.splitlines()
+    assert int(count) > 0
+    assert general == "[]"
+
+
+def test_a_command_that_needs_more_says_what_to_install(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "throughline"), "lake", "run", "--lake", "lake", str(EVENTS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "pip install 'throughline[lake]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_imports_are_rewritten_and_nothing_else() -> None:
+    source = (
+        'from shared.model import Asset\nfrom sharedness import x\nname = "é", "shared.model", "shared/model.py"\n'
+        "def f():\n    from cli import main\n"
+    )
+    assert rewritten(source, {"shared", "shared.model"}) == (
+        "from throughline.shared.model import Asset\nfrom sharedness import x\n"
+        'name = "é", "throughline.shared.model", "shared/model.py"\n'
+        "def f():\n    from throughline.cli import main\n"
+    )
+    with pytest.raises(ValueError, match="line 1"):
+        rewritten("import shared.model", set())
+
+
+def test_what_is_pinned_is_within_what_the_wheel_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ranges = {
+        each.name: each.specifier
+        for each in map(Requirement, [*project["dependencies"], *chain(*project["optional-dependencies"].values())])
+    }
+    pins = {}
+    for name in ("functions", "dev"):
+        for line in (ROOT / f"requirements/{name}.in").read_text().splitlines():
+            if "==" in line:
+                pin = Requirement(line.partition("#")[0].strip())
+                pins[pin.name] = next(iter(pin.specifier)).version
+    for name, wanted in ranges.items():
+        if name != "throughline":
+            assert wanted.contains(pins[name], prereleases=True), name
+    functions = {
+        line.partition("==")[0]
+        for line in (ROOT / "requirements/functions.in").read_text().splitlines()
+        if "==" in line
+    }
+    assert functions <= set(ranges)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_the_notebooks_import_is_there(notebook: Path) -> None:
+    cells = json.loads(notebook.read_text())["cells"]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
+    imports = [line for line in lines if line.startswith("from throughline")]
+    assert len(imports) >= 2
+    for line in imports:
+        exec(line, {})  # noqa: S102 - our own examples

@@ -1,0 +1,52 @@
+"""Throughline as a library: column lineage from OpenLineage events, and from a running Throughline.
+
+    import throughline
+
+    found = throughline.translate(open("events.jsonl", "rb"))
+    for process in found.processes:
+        for edge in process.columns:
+            print(edge.input.column, "->", edge.output.column)
+
+    client = throughline.connect()
+    client.lineage("customer_master", column="name", direction="upstream")
+
+All results are frozen values; `throughline.ThroughlineError` is the root of all errors. docs/reading.md shows more.
+"""
+
+from shared.errors import (
+    CatalogRefused,
+    CatalogUnavailable,
+    Misconfigured,
+    StorageUnavailable,
+    ThroughlineError,
+)
+from shared.errors import Refused as InvalidEvent
+from shared.query.processes import AmbiguousError, UnknownError
+from shared.query.traversal import Lineage, Step
+from throughline.client import Client, connect
+from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
+from throughline.translation import explain, translate
+
+__all__ = [
+    "AmbiguousError",
+    "CatalogRefused",
+    "CatalogUnavailable",
+    "Client",
+    "Column",
+    "ColumnEdge",
+    "Dataset",
+    "Explanation",
+    "InvalidEvent",
+    "Lineage",
+    "Misconfigured",
+    "Process",
+    "Run",
+    "Step",
+    "StorageUnavailable",
+    "ThroughlineError",
+    "Translation",
+    "UnknownError",
+    "connect",
+    "explain",
+    "translate",
+]

@@ -1,0 +1,92 @@
+"""A running Throughline: lineage, runs and processes on its record, and lineage in its catalog."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from local.world import HOME, running_world
+from shared.bootstrap import Worker, assemble, storage_of
+from shared.errors import Misconfigured
+from shared.publishing.planner import on_found_assets, recorded
+from shared.query.processes import InCatalog, OnRecord
+from shared.query.traversal import Direction, Lineage, lineage
+from shared.records.settings_record import settings_on_record
+from shared.settings.reading import load, named
+from shared.settings.table import ENDPOINT
+from throughline.results import Process
+from throughline.translation import process_of
+
+_NO_CATALOG = {ENDPOINT: "https://not-set.invalid"}
+
+
+class Client:
+    """Reads one Throughline. It writes nothing. Made by `connect`.
+
+    Every method raises `throughline.StorageUnavailable` where storage does not answer.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def lineage(
+        self,
+        dataset: str,
+        *,
+        column: str | None = None,
+        direction: Direction = "both",
+        depth: int = 3,
+        where: Literal["record", "catalog"] = "record",
+        conditions: bool = False,
+    ) -> Lineage:
+        """What a data set is made of (`upstream`) and what is made of it (`downstream`).
+
+        `dataset` is a qualified name, the end of one, or a short name. With `column` only steps that this column's
+        values take are followed. `depth` counts data sets. `where`: the record also has what is not published yet and
+        what exceeds the catalog's 32 KB for columns; the catalog has what people see there. `conditions` (of the record
+        only) adds columns that only decide which rows are written.
+
+        Raises `throughline.UnknownError` and `throughline.AmbiguousError` (both LookupError), ValueError for a
+        direction or depth that does not exist, and `throughline.CatalogUnavailable`.
+        """
+        worker = self._worker
+        if where == "catalog":
+            return lineage(InCatalog(worker.catalog), dataset, direction=direction, depth=depth, column=column)
+        record = OnRecord(worker.storage, worker.publishing, with_indirect=conditions)
+        return lineage(record, dataset, direction=direction, depth=depth, column=column)
+
+    def processes(self, like: str = "*") -> tuple[Process, ...]:
+        """The processes on record whose name or qualified name matches the glob `like`, sorted by qualified name, on
+        the assets that the catalog was found to have.
+        """
+        worker = self._worker
+        found = (on_found_assets(worker.storage, process) for process, _ in recorded(worker.storage, worker.publishing))
+        return tuple(
+            process_of(each)
+            for each in sorted((each for each in found if each), key=lambda process: process.qualified_name)
+            if fnmatchcase(each.name, like) or fnmatchcase(each.qualified_name, like)
+        )
+
+
+def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> Client:
+    """The Throughline that `settings` name, by the names of docs/settings.md (`AzureWebJobsStorage`,
+    `THROUGHLINE_CATALOG_ENDPOINT` …); without them the one that the environment names, else the local world of
+    `throughline up` whose data lies in `home`. The functions' own settings, where they are on record, come before the
+    environment's, so that names and counts are those that the functions publish.
+
+    Raises `throughline.Misconfigured` with every setting that is missing or wrong, and
+    `throughline.StorageUnavailable`.
+    """
+    over: Mapping[str, str] = {}
+    if settings is None and not named(place=True):
+        world = running_world(home)
+        if world is None:
+            raise Misconfigured(
+                "There is no Throughline to connect to: start one with `throughline up`, set AzureWebJobsStorage and"
+                " THROUGHLINE_CATALOG_ENDPOINT, or pass settings to connect()"
+            )
+        over = world.environment
+    storage = storage_of(load(catalog=True, environment=settings, over=over, record=_NO_CATALOG).storage)
+    record = settings_on_record(storage)
+    found = load(catalog=True, environment=settings, over=over, record=record.texts if record else None)
+    return Client(assemble(found, storage=storage))

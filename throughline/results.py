@@ -1,0 +1,85 @@
+"""What the library returns: frozen values of plain types, the same whatever Throughline's inside is called.
+
+Tuples are sorted, and free of duplicates where they stand for a set.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.query.processes import Dataset
+
+__all__ = ["Column", "ColumnEdge", "Dataset", "Explanation", "Process", "Run", "Translation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Column:
+    """A column of the data set with this qualified name. An empty `column` stands for all rows of it."""
+
+    dataset: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ColumnEdge:
+    """One input column and the output column that it reaches.
+
+    `kind`: `DIRECT` where the value goes into the output, `INDIRECT` where it only decides which rows are written
+    (filter, join, group). `masked`: every way of the value passes a mask. `steps` are OpenLineage's words for what
+    happens on the way (IDENTITY, TRANSFORMATION, AGGREGATION, JOIN, FILTER …). `parsed`: no event names this edge, it
+    was read from the SQL text.
+    """
+
+    input: Column
+    output: Column
+    kind: Literal["DIRECT", "INDIRECT"]
+    masked: bool
+    steps: tuple[str, ...]
+    parsed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What one job does to one output, over all its runs. `qualified_name` is its identity in the catalog, and never
+    changes. `end_not_seen`: it rests on runs whose end no event reported.
+    """
+
+    name: str
+    qualified_name: str
+    operations: tuple[str, ...]
+    inputs: tuple[Dataset, ...]
+    outputs: tuple[Dataset, ...]
+    columns: tuple[ColumnEdge, ...]
+    end_not_seen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Run:
+    """What became of a run: `published`, `skipped` or `waiting` (and `failed` for one with a dead letter), and why."""
+
+    run_id: str
+    job: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The lineage of a set of events. `ignored` counts the events that cannot carry lineage, by reason."""
+
+    processes: tuple[Process, ...]
+    runs: tuple[Run, ...]
+    ignored: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The name that a data set of an event gets in the catalog. `reasons` are the sentences that say why, in order;
+    `others` are further names under which a scan may have found the same data set. `internal`: a log, checkpoint or
+    temporary folder, which never becomes an asset.
+    """
+
+    dataset: Dataset
+    rule: str
+    reasons: tuple[str, ...]
+    others: tuple[Dataset, ...]
+    internal: bool
