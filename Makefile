@@ -39,7 +39,7 @@ tests: $(READY) ## Only the tests
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m tests.capture $(ARGS)
 
-coverage: $(READY) ## Write docs/coverage.md from the kept events: which scenario gives what on which version
+coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
@@ -101,7 +101,7 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
 	@echo "looking for Java and Node, installing Azurite and the functions runtime"
-	@for part in java node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
+	@for part in toolchain.java toolchain.node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \

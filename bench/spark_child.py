@@ -34,7 +34,7 @@ from spark_pipeline.gold.impact import downstream, impact
 from spark_pipeline.pipeline import Order, Stage, run
 from spark_pipeline.silver.run_merging import merged_runs, touched_runs
 from spark_pipeline.silver.translation import translated
-from spark_pipeline.silver.translation_cache import MOST
+from spark_pipeline.silver.translation_cache import MAX_CACHED_BYTES
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, LAKE
 
@@ -117,7 +117,7 @@ def _translation(lake: Lake, source: str) -> dict[str, Any]:
 
     strangers = _best(lambda: silver(0))
     workers.clear()
-    whole = _best(lambda: silver(MOST))
+    whole = _best(lambda: silver(MAX_CACHED_BYTES))
     rows = lake.read(EVENTS).where("not late and ignored is null").orderBy("run_id", "event_time")
     texts = [(row["run_id"], row["text"].encode()) for row in rows.select("run_id", "text").toLocalIterator()]
     tune_gc()
@@ -158,8 +158,8 @@ def _best(work: Callable[[], object]) -> float:
 def _merged_and_translated(lake: Lake, remembered: int) -> None:
     with lake.kept("touched", touched_runs(lake, 0)) as ids:  # noqa: SIM117 - the second needs the first
         with lake.kept("merged", merged_runs(lake, ids, 0, [])) as runs:
-            words = translated(lake.engine, runs, None, as_of=None, end_timeout=_NEVER, remembered=remembered)
-            words.agg(f.count("*"), f.sum(f.size("said"))).collect()
+            words = translated(lake.engine, runs, None, as_of=None, end_timeout=_NEVER, cached=remembered)
+            words.agg(f.count("*"), f.sum(f.size("contributions"))).collect()
 
 
 def _python_seconds() -> float:

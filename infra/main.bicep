@@ -58,7 +58,7 @@ param redact bool = false
 @description('All is done but writing to the catalog: to look first at what would be written.')
 param shadow bool = false
 
-@description('Any other setting by its name (docs/settings.md), as { THROUGHLINE_QUIET_MINUTES: \'30\' }.')
+@description('Any other setting by its name (docs/reference/settings.md), as { THROUGHLINE_QUIET_MINUTES: \'30\' }.')
 param settings { *: string } = {}
 
 @description('Storage is reached through private end points only, from a network that is made here or given below.')
@@ -131,7 +131,7 @@ var closed = networkAsked && !privateNetwork
 
 // ---- names, and the one Python version
 
-// The version that local/package.py compiles the package for: a test holds the two together. docs/azure.md, "Which plan".
+// The version that local/package.py compiles the package for: a test holds the two together. docs/operate/deploy.md, "Which plan".
 var pythonVersion = '3.11'
 var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))

@@ -2,8 +2,8 @@
 
 In the repository `shared`, `cli`, `local` and `spark_pipeline` stand at the top, where the functions import them. In
 site-packages such general names would meet other people's, so the wheel has them as `throughline.shared` and so on, and
-every import of them is rewritten while it is built (docs/decisions/0010). Hatchling loads this file by its path:
-https://hatch.pypa.io/latest/plugins/build-hook/custom/.
+every import of them is rewritten while it is built (docs/contribute/decisions/0010). Hatchling loads this file by its
+path: https://hatch.pypa.io/latest/plugins/build-hook/custom/.
 """
 
 import ast

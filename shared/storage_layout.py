@@ -2,7 +2,7 @@
 
     events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
-    archive/2026/11/21/13/{batch}.jsonl.gz                        events of closed runs, one a line: see docs/archive.md
+    archive/2026/11/21/13/{batch}.jsonl.gz                        of closed runs, one a line (docs/reference/archive.md)
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
 
     runs           {run}      event|{time}|{type}|{digest}        an event of the run

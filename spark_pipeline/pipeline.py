@@ -1,4 +1,4 @@
-"""The lake brought up to date, stage by stage: what `throughline lake run` and spark-submit do."""
+"""Update the lake, stage by stage: the work of `throughline lake run` and of spark-submit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes",
 """The stages in their order."""
 
 DONE = "lake"
-"""What is noted of a batch that went through all stages."""
+"""The step under which a completed batch is recorded."""
 
 MEANING = "meaning"
-"""The step under which `Meaning.number` is noted: by what settings the tables were made."""
+"""The step under which `Meaning.number` is recorded: the settings of the tables' rows."""
 
 MIXED = -1
-"""That number of a lake whose runs had different settings: what was not touched since is as earlier ones made it."""
+"""The number of a lake whose runs had different settings: rows that were not touched since follow the earlier ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What a stage did: rows that it changed, by what they are, and the seconds it took."""
+    """The result of a stage: the numbers of changed rows by kind, and its seconds."""
 
     name: str
     counts: dict[str, int]
@@ -43,7 +43,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a run of the lake is to do: `sources` are folders of events; `tags` a CSV file of `qualified_name`, `column`
+    """An order for a run of the lake: `sources` are folders of events; `tags` a CSV file of `qualified_name`, `column`
     and `tag`, if any.
     """
 
@@ -54,10 +54,10 @@ class Order:
 
 
 def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: None) -> Sequence[Stage]:
-    """Bring every table up to what the sources hold; `note` is told after each stage, one at a time, in the order in
-    which they end: what follows `current` is worked on side by side.
+    """Update every table from the sources. `note` is called after each stage, one at a time, in the order in which the
+    stages end: those after `current` run in parallel.
 
-    A run that is cut off anywhere is finished by the next one, with the same tables in the end. Where nothing is new,
+    The next run completes one that was interrupted anywhere, with the same tables in the end. Without new events
     nothing is written.
     """
     done: list[Stage] = []
@@ -81,7 +81,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     edges, schemas, runs = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS))
 
     def dependants() -> None:
-        """What depends on what, and what is counted by it."""
+        """The stages that depend on the current lineage, and their counts."""
         if edges:
             stage("impact", lambda: {"pairs": write_impact(lake, batch=batch)})
         if order.tags:
@@ -94,17 +94,17 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
         if edges or schemas or runs:
             stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
 
-    def lasted() -> None:
+    def history() -> None:
         stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
 
-    together(lake.engine, lasted, dependants, covered)
+    together(lake.engine, history, dependants, covered)
     if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
         lake.note(DONE, batch)
     return sorted(done, key=lambda each: STAGES.index(each.name))
 
 
 def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
-    """Note by what settings the tables are made. A lake of the defaults has no note, which is as 0."""
+    """Record the settings of the tables. A lake with the defaults has no record, which counts as 0."""
     noted = lake.progress(MEANING)
     if noted not in {meaning.number, MIXED}:
         lake.note(MEANING, MIXED if since else meaning.number)

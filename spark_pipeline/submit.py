@@ -1,6 +1,6 @@
 """The entry point for clusters: `spark-submit --py-files throughline.whl lake_job.py --lake … SOURCE …`.
 
-The session is the cluster's own; what it is given, it needs no setting for. docs/spark.md shows each platform.
+It uses the cluster's own session. docs/reference/lake.md shows each platform.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def moment(text: str) -> datetime | None:
 
 
 def order_of(arguments: Sequence[str] | None = None) -> tuple[str, Order]:
-    """The root of the lake and what is to be done, from the words of a command line."""
+    """The root of the lake, and the order of a command line."""
     parser = argparse.ArgumentParser(prog="submit.py", description="Bring the tables of lineage up to date.")
     parser.add_argument("sources", nargs="+", help="folders or URLs: the archive, events, files of JSON lines")
     parser.add_argument("--lake", required=True, help="the folder or URL of the tables")
@@ -57,7 +57,7 @@ def tell(stage: Stage) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the lake in the session that is there."""
+    """Run the lake in the current session."""
     root, order = order_of(arguments)
     try:
         run(Lake.at(SparkSession.builder.getOrCreate(), root), order, note=tell)

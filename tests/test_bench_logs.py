@@ -1,4 +1,4 @@
-"""`python -m bench.logs` measures what the functions log, and docs/costs.md says what it measured."""
+"""`python -m bench.logs` measures what the functions log, and docs/operate/costs.md says what it measured."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from bench.log_rows import EXAMPLES, HOST_LINES, Volume, row_of
 from bench.logs import TICKS, measure
 from tests.infra.kusto.analyser import TABLES
 
-PAGE = (Path(__file__).parents[1] / "docs/costs.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs/operate/costs.md").read_text()
 MILLION = 1_000_000
 NEW, AGAIN = "a new job", "the same job again"
 

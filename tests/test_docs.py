@@ -15,7 +15,13 @@ import typer.main
 from cli.main import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "bench/README.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "bench/README.md",
+    ROOT / "tests/golden/README.md",
+)
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
 
@@ -159,7 +165,7 @@ def test_the_file_that_proves_a_command_names_it(command: str) -> None:
 def test_a_page_with_commands_that_were_only_read_says_so() -> None:
     pages = {each.page for each in TYPED if each.line.startswith(READ_ONLY)}
     assert pages
-    assert [page.name for page in pages if "](unproven.md)" not in page.read_text()] == []
+    assert [page.name for page in pages if "unproven.md)" not in page.read_text()] == []
 
 
 def ours() -> Iterator[Typed]:
@@ -208,7 +214,21 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_the_index_leads_to_every_page() -> None:
+    text = (ROOT / "docs/README.md").read_text()
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"({page})" not in text and "decisions/" not in page} == set()
+
+
+def test_the_readme_fits_on_two_screens() -> None:
     text = (ROOT / "README.md").read_text()
-    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
-    assert {page for page in pages if f"({page})" not in text} == set()
+    assert len(text.splitlines()) <= 80
+    assert "(docs/README.md)" in text
+
+
+def test_the_glossary_is_short_and_sorted() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)[1:]
+    terms = [term for term, _ in rows]
+    assert 40 <= len(terms) <= 60
+    assert terms == sorted(set(terms))
+    assert all(meaning.endswith((".", ")")) for _, meaning in rows)

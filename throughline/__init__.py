@@ -10,7 +10,8 @@
     client = throughline.connect()
     client.lineage("customer_master", column="name", direction="upstream")
 
-All results are frozen values; `throughline.ThroughlineError` is the root of all errors. docs/reading.md shows more.
+All results are frozen values; `throughline.ThroughlineError` is the root of all errors. docs/reference/python.md shows
+more.
 """
 
 from shared.errors import (

@@ -69,7 +69,7 @@ class Client:
 
 
 def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> Client:
-    """The Throughline that `settings` name, by the names of docs/settings.md (`AzureWebJobsStorage`,
+    """The Throughline that `settings` name, by the names of docs/reference/settings.md (`AzureWebJobsStorage`,
     `THROUGHLINE_CATALOG_ENDPOINT` …); without them the one that the environment names, else the local world of
     `throughline up` whose data lies in `home`. The functions' own settings, where they are on record, come before the
     environment's, so that names and counts are those that the functions publish.

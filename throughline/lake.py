@@ -2,7 +2,7 @@
 
     from throughline.lake import Lake, Meaning, Order, run
 
-`main` is the entry point for spark-submit; docs/spark.md shows each platform.
+`main` is the entry point for spark-submit; docs/reference/lake.md shows each platform.
 """
 
 from spark_pipeline.gold.impact import column_edges, columns_of, downstream

@@ -23,7 +23,7 @@ def translate(events: Iterable[OneEvent], *, names: str | Path | None = None) ->
     """The lineage that these events give, as the catalog would finally hold it.
 
     Neither the order of the events nor how often each occurs makes a difference. There is no clock: a run without an
-    end is `waiting`. `names` is a file of naming rules (docs/naming.md).
+    end is `waiting`. `names` is a file of naming rules (docs/concepts/naming.md).
 
     Raises `throughline.InvalidEvent` for the first event that is none, and `throughline.Misconfigured` for a wrong file
     of names.

@@ -26,7 +26,7 @@ UNKNOWN: Mapping[str, str] = {
     "tenant": "TENANT",
     "url": "URL",
 }
-"""What stands in a command for what is not known: the words of docs/azure.md."""
+"""What stands in a command for what is not known: the words of docs/operate/deploy.md."""
 
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 

@@ -117,11 +117,11 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
 def _left_to_do(target: Target) -> str:
     return f"""
 Deployed.
-  The receiver:        {target.receiver_url}{ROUTE} (RECEIVER in docs/azure.md is {target.receiver})
+  The receiver:        {target.receiver_url}{ROUTE} (RECEIVER in docs/operate/deploy.md is {target.receiver})
   The storage account: {target.storage} (STORAGE there)
 Left to do, once:
-  1. Grant the worker's identity Data Curator in Purview (docs/azure.md, step 4), by a collection administrator; until
-     then lineage waits:
+  1. Grant the worker's identity Data Curator in Purview (docs/operate/deploy.md, step 4), by a collection
+     administrator; until then lineage waits:
        throughline purview grant --account PURVIEW --collection COLLECTION --principal {target.worker_principal}
   2. Make a key for each platform (step 5), see it work (step 6), connect Spark (step 7).
 """

@@ -123,7 +123,9 @@ class Receiver:
             return "" if status == _WORKS else _meaning(status)
 
         with self.progress.step(f"wait for {where}") as step:
-            failed = f"{url} does not work. {otherwise} Find out why: throughline doctor (docs/azure.md, step 6)."
+            failed = (
+                f"{url} does not work. {otherwise} Find out why: throughline doctor (docs/operate/deploy.md, step 6)."
+            )
             wait_until(look, step, self.patience, failed=failed)
 
     def _production_answers(self) -> bool:

@@ -32,7 +32,7 @@ def from_azure(az: AzureCli, group: str, deployment: str) -> Target:
     """Read the target from a deployment of infra/main.bicep. Raises AzureCliError and DeployError."""
     again = (
         f"Deploy it again: az deployment group create --resource-group {group} --name {deployment} "
-        "--template-file infra/main.bicep --parameters … (docs/azure.md, step 2)"
+        "--template-file infra/main.bicep --parameters … (docs/operate/deploy.md, step 2)"
     )
     return _target(group, deployment_outputs(az, group, deployment), f"deployment {deployment}", again)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cli.platforms.runtimes import table
 
-_DOCS = Path(__file__).parents[2] / "docs"
+_DOCS = Path(__file__).parents[2] / "docs/get-started"
 PAGES = {name: _DOCS / f"{name}.md" for name in ("synapse", "databricks", "fabric")}
 BEGIN, END = "<!-- runtimes: written by `make runtimes` -->", "<!-- end of runtimes -->"
 
@@ -14,7 +14,9 @@ def with_table(page: str, platform: str) -> str:
     before, began, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not (began and ended):
-        raise ValueError(f"docs/{platform}.md lacks the marks {BEGIN!r} and {END!r} around its table of runtimes")
+        raise ValueError(
+            f"docs/get-started/{platform}.md lacks the marks {BEGIN!r} and {END!r} around its table of runtimes"
+        )
     return "\n".join((f"{before}{BEGIN}", *table(platform), f"{END}{after}"))
 
 

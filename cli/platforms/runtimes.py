@@ -1,6 +1,6 @@
 """The runtimes of each platform, with the listener's jar that fits: one table of facts.
 
-`throughline config` reads it, and the tables of docs/{synapse,databricks,fabric}.md are made from it
+`throughline config` reads it, and the tables of docs/get-started/{synapse,databricks,fabric}.md are made from it
 (`make runtimes`); a test holds the pages to it. A runtime is entered from its vendor's page, which stands in `source`.
 """
 

@@ -58,7 +58,7 @@ FETCH = (
 )
 OWN_KEY = (
     "Make a function key of its own for this platform, so that it can be taken back alone, and put it into Key Vault "
-    "(docs/azure.md)"
+    "(docs/operate/deploy.md)"
 )
 APPEND = (
     "Add the key, which this platform can't look up by itself: "

@@ -135,7 +135,7 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
     kind: 'LogAlert'
     properties: {
       displayName: 'Throughline ${environmentName}: ${rule.title}'
-      description: 'What it is and what to do: docs/operations.md, alert ${rule.name}.'
+      description: 'What it is and what to do: docs/operate/operations.md, alert ${rule.name}.'
       severity: rule.severity
       enabled: true
       autoMitigate: true // one mail when it begins, one when it is over
@@ -176,7 +176,7 @@ resource throttling 'Microsoft.Insights/metricAlerts@2026-01-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'Throughline ${environmentName}: storage throttles. What to do: docs/operations.md, alert throttling.'
+    description: 'Throughline ${environmentName}: storage throttles. What to do: docs/operate/operations.md, alert throttling.'
     severity: 2
     enabled: true
     autoMitigate: true

@@ -1,4 +1,4 @@
-// Every right that Throughline has in Azure, in one table. The one it needs in Purview is granted there: docs/azure.md.
+// Every right that Throughline has in Azure, in one table. The one it needs in Purview is granted there: docs/operate/deploy.md.
 // infra/roles.json says for each what it is for; tests hold both to the calls that the code makes.
 //
 // A row's `on` says where the role holds: `storage` (the account with the data), `receiverStorage` (the one of the

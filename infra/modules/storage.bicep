@@ -1,5 +1,5 @@
 // A storage account with its containers and tables. There are two: one holds all data of Throughline and what the worker's
-// host keeps for itself, the other what the receiver's host keeps (docs/decisions/0007-receiver-host-storage.md).
+// host keeps for itself, the other what the receiver's host keeps (docs/contribute/decisions/0007-receiver-host-storage.md).
 param location string
 param tags { *: string }
 param name string

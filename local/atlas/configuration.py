@@ -1,4 +1,5 @@
-"""What Atlas is configured with: files in its home, and the command that starts it. docs/atlas.md tells why.
+"""What Atlas is configured with: files in its home, and the command that starts it. docs/reference/apache-atlas.md
+tells why.
 
 The properties are those of Atlas' own configuration page, but for the embedded Solr's, which its source alone names.
 """

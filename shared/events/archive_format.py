@@ -1,7 +1,8 @@
 """The files of the archive: JSON lines, an event a line, those of one run packed together as one member of a gzip file.
 
 A gzip file may consist of several members (RFC 1952, 2.2): whoever reads the file reads them one after the other, and
-whoever knows where a member begins can read that one alone. docs/archive.md describes the lines for other readers.
+whoever knows where a member begins can read that one alone. docs/reference/archive.md describes the lines for other
+readers.
 """
 
 import gzip

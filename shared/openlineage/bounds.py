@@ -1,4 +1,5 @@
-"""How much of an event is looked at: one table, of which the wire's types, decoding and docs/guard.md are made.
+"""How much of an event is looked at: one table, of which the wire's types, decoding and docs/operate/input-limits.md
+are made.
 
 The numbers are far above what listeners send (Spark's leaves column lineage out beyond 1,000 columns by itself) and far
 below what would cost memory that others need. Lengths and counts of facets are checked by msgspec while it reads, so

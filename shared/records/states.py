@@ -1,7 +1,7 @@
 """The states of an event, of a run, of what the catalog holds, and of a process's mark: names and allowed changes.
 
-Tables, and nothing else: what changes a state stands where it is done, under these names. docs/states.md draws these
-tables, and random histories are held to them.
+Tables, and nothing else: what changes a state stands where it is done, under these names. docs/concepts/states.md draws
+these tables, and random histories are held to them.
 """
 
 from dataclasses import dataclass

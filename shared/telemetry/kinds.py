@@ -1,6 +1,6 @@
 """The kinds of acts, as a table: what each is called, which line and span it gives, and what is counted of it.
 
-docs/telemetry.md lists this table, and a test holds it to that.
+docs/operate/telemetry.md lists this table, and a test holds it to that.
 """
 
 import logging

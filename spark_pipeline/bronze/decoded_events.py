@@ -1,5 +1,5 @@
-"""Events as the core reads them, kept beside their texts: whoever merges them reads no JSON again, and a third of the
-bytes go through the engine. What another state of the core has read is not believed: then the text is read again.
+"""Decoded events, stored beside their texts: merging then parses no JSON, and a third of the bytes go through the
+engine. A row that another version of the decoder wrote is decoded again from its text.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ from shared.openlineage.decoding import Event, decode
 from spark_pipeline.engine.arrow_cells import Record
 
 _pack = msgspec.msgpack.Encoder().encode
-"""What stands in a text in some order is kept in it: events of one instant are put in order by their content."""
+"""The order of a text's fields is kept: events of the same instant are sorted by their content."""
 
 _unpack = msgspec.msgpack.Decoder(Event).decode
 
 
 def _code() -> str:
-    """32 hexadecimal digits that stand for the code that decides what is kept of a text."""
+    """32 hexadecimal digits: the digest of the code that decodes events."""
     code = [each for each in files("shared.openlineage").iterdir() if each.name.endswith(".py")]
     known = hashlib.sha256(msgspec.__version__.encode())
     for each in (*sorted(code, key=lambda each: each.name), files("spark_pipeline.bronze") / "decoded_events.py"):
@@ -28,13 +28,11 @@ def _code() -> str:
 
 
 DECODER = _code()
-"""This state of the core."""
+"""The version of the decoder."""
 
 
 def kept(event: Event) -> bytes | None:
-    """The event as MessagePack; None where that cannot say it (whole numbers of more than 64 bits, values very deep in
-    one another).
-    """
+    """The event as MessagePack; None if it has no such form (integers of more than 64 bits, very deep nesting)."""
     try:
         return _pack(event)
     except (OverflowError, RecursionError):
@@ -42,8 +40,8 @@ def kept(event: Event) -> bytes | None:
 
 
 def contents(events: DataFrame) -> DataFrame:
-    """Rows of `bronze/events` that count (neither late nor ignored) with `content` and `plain`, to be read by
-    `event_of`. The texts of what is kept are not even looked at, for an engine passes over files by their values.
+    """Rows of `bronze/events` that count (neither late nor ignored) with `content` and `plain`, for
+    `event_of`. Texts are read only of rows without a current decoded form; an engine skips files by their values.
     """
     by = f.col("decoded_by")
     ours = events.where(by == DECODER).withColumn("content", f.col("decoded")).withColumn("plain", f.lit(False))

@@ -1,8 +1,8 @@
-"""The bytes of a file -> its events, and what of it cannot be read. Nothing here knows Spark.
+"""The bytes of a file -> its events and its broken lines. No Spark in here.
 
-Three kinds of files are told apart by their names and by what stands in them: the archive's lines (docs/archive.md),
-raw events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`: what
-still lies in `events`).
+There are three kinds of files, recognised by name and content: the archive's lines (docs/reference/archive.md),
+raw events line by line (as OpenLineage's file transport writes them), and one event a file (`.json`, `.json.gz`, as in
+the container `events`).
 """
 
 import base64
@@ -21,14 +21,14 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import Ignore, Selection, select
 
 LARGEST_EVENT = 32 * 1024 * 1024
-"""Bytes of an event that is taken, unless told otherwise: a worker holds several at a time."""
+"""The default limit of an event in bytes: a worker holds several at a time."""
 
 _SHOWN = 65_536
 _GZIP = b"\x1f\x8b"
 _SLICE = 1 << 20
 _AT_ONCE = 32 * _SLICE
 _BITE = 16 * 1024
-"""Bytes that are unpacked in one go: what stands behind a member's end is copied."""
+"""Bytes that are unpacked at once: the rest after a member's end is copied."""
 
 _ARCHIVED = b'{"digest"'
 _WHOLE = (".json", ".json.gz")
@@ -45,7 +45,7 @@ class _Archived(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _Uncertain(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a line may be: the archive's have `digest` and `event`, an event of OpenLineage has neither."""
+    """A line: the archive's have `digest` and `event`, an OpenLineage event has neither."""
 
     digest: str | None = None
     event: str | None = None
@@ -57,7 +57,7 @@ _uncertain = msgspec.json.Decoder(_Uncertain).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """An event as it was read: its text, and what the core makes of it."""
+    """An event: its text, and its decoded form."""
 
     text: str
     size: int
@@ -69,14 +69,14 @@ class Read:
 
     @property
     def parent(self) -> str | None:
-        """The id of the run that it names as its parent."""
+        """The id of its parent run."""
         facets = self.event.body.run.facets if self.event.body else None
         return facets.parent.run.run_id.lower() if facets and facets.parent else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """What could not be read: the number of its line (0: the file as a whole), why, and its beginning."""
+    """A line that could not be read: its number (0: the whole file), the reason, and its beginning."""
 
     line: int
     reason: str
@@ -85,13 +85,13 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """How files are read: the largest event that is taken, and what settings say of operations."""
+    """How files are read: the size limit of an event, and the settings of operations."""
 
     largest: int = LARGEST_EVENT
     selection: Selection = Selection()  # noqa: RUF009 - frozen
 
     def read(self, path: str, content: bytes, written: datetime) -> Iterator[Read | Broken]:
-        """All that is in a file; what is broken does not keep the rest from being read."""
+        """The events and broken lines of a file; a broken line does not stop the rest."""
         try:
             for number, line in self._lines(path, content):
                 if line is None:
@@ -160,15 +160,15 @@ class Reader:
 
 
 def _unpacked(content: bytes) -> io.BytesIO | gzip.GzipFile:
-    """What is packed: at once where it is whole and not too much, for GzipFile takes three times as long for the many
-    small members of an archive; else piece by piece, so that what stands before a break is read.
+    """The unpacked bytes: all at once if the file is complete and small enough, since GzipFile takes three times as
+    long for the many small members of an archive; else in pieces, so that everything before a break is read.
     """
     whole = _members(content)
     return gzip.GzipFile(fileobj=io.BytesIO(content)) if whole is None else io.BytesIO(whole)
 
 
 def _members(content: bytes) -> bytes | None:
-    """What all members of a gzip file hold (RFC 1952); None where that is too much, or one is damaged."""
+    """The contents of all members of a gzip file (RFC 1952); None if they are too large or one is damaged."""
     found, size, at = [], 0, 0
     while at < len(content):
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

@@ -1,4 +1,4 @@
-"""Bronze: every event once, with its text, from whatever files there are that were not read yet."""
+"""Bronze: read new files, and store every event once with its text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, FILES, QUARANTINE
 
 _SMALL = 256 * 1024
-"""Bytes of a file that is read together with many others."""
+"""Files of at most this size in bytes are read many at a time."""
 
 _SMALL_TOGETHER = 200
 _LARGE_TOGETHER = 2
@@ -49,7 +49,7 @@ _READ = shape("""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What a step of bronze brought: files that were read, events that are new, lines that could not be read."""
+    """The counts of a bronze step: files read, new events, lines that could not be read."""
 
     files: int
     events: int
@@ -59,8 +59,8 @@ class Ingested:
 def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> Ingested:
     """Read the files below `sources` that are new or have changed since they were read.
 
-    Safe to be cut off anywhere and done again: an event is known by its run and digest, a broken line by its place,
-    and a file counts as read only when all that is in it is there.
+    May be interrupted anywhere and repeated: an event is identified by run and digest, a broken line by its place, and
+    a file counts as read only after all its rows are stored.
     """
     with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
         count = int(files.count())
@@ -87,7 +87,7 @@ def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
 
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
-    """Those that were not read as they are now, or only by this very step before it was cut off."""
+    """The files that are new or changed, and those that this same step had read before it was interrupted."""
     found: DataFrame | None = None
     for source in sources:
         try:
@@ -106,7 +106,7 @@ def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
 
 
 def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
-    """What is in these files: the small ones many at a time, the large ones few."""
+    """The contents of these files: small ones many at a time, large ones few."""
     sizes = {row["small"]: row["paths"] for row in _by_size(files).collect()}
     lake.session.conf.set("spark.sql.files.maxPartitionBytes", str(_PARTITION))
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
@@ -172,17 +172,13 @@ _KEYS = ("day", "run_id", "digest")
 
 
 def _repeated(parsed: DataFrame) -> DataFrame:
-    """The keys of the events that were read more than once: few, as a rule, so that the texts of all others need not be
-    moved.
-    """
+    """The keys of events that were read more than once: usually few, so the texts of all others need no shuffle."""
     counted = parsed.where("line is null").groupBy(*_KEYS).agg(f.count("*").alias("times"))
     return counted.where("times > 1").select(*_KEYS)
 
 
 def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
-    """Each event once. It may lie in `events` and in the archive at the same moment; the archive knows whether it came
-    too late.
-    """
+    """Each event once. It may be in `events` and in the archive at once; the archive says whether it was late."""
     events = parsed.where("line is null").drop("line", "reason")
     first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by")
     again = (

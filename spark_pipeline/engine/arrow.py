@@ -1,4 +1,4 @@
-"""Between Spark and the core: rows in Arrow batches, in a worker's memory a bounded number at a time."""
+"""Rows between Spark and the core, in Arrow batches: a worker holds a bounded number at a time."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -22,11 +22,11 @@ _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 class OutOfOrderError(Exception):
-    """Rows came in another order than was asked for: what is made of them would be wrong."""
+    """Rows came in the wrong order: the result would be wrong."""
 
 
 def records_for(largest: int | None) -> int:
-    """How many rows of this size an Arrow batch may hold: Spark counts them, and does not weigh them."""
+    """How many rows of this size an Arrow batch may hold: Spark limits batches by rows, not by bytes."""
     return max(1, min(_ROWS, BATCH_BYTES // max(1, largest or 1)))
 
 
@@ -38,9 +38,9 @@ def stream(
     largest: int | None = None,
     weigh: str = "",
 ) -> DataFrame:
-    """What `work` makes of the rows of each partition, in their order, without ever holding more than a batch.
+    """The result of `work` on the rows of each partition, in their order; it never holds more than a batch.
 
-    `largest`: the bytes of the largest row; `weigh`: the column of what comes out that weighs most.
+    `largest`: the bytes of the largest row; `weigh`: the largest column of the result.
     """
     rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
     found = schema_of(schema)
@@ -64,7 +64,7 @@ def through(
     *,
     weigh: str = "",
 ) -> Iterator[pa.RecordBatch]:
-    """What `work` makes of the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
+    """The result of `work` on the rows of these batches, in batches of this schema; `weigh` as for `stream`."""
     with calm():
         waiting: list[Row] = []
         weight = 0
@@ -80,8 +80,8 @@ def through(
 
 
 def grouped(rows: Iterable[Record], *keys: str) -> Iterator[tuple[Any, Iterator[Record]]]:
-    """Rows that follow one another with the same key or tuple of keys, group by group; what of a group is not read is
-    passed over. Raises OutOfOrderError.
+    """Rows that follow one another with the same key or tuple of keys, group by group; the unread rest of a group is
+    skipped. Raises OutOfOrderError.
     """
     last: Any = None
     for found, own in groupby(rows, key=attrgetter(*keys)):
@@ -90,8 +90,8 @@ def grouped(rows: Iterable[Record], *keys: str) -> Iterator[tuple[Any, Iterator[
 
 
 def following(key: Any, last: Any) -> Any:
-    """The key, which comes after `last` (None: nothing came yet). Raises OutOfOrderError where it does not: else one
-    group would be taken for two.
+    """The key, checked to come after `last` (None: it is the first). Raises OutOfOrderError otherwise: one group would
+    be taken for two.
     """
     if last is not None and key <= last:
         raise OutOfOrderError(

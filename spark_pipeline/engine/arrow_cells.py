@@ -1,5 +1,5 @@
-"""Arrow's batches -> rows in Python and back, a column at a time: to make an object of each cell first, as Arrow's own
-`to_pylist` does, took as long as to read the events themselves.
+"""Arrow batches -> Python rows and back, a column at a time: Arrow's own `to_pylist`, which makes an object of each
+cell first, took as long as reading the events.
 
 Days and times come as Arrow holds them: in days and microseconds since 1970, in UTC (`values.moment`). They may be
 given back so, or as Python has them.
@@ -15,10 +15,10 @@ import pyarrow as pa
 from pyarrow import types
 
 Row = dict[str, Any]
-"""A row to be written, by the names of its columns; what it lacks is null."""
+"""A row to write, by column names; a missing column is null."""
 
 Record = Any
-"""A row that was read: its columns are its attributes."""
+"""A row that was read, with its columns as attributes."""
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
@@ -40,7 +40,7 @@ def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def cells(column: pa.Array) -> list[Any]:
-    """What stands in a column, None where nothing does."""
+    """The values of a column, None for null."""
     if column.null_count == len(column):
         return [None] * len(column)
     kind = column.type
@@ -65,7 +65,7 @@ def _objects(column: pa.Array) -> list[Any]:
 
 
 def _numbers(column: pa.Array) -> list[Any]:
-    """Of a column that lacks some NumPy would make fractions."""
+    """NumPy would convert a column with nulls to floats."""
     if not column.null_count:
         return _objects(column)
     found = _objects(column.fill_null(0))

@@ -1,4 +1,4 @@
-"""Parts of a step that do not need one another, worked on side by side: while the engine plans one, it runs another."""
+"""Run independent parts of a step in parallel: while the engine plans one, it runs another."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 def together(engine: Engine, *works: Callable[[], T]) -> tuple[T, ...]:
-    """What each of these gives, in their order. Raises what the first of them raised that did, or what stopped the
-    waiting (Ctrl-C), but only when all have ended: none of them writes on behind the back of whoever comes next.
+    """The result of each, in their order. Raises the first error in that order, or the exception that stopped the
+    waiting (Ctrl-C), but only after all have ended: none continues to write afterwards.
 
-    No more than one of them may make rows by `arrow.stream`: how many go into a batch is said to the whole session.
+    At most one of them may use `arrow.stream`: the rows per batch are a setting of the whole session.
     """
     with ThreadPoolExecutor(len(works)) as pool:
         begun = [pool.submit(engine.in_thread(work)) for work in works]

@@ -1,6 +1,7 @@
 """The engine adapter for Sail (https://docs.lakesail.com), a server of Spark Connect without a JVM, in this process.
 
-Only this module knows Sail: opening a session on it, and what it does differently from Spark (docs/decisions/0005).
+Only this module knows Sail: opening a session on it, and what it does differently from Spark
+(docs/contribute/decisions/0005).
 """
 
 import logging

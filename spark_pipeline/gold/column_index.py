@@ -1,6 +1,6 @@
-"""The columns of the current lineage as numbers: what a closure is made of, and how it gets its names back. No Spark.
+"""The columns of the current lineage as numbers, for closures, and the names of these numbers. No Spark.
 
-Names stand once each; a column is a pair of numbers, and a node the place of that pair among the sorted ones.
+Each name is stored once. A column is a pair of numbers, and a node is the index of that pair in the sorted pairs.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Nodes:
 
 class Columns:
     """The columns of the current lineage as `nodes`, and its edges between them as numbers in `start` and `end`, with
-    `direct` and `masked`, and `process` as a place in `processes`.
+    `direct` and `masked`, and `process` as an index into `processes`.
 
     A column that decides over all rows of a data set reaches all columns of it.
     """
@@ -117,7 +117,7 @@ class Columns:
 
 
 def _numbered(*sides: "pd.Series[Any]") -> tuple[Ints, Names]:
-    """Names as places among the sorted different ones."""
+    """Names as indexes into the sorted distinct names."""
     codes, names = pd.factorize(pd.concat(sides, ignore_index=True), sort=True)
     return codes.astype(np.int64), np.asarray(names, dtype=object)
 

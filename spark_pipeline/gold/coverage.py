@@ -1,4 +1,4 @@
-"""Gold, `coverage` and `schema_changes`: how much of what runs is known, and how data sets changed."""
+"""Gold, `coverage` and `schema_changes`: how complete lineage is, and how data sets changed."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -11,18 +11,18 @@ from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
 
 _PLACEHOLDER = "DataSet"
-"""The type of what no rule of naming knows."""
+"""The type of data sets that no naming rule matches."""
 
 _COUNTS = ("assets", "linked", "written", "columns", "traced", "runs", "failed", "unended", "unusable")
 _FLAGS = ("orphan", "placeholder")
-"""Told of data sets only."""
+"""Counts of data sets only."""
 
-_MOVED = ("said", "waiting", "unusable")
+_MOVED = ("translated", "waiting", "unusable")
 _FAILED = ("FAIL", "ABORT")
 
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
-    """Make `coverage` anew; how many rows have changed."""
+    """Recompute `coverage`. Returns how many rows changed."""
     with lake.kept("schemas_newest", _newest(lake)) as newest:
         return _write_coverage(lake, newest, batch=batch)
 
@@ -43,8 +43,8 @@ def _write_coverage(lake: Lake, newest: DataFrame, *, batch: int) -> int:
 
 
 def _newest(lake: Lake) -> DataFrame:
-    """When each data set was seen last: by one that wrote it, if any did. Put aside, these few rows let an engine read
-    the columns only of the runs that saw them then.
+    """When each data set was last seen: by a run that wrote it, if there is one. These few rows are stored temporarily,
+    so that an engine reads the columns only of the runs of those times.
     """
     times = lake.live(SCHEMAS).groupBy("qualified_name", "written").agg(f.max("at").alias("at"))
     newest = times.groupBy("qualified_name").agg(f.max(f.struct("written", "at")).alias("newest"))
@@ -58,8 +58,8 @@ def _latest(lake: Lake, newest: DataFrame) -> DataFrame:
 
 
 def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
-    """A row for each data set, with counts of 0 and 1, and those of its columns. All that is known of data sets is laid
-    one below the other and grouped once: joins would shuffle each part.
+    """A row for each data set, with counts of 0 and 1, and those of its columns. The parts are united and grouped once:
+    joins would shuffle each part.
     """
     named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
     both = (
@@ -108,7 +108,7 @@ _TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "
 
 
 def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
-    """Rows one below the other, null where a part lacks a column."""
+    """The union of the parts, null where a part lacks a column."""
 
     def whole(part: DataFrame) -> DataFrame:
         there = set(part.columns)
@@ -139,7 +139,7 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
         f.transform(direct, lambda each: f.struct(each["output"].alias("of"), each["output_column"].alias("column"))),
         f.transform("sourceless", lambda each: f.struct(each["output"].alias("of"), each["column"].alias("column"))),
     )
-    told = (
+    sourced = (
         lake.live(CURRENT)
         .select(f.explode(traced).alias("one"))
         .select(f.col("one.of").alias("qualified_name"), "one.column", f.lit(1).alias("source"))
@@ -148,7 +148,7 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
         "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
     )
     return (
-        _laid(_TRACED, fields, told)
+        _laid(_TRACED, fields, sourced)
         .groupBy("qualified_name", "column")
         .agg(f.max("named").alias("named"), f.max("source").alias("source"))
         .withColumn("known", f.col("column").isNotNull().cast("int"))
@@ -163,9 +163,9 @@ def _runs(lake: Lake) -> DataFrame:
         "runs": f.lit(1),
         "failed": failed.cast("bigint"),
         "unended": f.col("ended").isNull().cast("bigint"),
-        "unusable": f.col("word").eqNullSafe("unusable").cast("bigint"),
+        "unusable": f.col("outcome").eqNullSafe("unusable").cast("bigint"),
     }
-    moved = lake.read(RUNS).where(f.col("word").isin(*_MOVED) | failed)
+    moved = lake.read(RUNS).where(f.col("outcome").isin(*_MOVED) | failed)
     jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))
     return jobs.agg(*(f.sum(value.cast("bigint")).alias(name) for name, value in number.items())).select(
         "job_namespace",
@@ -190,8 +190,8 @@ _CHANGE = ("qualified_name", "at", "run_id", "column", "change", "before", "afte
 
 
 def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
-    """Bring `schema_changes` up to what silver and `impact` hold; how many rows have changed. What data sets went
-    through is found anew of those of which anything came after the batch `since`; what depends on it, of all.
+    """Update `schema_changes` from silver and `impact`. Returns how many rows changed. Changes are recomputed for data
+    sets with rows after the batch `since`, the number of dependants for all.
     """
     rows = lake.live(SCHEMAS)
     if lake.exists(SCHEMA_CHANGES):
@@ -211,8 +211,8 @@ def _put_changes(lake: Lake, found: DataFrame, *, batch: int) -> int:
 
 
 def _differing(rows: DataFrame) -> DataFrame:
-    """What differs between one row of `schemas` and the next, of data sets of which these are all that hold. Data sets
-    that are written are judged by those who write them, for who reads may look at some columns only.
+    """The differences between each row of `schemas` and the next of its data set; `fresh` has all active rows of these.
+    For data sets that are written only the writers' rows count, since a reader may read only some columns.
     """
     ever = f.max("written").over(Window.partitionBy("qualified_name"))
     order = Window.partitionBy("qualified_name").orderBy("at", "run_id")

@@ -1,4 +1,6 @@
-"""Gold, `lineage_current`: what application runs said, added up to the processes that the catalog should hold."""
+"""Gold, `lineage_current`: the contributions of application runs, aggregated to the processes that the catalog should
+hold.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +17,7 @@ from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import shape
 from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_process
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import CURRENT, PROCESSES, RUNS
+from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, RUNS
 
 _ADDED = shape(
     "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})
@@ -23,24 +25,24 @@ _ADDED = shape(
 
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
-    """Bring `lineage_current` up to what silver holds; how many processes have changed."""
+    """Update `lineage_current` from silver. Returns how many processes changed."""
     with lake.kept("processes_touched", _touched(lake, meaning, since)) as touched:
         if touched.isEmpty():
             return 0
         rows = _that_count(contributions(lake, touched), meaning)
-        ordered = lake.engine.in_order(rows, ("process",), ("application_run", "said"), keep=rows.columns)
+        ordered = lake.engine.in_order(rows, ("process",), ("application_run", "digest"), keep=rows.columns)
         found = stream(ordered, _Adding(meaning), _ADDED, largest=largest_content(lake, touched), weigh="content")
         return lake.put(CURRENT, found, batch=batch, scope=touched)
 
 
 def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
-    """The processes of which anything changed: what is said, who has ended, or that time has passed."""
-    said = lake.read(PROCESSES)
+    """The processes to recompute: contributions changed, an application run ended, or their revisit time has come."""
+    contributions = lake.read(CONTRIBUTIONS)
     runs = lake.read(RUNS).where(f.col("batch") > since).select(f.col("run_id").alias("application_run"))
     found = (
-        said.where(f.col("batch") > since)
+        contributions.where(f.col("batch") > since)
         .select("process")
-        .union(said.join(runs, "application_run", "left_semi").select("process"))
+        .union(contributions.join(runs, "application_run", "left_semi").select("process"))
     )
     if meaning.as_of:
         due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
@@ -49,28 +51,28 @@ def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
 
 
 def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
-    """What is said of these processes, with what is known of those who said it."""
+    """The contributions to these processes, with the times and ends of their application runs."""
     facts = lake.read(RUNS).select(
         f.col("run_id").alias("application_run"),
         f.col("first").alias("app_first"),
         f.col("last").alias("app_last"),
         "ended",
     )
-    said = lake.live(PROCESSES).where("not gone").join(touched, "process", "left_semi")
-    return said.select("process", "application_run", "said", "first", "last", "content").join(
+    contributions = lake.live(CONTRIBUTIONS).where("not eliminated").join(touched, "process", "left_semi")
+    return contributions.select("process", "application_run", "digest", "first", "last", "content").join(
         facts, "application_run", "left"
     )
 
 
 def largest_content(lake: Lake, touched: DataFrame) -> int | None:
-    """Bytes of the largest that is said of these processes, whether it counts or not."""
-    said = lake.read(PROCESSES).join(touched, "process", "left_semi")
-    return lake.engine.largest(said, f.length("content"))
+    """The size in bytes of the largest contribution to these processes, superseded or not."""
+    contributions = lake.read(CONTRIBUTIONS).join(touched, "process", "left_semi")
+    return lake.engine.largest(contributions, f.length("content"))
 
 
 def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
-    """Without what was superseded, as `aggregate` judges it: so a process holds no more rows than count, however many
-    application runs have written it.
+    """Without superseded contributions, by the rule of `aggregate`: a process then holds only rows that count, however
+    many application runs have written it.
     """
     run = Window.partitionBy("process", "application_run")
     began = f.least(f.min("first").over(run), f.col("app_first"))
@@ -95,7 +97,7 @@ class _Adding:
     def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for name, own in grouped(rows, "process"):
             facts: dict[str, ApplicationTimes] = {}
-            said: list[Contribution] = []
+            contributions: list[Contribution] = []
             for row in own:
                 run = row.application_run
                 if row.app_first is not None:
@@ -103,8 +105,8 @@ class _Adding:
                         first=moment(row.app_first), last=moment(row.app_last), ended=row.ended
                     )
                 seen = Span(first=moment(row.first), last=moment(row.last))
-                said.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
-            total = aggregate(said, facts, now=self._meaning.as_of, patience=self._patience)
+                contributions.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
+            total = aggregate(contributions, facts, now=self._meaning.as_of, patience=self._patience)
             process = total.process
             if process is None:
                 continue

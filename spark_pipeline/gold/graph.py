@@ -1,7 +1,7 @@
 """Columns and their edges as arrays: closures of many columns at once. numpy, no Spark.
 
-All pairs of a step are extended together, by the offsets of the sorted edges, and those known already are struck out: a
-cycle ends there.
+All pairs of a step are extended together, by the offsets of the sorted edges, and known pairs are removed: this ends
+cycles.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Closure:
-    """Pairs of a source and what it reaches: depth, the number of shortest ways, and the edge of the last step (by its
-    place among the sorted edges) of one of them.
+    """Pairs of a source and a reached node: depth, the number of shortest paths, and the edge of the last step of one
+    of them (its index in the sorted edges).
     """
 
     source: Ints
@@ -27,9 +27,9 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Graph:
-    """Edges between nodes 0 … `size` - 1, sorted by where they start; `offsets` tell where those of a node begin.
+    """Edges between nodes 0 … `size` - 1, sorted by where they start; `offsets` are where those of a node begin.
 
-    `order` are their places in the order in which they were given.
+    `order` are their indexes in the input.
     """
 
     size: int
@@ -47,7 +47,7 @@ class Graph:
         return cls(size=size, offsets=offsets, starts=starts[order], ends=ends[order], order=order)
 
     def closure(self, sources: Ints, *, depth: int) -> Closure:
-        """All that these nodes reach in at most `depth` steps, themselves left out."""
+        """Everything that these nodes reach in at most `depth` steps, except themselves."""
         front_source, front_node = sources.astype(np.int64), sources.astype(np.int64)
         front_paths = np.ones(len(sources), dtype=np.int64)
         known = np.unique(front_source * self.size + front_node)

@@ -18,10 +18,10 @@ from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT, IMPACT, TAGS
 
 DEEPEST = 32
-"""Steps that are followed: a chain of tables that is longer is cut there."""
+"""The number of steps that are followed: a longer chain of tables is cut there."""
 
 _TOGETHER = 500
-"""Columns whose closures are made at once, in one worker."""
+"""Columns whose closures one worker computes at once."""
 
 _DIRECT = "DIRECT"
 
@@ -47,7 +47,7 @@ def columns_of(edges: DataFrame) -> Columns:
 
 
 def write_impact(lake: Lake, *, batch: int, deepest: int = DEEPEST) -> int:
-    """Make `impact` anew from the current lineage; how many rows have changed."""
+    """Recompute `impact` from the current lineage. Returns how many rows changed."""
     return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake)), deepest=deepest), batch=batch, whole=True)
 
 
@@ -128,7 +128,7 @@ class _Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A column that depends on another, and the process of the last step of one shortest way to it."""
+    """A column that depends on another, and the process of the last step of one shortest path to it."""
 
     asset: str
     column: str
@@ -138,7 +138,7 @@ class Reached:
 
 
 def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Reached]:
-    """All that depends on one column, nearest first; empty when no edge has it."""
+    """All columns that depend on one column, nearest first; empty if no edge has it."""
     nodes, number = known.nodes, known.nodes.find(asset, column)
     if number is None:
         return []
@@ -159,7 +159,9 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
 
 
 def write_tags(lake: Lake, tags: DataFrame, *, batch: int, deepest: int = DEEPEST) -> int:
-    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks: how many rows changed."""
+    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks. Returns how many rows
+    changed.
+    """
     lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
     found = spread(columns_of(column_edges(lake)), seeds, deepest=deepest)

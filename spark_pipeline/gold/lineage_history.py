@@ -17,7 +17,7 @@ from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import shape
 from spark_pipeline.tables.encoding import edges, moment, unpack_process
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import CURRENT, HISTORY, PROCESSES
+from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, HISTORY
 
 TABLE = "TABLE"
 _KEY = ("input", "input_column", "output", "output_column", "kind")
@@ -28,10 +28,10 @@ _ROWS = shape(
 
 
 def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
-    """Bring `lineage_history` up to what silver and the current lineage hold; how many rows have changed."""
-    said = lake.read(PROCESSES).where(f.col("batch") > since).select("process")
+    """Update `lineage_history` from silver and the current lineage. Returns how many rows changed."""
+    changed = lake.read(CONTRIBUTIONS).where(f.col("batch") > since).select("process")
     now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
-    with lake.kept("edges_touched", said.union(now).distinct()) as touched:
+    with lake.kept("edges_touched", changed.union(now).distinct()) as touched:
         if touched.isEmpty():
             return 0
         rows = contributions(lake, touched)
@@ -39,7 +39,7 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
         began = f.least(f.min("first").over(run), f.col("app_first"))
         present = lake.live(CURRENT).select("process", f.col("content").alias("present"))
         known = rows.withColumn("began", began).join(present, "process", "left")
-        then = ("began", "application_run", "said")
+        then = ("began", "application_run", "digest")
         ordered = lake.engine.in_order(known, ("process",), then, keep=known.columns)
         found = stream(ordered, _Writing(meaning), _ROWS, largest=largest_content(lake, touched))
         return lake.put(HISTORY, found, batch=batch, scope=touched)
@@ -52,7 +52,7 @@ class _Interval:
 
 
 class _Writing:
-    """What application runs said of each process, oldest first, in; intervals out."""
+    """Contributions to each process, oldest application run first, in; intervals out."""
 
     def __init__(self, meaning: Meaning) -> None:
         self._meaning = meaning
@@ -68,13 +68,13 @@ class _Writing:
                 for each in contents[1:]:
                     seen |= each.seen
                 total = aggregate(contents, {application_run: facts}, now=None, patience=self._patience)
-                told = set(_edges(total.process)) if total.process else set()
-                for edge in told:
+                current = set(_edges(total.process)) if total.process else set()
+                for edge in current:
                     interval = holds.setdefault(edge, _Interval(seen.first, seen.last))
                     interval.seen = max(interval.seen, seen.last)
                 if self._is_over(facts, seen):
                     end = max(facts.last or seen.last, seen.last)
-                    for edge in sorted(holds.keys() - told):
+                    for edge in sorted(holds.keys() - current):
                         yield _row(process, edge, holds.pop(edge), end)
             current = set(_edges(unpack_process(present))) if present else set()
             for edge in sorted(holds):

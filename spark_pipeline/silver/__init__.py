@@ -1,4 +1,4 @@
-"""Silver: merged runs, what each says about its processes, and what of that lasts.
+"""Silver: merged runs, the contribution of each run to its processes, and these contributions without staging.
 
 Imports `bronze`, `tables` and `engine`.
 """

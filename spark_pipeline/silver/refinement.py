@@ -1,7 +1,7 @@
-"""Silver: runs, what they say, and what of it lasts; only what was touched since the last step is made anew.
+"""Silver: runs and their contributions. A step recomputes only what new events affect.
 
-Which rows are touched is read from the tables themselves (the batch in which a row was last changed), never remembered
-between stages: whoever is cut off between two tables goes on from what is there.
+The rows to recompute are found from the tables themselves (each row has the batch of its last change), so a step that
+was interrupted between two tables continues correctly.
 """
 
 import hashlib
@@ -14,21 +14,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from spark_pipeline.engine.concurrency import together
-from spark_pipeline.silver.affected_runs import around, needed, wanted
+from spark_pipeline.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
 from spark_pipeline.silver.run_merging import merged_runs, touched_runs
-from spark_pipeline.silver.staging_elimination import lasted
+from spark_pipeline.silver.staging_elimination import without_staging
 from spark_pipeline.silver.translation import translated
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import ASSETS, COLUMN_EDGES, PROCESSES, RUNS, SAYINGS, SCHEMAS
+from spark_pipeline.tables.schemas import ASSETS, COLUMN_EDGES, CONTRIBUTIONS, RUN_CONTRIBUTIONS, RUNS, SCHEMAS
 
-_MOST_DAYS = 400
+_MAX_DAYS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What settings say of the meaning. `as_of` is the time that counts as now: without one nothing ends by silence.
+    """The settings that decide what events mean. `as_of` is the time that counts as now; without it no run times out.
 
-    `names` are the text of a file of names and its path, `quiet` and `unseen` are the patience of adding up.
+    `names` is the text of a file of naming rules and its path; `quiet` and `unseen` are the supersession policy of
+    `aggregate`.
     """
 
     as_of: datetime | None = None
@@ -40,14 +41,14 @@ class Meaning:
 
     @property
     def number(self) -> int:
-        """A number that stands for all of this but the time: 0 for the defaults."""
-        said = replace(self, as_of=None, names=(self.names[0], "") if self.names else None)
-        return int(hashlib.sha256(repr(said).encode()).hexdigest()[:15], 16) if said != Meaning() else 0
+        """A number that identifies these settings without the time: 0 for the defaults."""
+        timeless = replace(self, as_of=None, names=(self.names[0], "") if self.names else None)
+        return int(hashlib.sha256(repr(timeless).encode()).hexdigest()[:15], 16) if timeless != Meaning() else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """How many rows a step of silver changed."""
+    """The numbers of rows that a step of silver changed."""
 
     runs: int
     processes: int
@@ -70,100 +71,102 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
             if not lake.exists(RUNS):
                 return _translate(lake, meaning, merged, None, ids, batch=batch)
             with (
-                lake.kept("runs_around", around(stored, ids, merged, due)) as near,
-                lake.kept("runs_to_translate", wanted(near, merged, ids, due)) as asked,
-                lake.kept("runs_needed", needed(near, merged, ids, asked)) as wide,
+                lake.kept("runs_nearby", runs_nearby(stored, ids, merged, due)) as nearby,
+                lake.kept("runs_to_translate", runs_to_translate(nearby, merged, ids, due)) as asked,
+                lake.kept("runs_to_read", runs_to_read(nearby, merged, ids, asked)) as wide,
                 lake.kept("runs_known", _known(stored, wide)) as known,
             ):
                 runs = known.unionByName(merged)
                 return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
 
 
-_UNSAID = tuple(name for name in RUNS.names if name not in {"word", "reason", "fates", "batch"})
-"""The columns of runs that do not come of their translation."""
+_NOT_TRANSLATED = tuple(name for name in RUNS.names if name not in {"outcome", "reason", "lifecycle_events", "batch"})
+"""The columns of runs that translation does not compute."""
 
 
 def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
-    """What is stored of these runs, as `merged_runs` tells it; of one that could not be merged the reason stays."""
+    """The stored rows of these runs as `merged_runs` has them. A run that could not be merged keeps its reason."""
     problem = f.when(f.col("merged").isNull(), f.col("reason"))
     weight = f.length("merged")
     own = stored.join(needed, on="run_id", how="left_semi")
-    return own.select(*_UNSAID, problem.alias("problem"), weight.alias("weight"))
+    return own.select(*_NOT_TRANSLATED, problem.alias("problem"), weight.alias("weight"))
 
 
 def _translate(
     lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame | None, scope: DataFrame, *, batch: int
 ) -> int:
-    """Translate the runs that are `asked` for (None: all); `runs` has all of them, and those that tell them something.
-    `scope` are the runs whose rows may change.
+    """Translate the `asked` runs (None: all). `runs` holds these and the runs that give them context. Rows of the runs
+    in `scope` may change. Returns the number of changed rows of `runs`.
     """
     out = translated(
         lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
     )
-    with lake.kept("runs_translated", out) as said:
+    with lake.kept("runs_translated", out) as fresh:
         own = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
-        words = said.select("run_id", "word", "reason", "fates")
-        fresh = own.join(words, on="run_id", how="left").select(
-            *_UNSAID,
-            "fates",
-            f.coalesce("word", f.lit("unusable")).alias("word"),
+        outcomes = fresh.select("run_id", "outcome", "reason", "lifecycle_events")
+        rows = own.join(outcomes, on="run_id", how="left").select(
+            *_NOT_TRANSLATED,
+            "lifecycle_events",
+            f.coalesce("outcome", f.lit("unusable")).alias("outcome"),
             f.coalesce("reason", "problem").alias("reason"),
         )
         together(
             lake.engine,
-            lambda: lake.put(SAYINGS, _sayings(said), batch=batch, scope=scope),
-            lambda: lake.put(SCHEMAS, _schemas(said), batch=batch, scope=scope),
+            lambda: lake.put(RUN_CONTRIBUTIONS, _run_contributions(fresh), batch=batch, scope=scope),
+            lambda: lake.put(SCHEMAS, _schemas(fresh), batch=batch, scope=scope),
         )
-        return lake.put(RUNS, fresh, batch=batch, scope=scope)
+        return lake.put(RUNS, rows, batch=batch, scope=scope)
 
 
 def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
-    """The runs that have waited for their end for long enough."""
+    """The runs whose end timeout is over; None where no time counts as now."""
     if meaning.as_of is None:
         return None
     over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
-    return stored.where((f.col("word") == "waiting") & over).select("run_id")
+    return stored.where((f.col("outcome") == "waiting") & over).select("run_id")
 
 
 def _days(known: DataFrame) -> Sequence[Any] | None:
-    """The days on which what is known of these runs happened; None when there are too many to name."""
-    days = known.select(f.explode("days")).distinct().limit(_MOST_DAYS + 1).collect()
-    return sorted(row[0] for row in days) if len(days) <= _MOST_DAYS else None
+    """The days of the known events of these runs; None when there are more than _MAX_DAYS."""
+    days = known.select(f.explode("days")).distinct().limit(_MAX_DAYS + 1).collect()
+    return sorted(row[0] for row in days) if len(days) <= _MAX_DAYS else None
 
 
-def _sayings(said: DataFrame) -> DataFrame:
-    each = said.select("run_id", "application_run", "first", "last", f.explode("said").alias("one"))
+def _run_contributions(translated: DataFrame) -> DataFrame:
+    each = translated.select("run_id", "application_run", "first", "last", f.explode("contributions").alias("one"))
     return each.select("run_id", "application_run", "first", "last", "one.*")
 
 
-def _schemas(said: DataFrame) -> DataFrame:
-    each = said.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
+def _schemas(translated: DataFrame) -> DataFrame:
+    each = translated.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
     return each.select("run_id", "at", "one.*")
 
 
 def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
-    """What lasts of what applications said, of all of which anything was touched."""
+    """Contributions, without staging, of the applications in which anything changed. Returns how many rows changed."""
     fresh_runs = lake.read(RUNS).where(f.col("batch") > since).select("application_run")
-    fresh_words = lake.read(SAYINGS).where(f.col("batch") > since).select("application_run")
-    with lake.kept("applications_touched", fresh_runs.union(fresh_words).distinct()) as applications:
+    fresh_contributions = lake.read(RUN_CONTRIBUTIONS).where(f.col("batch") > since).select("application_run")
+    with lake.kept("applications_touched", fresh_runs.union(fresh_contributions).distinct()) as applications:
         if applications.isEmpty():
             return 0
-        fates = lake.read(RUNS).where("fates is not null").join(applications, "application_run", "left_semi")
-        sayings = lake.live(SAYINGS).join(applications, "application_run", "left_semi")
-        fates = fates.select("application_run", "fates")
-        with lake.kept("processes_said", lasted(lake.engine, sayings, fates)) as found:
+        lifecycle_events = (
+            lake.read(RUNS).where("lifecycle_events is not null").join(applications, "application_run", "left_semi")
+        )
+        own = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
+        lifecycle_events = lifecycle_events.select("application_run", "lifecycle_events")
+        with lake.kept("contributions_found", without_staging(lake.engine, own, lifecycle_events)) as found:
             _, _, processes = together(
                 lake.engine,
                 lambda: lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications),
                 lambda: lake.put(ASSETS, _assets(lake, found), batch=batch),
-                lambda: lake.put(PROCESSES, found.drop("assets"), batch=batch, scope=applications),
+                lambda: lake.put(CONTRIBUTIONS, found.drop("assets"), batch=batch, scope=applications),
             )
             return processes
 
 
 def _edges(found: DataFrame) -> DataFrame:
-    """By application run: an edge is masked or parsed only where all that tell it say so."""
-    each = found.where("not gone").select(
+    """Column edges by application run. An edge is masked or parsed only if it is so in every contribution with it."""
+    each = found.where("not eliminated").select(
         "application_run", "process", "first", "last", f.explode("columns").alias("e")
     )
     rows = each.select("application_run", "process", "first", "last", "e.*")
@@ -177,7 +180,7 @@ def _edges(found: DataFrame) -> DataFrame:
 
 
 def _assets(lake: Lake, found: DataFrame) -> DataFrame:
-    """The data sets, of several spellings the first, with all their tables' names that were ever heard."""
+    """The data sets, of several spellings the first, with all their tables' names that events gave."""
     fresh = found.select(f.explode("assets").alias("one")).select("one.*").distinct()
     names = ["type", "qualified_name"]
     old = lake.read(ASSETS).join(fresh.select(*names).distinct(), on=names, how="left_semi")

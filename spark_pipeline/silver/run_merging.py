@@ -1,4 +1,4 @@
-"""Events -> runs: the events of each run that was touched, merged by the core, one run after the other."""
+"""Events -> runs: the core merges the events of each touched run, one run after the other."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, RUNS
 
 UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
-"""What the core raises when it meets what nobody thought of: the run is unusable, and the others go on."""
+"""What the core raises for events that no rule foresees: the run is unusable, and the others go on."""
 
 _STREAMING = "STREAMING"
 
@@ -29,14 +29,14 @@ MERGED = shape(
     "\n".join(
         f"{each.name} {each.type} -"
         for each in RUNS.columns
-        if each.name not in {"fates", "word", "reason", "batch", "arrived"}
+        if each.name not in {"lifecycle_events", "outcome", "reason", "batch", "arrived"}
     )
     + "\narrived timestamp -\nproblem string -\nweight int -"
 )
 
 
 def touched_runs(lake: Lake, since: int) -> DataFrame:
-    """The runs (by run_id) of which something came after this batch."""
+    """The ids of the runs that got events after this batch."""
     news = lake.read(EVENTS).where((f.col("batch") > since) & f.col("ignored").isNull() & (f.col("run_id") != ""))
     return news.select("run_id").distinct()
 
@@ -94,8 +94,8 @@ class _Seen:
 
 
 def _row(run: MergedRun) -> Row:
-    told, merged = application_facts_of(run), pack(run)
-    tells = told != NO_APPLICATION_FACTS
+    facts, merged = application_facts_of(run), pack(run)
+    has_facts = facts != NO_APPLICATION_FACTS
     return {
         "run_id": run.run_id,
         "application_run": run.application_run,
@@ -108,10 +108,10 @@ def _row(run: MergedRun) -> Row:
         "first": run.first,
         "last": run.last,
         "ended": run.ended,
-        "speaks": tells and run.ended is not None,
-        "streams": _may_be_a_batch(run),
-        "alone": names_no_source(run),
-        "told": pack(told) if tells else None,
+        "has_context": has_facts and run.ended is not None,
+        "may_enclose": _may_be_a_batch(run),
+        "lacks_sources": names_no_source(run),
+        "context": pack(facts) if has_facts else None,
         "merged": merged,
         "weight": len(merged),
     }

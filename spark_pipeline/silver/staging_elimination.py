@@ -1,4 +1,4 @@
-"""What application runs said -> what lasts of it, now that their data sets are what they have become."""
+"""Contributions of runs -> contributions of applications, without data sets that were dropped again (staging)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,82 +13,85 @@ from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
 from spark_pipeline.tables.declaration import shape
-from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_fates, unpack_process
-from spark_pipeline.tables.schemas import PROCESSES
+from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_lifecycle_events, unpack_process
+from spark_pipeline.tables.schemas import CONTRIBUTIONS
 
-_FATES, _SAID = 0, 1
+_LIFECYCLE_EVENTS, _CONTRIBUTION = 0, 1
 
-_LASTED = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in PROCESSES.columns if each.name not in {"active", "batch"})
+_ROWS = shape(
+    "\n".join(f"{each.name} {each.type} -" for each in CONTRIBUTIONS.columns if each.name not in {"active", "batch"})
     + "\nassets array<struct<type:string,qualified_name:string,namespace:string,name:string,tables:array<string>>> -"
 )
 
 
-def lasted(engine: Engine, sayings: DataFrame, fates: DataFrame) -> DataFrame:
-    """Rows of `processes` with their `assets`, for all applications of which these are the sayings (that hold) and the
-    fates of data sets.
+def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_events: DataFrame) -> DataFrame:
+    """Rows of `contributions` with their `assets`, for all applications of these (active) run contributions and
+    lifecycle events.
 
-    An application without fates passes through a row at a time; of one with fates all distinct contents are held.
+    An application without lifecycle events passes through a row at a time; all distinct contents of one with lifecycle
+    events are held in memory.
     """
-    said = sayings.groupBy("application_run", "digest").agg(
+    distinct = run_contributions.groupBy("application_run", "digest").agg(
         f.min("first").alias("first"),
         f.max("last").alias("last"),
-        f.max("wanted").alias("wanted"),
+        f.max("unresolved").alias("unresolved"),
         f.first("content").alias("content"),
     )
     heads = (
-        said.where("wanted")
-        .select("application_run", f.lit(None).cast("binary").alias("fates"))
-        .unionByName(fates)
+        distinct.where("unresolved")
+        .select("application_run", f.lit(None).cast("binary").alias("lifecycle_events"))
+        .unionByName(lifecycle_events)
         .groupBy("application_run")
-        .agg(f.sort_array(f.collect_list("fates")).alias("fates"))
-        .join(said.select("application_run").distinct(), "application_run", "left_semi")
+        .agg(f.sort_array(f.collect_list("lifecycle_events")).alias("lifecycle_events"))
+        .join(distinct.select("application_run").distinct(), "application_run", "left_semi")
     )
-    rows = said.select(
+    rows = distinct.select(
         "application_run",
-        f.lit(_SAID).alias("rank"),
+        f.lit(_CONTRIBUTION).alias("rank"),
         "digest",
         "first",
         "last",
         "content",
-        f.lit(None).cast("array<binary>").alias("fates"),
+        f.lit(None).cast("array<binary>").alias("lifecycle_events"),
     )
     empty = {"digest": "string", "first": "timestamp", "last": "timestamp", "content": "binary"}
     first = heads.select(
         "application_run",
-        f.lit(_FATES).alias("rank"),
+        f.lit(_LIFECYCLE_EVENTS).alias("rank"),
         *(f.lit(None).cast(of).alias(name) for name, of in empty.items()),
-        "fates",
+        "lifecycle_events",
     )
     both = rows.unionByName(first)
-    order = ("application_run", "rank", *empty, "fates")
-    largest = engine.largest(sayings, f.length("content"))
+    order = ("application_run", "rank", *empty, "lifecycle_events")
+    largest = engine.largest(run_contributions, f.length("content"))
     return stream(
         engine.in_order(both, ("application_run",), ("rank", "digest"), keep=order),
-        _last,
-        _LASTED,
+        _eliminated,
+        _ROWS,
         largest=largest,
         weigh="content",
     )
 
 
-def _last(rows: Iterator[Record]) -> Iterable[Row]:
+def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
     for application_run, own in grouped(rows, "application_run"):
-        spoken: dict[int, str] = {}
+        digests: dict[int, str] = {}
         contributions: list[Contribution] = []
-        fates: LifecycleEvents | None = None
+        lifecycle_events: LifecycleEvents | None = None
         for row in own:
-            if row.rank == _FATES:
-                fates = LifecycleEvents.of(fate for packed in row.fates for fate in unpack_fates(packed))
+            if row.rank == _LIFECYCLE_EVENTS:
+                lifecycle_events = LifecycleEvents.of(
+                    event for packed in row.lifecycle_events for event in unpack_lifecycle_events(packed)
+                )
                 continue
-            said = _contribution(application_run, row)
-            if fates is None:
-                yield _row(row.digest, StagingResult(said=said, remains=said))
+            contribution = _contribution(application_run, row)
+            if lifecycle_events is None:
+                yield _row(row.digest, StagingResult(said=contribution, remains=contribution))
             else:
-                spoken[id(said)] = row.digest
-                contributions.append(said)
-        if fates is not None:
-            yield from (_row(spoken[id(each.said)], each) for each in eliminate_staging(contributions, fates))
+                digests[id(contribution)] = row.digest
+                contributions.append(contribution)
+        if lifecycle_events is not None:
+            yield from (_row(digests[id(each.said)], each) for each in eliminate_staging(contributions, lifecycle_events))
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:
@@ -96,24 +99,24 @@ def _contribution(application_run: str, row: Record) -> Contribution:
     return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
-def _row(said: str, each: StagingResult) -> Row:
+def _row(digest: str, each: StagingResult) -> Row:
     content = each.remains.content if each.remains else each.said.content
-    lasts = each.remains is not None
+    remains = each.remains is not None
     return {
         "application_run": each.said.application_run,
-        "said": said,
+        "digest": digest,
         "process": content.qualified_name,
-        "said_process": each.said.content.qualified_name,
+        "original_process": each.said.content.qualified_name,
         "name": content.name,
         "first": each.said.seen.first,
         "last": each.said.seen.last,
         "operations": list(content.operations),
-        "inputs": assets(content, "inputs") if lasts else [],
-        "outputs": assets(content, "outputs") if lasts else [],
-        "columns": edges(content) if lasts else [],
+        "inputs": assets(content, "inputs") if remains else [],
+        "outputs": assets(content, "outputs") if remains else [],
+        "columns": edges(content) if remains else [],
         "content": pack(content),
-        "gone": not lasts,
-        "assets": _assets(content) if lasts else [],
+        "eliminated": not remains,
+        "assets": _assets(content) if remains else [],
     }
 
 

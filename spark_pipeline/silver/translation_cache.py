@@ -1,4 +1,4 @@
-"""What one run says, as columns of a row; and what was said before in the same words."""
+"""The translation of one run as columns of a row, and a cache of it for equal runs."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,38 +16,38 @@ from spark_pipeline.engine.arrow_cells import Row
 from spark_pipeline.engine.port import SMALL_ROW_BYTES
 from spark_pipeline.tables.encoding import digest, pack
 
-MOST = 32 * 1024 * 1024
-"""Bytes, about, that are remembered of runs at once: then all is forgotten."""
+MAX_CACHED_BYTES = 32 * 1024 * 1024
+"""About this many bytes are cached; then the cache is emptied."""
 
 _COLUMN, _RUN = 256, 1024
-"""Bytes that Python holds, about, of a column of a schema, and of a run beside its words."""
+"""About the bytes that Python holds for a column of a schema, and for a run beside its packed content."""
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Sayings:
-    """What runs said. Most runs of an estate do what one before them did, and say the same of it: a job that runs each
-    hour, the batches of a stream. What a run says depends neither on its id nor on its times, if it did nothing to data
-    sets as wholes, so only what is new is translated.
+class TranslationCache:
+    """Translations by the content of runs. Most runs repeat an earlier one: a job that runs each hour, the batches of a
+    stream. A translation depends neither on the run's id nor on its times, unless it has lifecycle events, so each
+    distinct content is translated once.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CACHED_BYTES) -> None:
         self._known: dict[tuple[Any, ...], Row] = {}
         self._most, self._held = most, 0
 
-    def of(self, run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
-        """As `said_by`, with the same names of data sets for all runs. The rows are shared: not to be changed."""
-        if around.batches:
-            return said_by(run, around, timed_out=timed_out)
-        words = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        told = pack(around.told) if around.told != NO_APPLICATION_FACTS else b""
-        key = (words, told, run.is_application, timed_out)
+    def of(self, run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
+        """As `translated_run`, with the same naming rules for all runs. The row is shared: do not change it."""
+        if context.batches:
+            return translated_run(run, context, timed_out=timed_out)
+        content = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
+        facts = pack(context.told) if context.told != NO_APPLICATION_FACTS else b""
+        key = (content, facts, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
             return known
-        found = said_by(run, around, timed_out=timed_out)
-        if found["fates"] is None:
-            self._remember(key, found, len(words) + len(told) + _size(found))
+        found = translated_run(run, context, timed_out=timed_out)
+        if found["lifecycle_events"] is None:
+            self._remember(key, found, len(content) + len(facts) + _size(found))
         return found
 
     def _remember(self, key: tuple[Any, ...], found: Row, size: int) -> None:
@@ -62,25 +62,25 @@ class Sayings:
 
 def _size(found: Row) -> int:
     columns = sum(len(each[-1]) for each in found["schemas"])
-    return _RUN + sum(len(each[-1]) for each in found["said"]) + columns * _COLUMN
+    return _RUN + sum(len(each[-1]) for each in found["contributions"]) + columns * _COLUMN
 
 
-def said_by(run: MergedRun, around: RunContext, *, timed_out: bool) -> Row:
-    """`word`, `reason`, `fates`, `said` and `schemas` of one run. Raises what the core raises."""
+def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
+    """`outcome`, `reason`, `lifecycle_events`, `contributions` and `schemas` of a run. Raises what the core raises."""
     names_any = run.inputs or run.outputs
-    datasets = Datasets.of(run, around) if run.ended == "COMPLETE" and names_any else None
-    word = translate(run, around, timed_out=timed_out, datasets=datasets)
-    fates = lifecycle_events_in(run, around)
+    datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
+    found = translate(run, context, timed_out=timed_out, datasets=datasets)
+    lifecycle_events = lifecycle_events_in(run, context)
     seen = schemas_in(datasets) if datasets else ()
     return {
-        "word": "said" if isinstance(word, RunLineage) else "skipped" if isinstance(word, Skip) else "waiting",
-        "reason": None if isinstance(word, RunLineage) else word.reason,
-        "fates": pack(fates) if fates else None,
-        "said": [_saying(each) for each in word.processes] if isinstance(word, RunLineage) else [],
+        "outcome": "translated" if isinstance(found, RunLineage) else "skipped" if isinstance(found, Skip) else "waiting",
+        "reason": None if isinstance(found, RunLineage) else found.reason,
+        "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
+        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],
         "schemas": [(each.asset.qualified_name, each.written, each.columns) for each in seen],
     }
 
 
-def _saying(content: Process) -> tuple[str, str, bool, bytes]:
+def _contribution(content: Process) -> tuple[str, str, bool, bytes]:
     data = pack(content)
     return content.qualified_name, digest(data), bool(content.wanted), data

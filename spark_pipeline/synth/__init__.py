@@ -1,1 +1,1 @@
-"""Made-up histories in the archive's layout, of real events: for tests and measurements. No Spark in here."""
+"""Generated histories in the archive's layout, made of real events: for tests and measurements. No Spark in here."""

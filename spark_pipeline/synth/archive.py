@@ -1,4 +1,6 @@
-"""Writing lines as the archive has them: gzip files of JSON lines by the hour of the events (docs/archive.md)."""
+"""Writing lines as the archive has them: gzip files of JSON lines by the hour of the events
+(docs/reference/archive.md).
+"""
 
 import hashlib
 import zlib

@@ -1,4 +1,4 @@
-"""What made-up estates do day after day: jobs that run again, chains and stars of tables, streams, changing schemas.
+"""Generated estates, day by day: recurring jobs, chains and stars of tables, streams, changing schemas.
 
 Everything is drawn from one seed: the same numbers of events and seed give the same bytes.
 """
@@ -27,7 +27,7 @@ _CLOSED_AFTER = timedelta(hours=48)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """How often what happens, of 1. Broken, late and repeated ones are counted by events, failures by applications."""
+    """Rates from 0 to 1: broken, late and repeated per event, failures per application."""
 
     broken: float = 0.01
     late: float = 0.001
@@ -38,7 +38,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """What was written: lines, of which broken; files and their bytes; applications' runs; the time they span."""
+    """Counts of what was written: lines, of which broken; files and their bytes; application runs; the time span."""
 
     events: int
     broken: int
@@ -50,7 +50,7 @@ class Synthesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """One job of the estate. `rounds`: how many rounds of a stream a day brings; 0 for one that starts anew."""
+    """One job of the estate. `rounds`: the rounds of a stream per day; 0 for a batch job."""
 
     number: int
     template: Template
@@ -85,7 +85,7 @@ def synthesize(
     shares: Shares | None = None,
     note: Callable[[int], None] = lambda _: None,
 ) -> Synthesis:
-    """Write so many events below `folder`, as the archive lays them; `note` is told after each day how many there are.
+    """Write so many events below `folder` in the archive's layout; `note` is called after each day with their number.
 
     Raises NoTemplatesError when `templates` holds no captured events.
     """
@@ -170,7 +170,7 @@ class _History:
                 return
 
     def _stream(self, job: _Job, start: datetime, day: int) -> None:
-        """The rounds of a day; the application is the same for ever."""
+        """The rounds of a day; the application run is always the same."""
         always = {job.template.ids[0]: _uuid(random.Random(job.number))}
         self.applications += day == 0
         for each in range(job.rounds):

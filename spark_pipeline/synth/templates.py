@@ -130,7 +130,7 @@ def _piece(raw: bytes, event: Event, slots: re.Pattern[bytes], start: datetime) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Templates:
-    """All that histories are made of: whole applications, a copy (one input), a join (two), and rounds of streams."""
+    """The templates of histories: whole applications, a copy (one input), a join (two), and rounds of streams."""
 
     applications: tuple[Template, ...]
     copy: Template
@@ -172,8 +172,8 @@ def _single(name: str, lines: Sequence[tuple[bytes, Event]], *, inputs: int) -> 
         bodies = [event.body for _, event in own if event.body]
         read = sorted({each.name for body in bodies for each in body.inputs or ()})
         written = sorted({each.name for body in bodies for each in body.outputs or ()})
-        told = any(each.facets and each.facets.column_lineage for body in bodies for each in body.outputs or ())
-        if told and len(read) == inputs and len(written) == 1 and not {*read} & {*written}:
+        has_columns = any(each.facets and each.facets.column_lineage for body in bodies for each in body.outputs or ())
+        if has_columns and len(read) == inputs and len(written) == 1 and not {*read} & {*written}:
             application = [(raw, event) for raw, event in lines if _is_application(event)]
             places = tuple(place.encode() for place in (*read, *written))
             return Template.of(name, [*application[:1], *own, *application[1:]], places)

@@ -1,5 +1,5 @@
-"""The small files of the tables put together, and what no reader needs any more taken away: Delta's own OPTIMIZE and
-VACUUM. Each step that finds news adds files; many of them make every later step slower.
+"""Combine the tables' small files and delete unused ones, by Delta's OPTIMIZE and VACUUM. Each step with new events
+adds files; many of them slow down every later step.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from spark_pipeline.tables.schemas import LAKE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """How many files of a table were put together, to how many."""
+    """How many files of a table were combined, and into how many."""
 
     table: str
     files: int
@@ -22,11 +22,10 @@ class Compacted:
 
 
 def compact(lake: Lake, *, note: Callable[[Compacted], None] = lambda _: None) -> tuple[Compacted, ...]:
-    """Put the small files of every table together; `note` is told after each table. Nothing is written where none are.
-    What was replaced stays for as long as Delta keeps it for readers of older versions: a week, if not told otherwise.
+    """Combine the small files of every table; `note` is called after each table. A table without small files is not
+    written. Delta keeps replaced files for readers of older versions: a week by default.
 
-    No run may work on the lake meanwhile. Safe to be cut off anywhere. Raises LakeError where the engine cannot do it
-    (Sail).
+    No run may use the lake meanwhile. May be interrupted anywhere. Raises LakeError if the engine cannot do it (Sail).
     """
     # otherwise VACUUM lists each table with 10,000 tasks, and records itself as two more versions of the table
     listing_tasks = str(LISTING_TASKS_PER_CORE * lake.engine.cores)

@@ -1,4 +1,4 @@
-"""What a table of the lake is: its place, its keys, its columns with their types and comments."""
+"""The declaration of a table: its place, its keys, its columns with types and comments."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its name, its type in Spark's words, and what it means."""
+    """A column: its name, its Spark type, and its meaning."""
 
     name: str
     type: str
@@ -16,10 +16,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the lake: where it lies, what identifies a row, and its columns.
+    """A table of the lake: its place, the keys of a row, and its columns.
 
-    Where there is a column `active`, rows are not deleted but marked: whoever reads what has changed sees them go.
-    `partition` names a column by whose values the rows are kept apart, if any.
+    In a table with a column `active` rows are marked inactive instead of deleted, so that readers of changes see it.
+    `partition` is the partition column, if any.
     """
 
     layer: str
@@ -36,12 +36,12 @@ class Table:
 
     @cached_property
     def marks(self) -> bool:
-        """Whether rows are marked instead of deleted."""
+        """Whether rows are marked inactive instead of deleted."""
         return "active" in self.names
 
     @property
     def place(self) -> str:
-        """Where it lies below the root of the lake."""
+        """Its path below the root of the lake."""
         return f"{self.layer}/{self.name}"
 
     @property
@@ -56,7 +56,7 @@ class Table:
 
 def struct(columns: tuple[Column, ...]) -> Any:
     """Columns as a StructType, each with its comment. Needs no session."""
-    from pyspark.sql.types import StructType  # noqa: PLC0415 - what only names tables needs no Spark
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - code that only names tables needs no Spark
 
     found = StructType()
     for column in columns:
@@ -65,7 +65,7 @@ def struct(columns: tuple[Column, ...]) -> Any:
 
 
 def _type(text: str) -> Any:
-    """A type in the few words that are used here."""
+    """A Spark type from the subset of DDL that is used here."""
     from pyspark.sql import types  # noqa: PLC0415 - the same
 
     simple = {

@@ -13,9 +13,9 @@ from shared.translation.application.lifecycle import LifecycleEvent
 
 pack = msgspec.msgpack.Encoder(order="deterministic").encode
 unpack_run = msgspec.msgpack.Decoder(MergedRun).decode
-unpack_told = msgspec.msgpack.Decoder(ApplicationFacts).decode
+unpack_facts = msgspec.msgpack.Decoder(ApplicationFacts).decode
 unpack_process = msgspec.msgpack.Decoder(Process).decode
-unpack_fates = msgspec.msgpack.Decoder(tuple[LifecycleEvent, ...]).decode
+unpack_lifecycle_events = msgspec.msgpack.Decoder(tuple[LifecycleEvent, ...]).decode
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

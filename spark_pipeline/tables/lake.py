@@ -19,7 +19,7 @@ from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.schemas import PROGRESS
 
 _MOST_PARTITIONS = 400
-"""Values of a partition column that are named one by one in a condition."""
+"""At most this many partition values are listed in a condition."""
 
 _ASIDE = "_aside"
 _OPERATION = "_operation"
@@ -27,11 +27,11 @@ _COMMIT = re.compile(r"\d{20}\.json")
 """The name of a commit in Delta's log (Delta's protocol)."""
 
 _ADD, _PUT, _END = "add", "put", "end"
-"""What is to be done with a row: it is new, it replaces one, it goes."""
+"""The operation for a row: insert, update, or end."""
 
 
 class LakeError(Exception):
-    """The lake cannot do what was asked; the message says why and what to do."""
+    """The lake cannot do this; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,23 +51,23 @@ class Lake:
         if not has_delta(session):
             raise LakeError(
                 "This Spark session has no Delta Lake, in which the tables are stored. Add its package "
-                "(spark.jars.packages) and extension (spark.sql.extensions) to the session: see docs/spark.md"
+                "(spark.jars.packages) and extension (spark.sql.extensions) to the session: see docs/reference/lake.md"
             )
         return cls(session=prepare(session), root=root.rstrip("/"))
 
     def read(self, table: Table) -> DataFrame:
-        """All rows, those marked as gone too; a table that is not there is empty."""
+        """All rows, inactive ones too; a table that does not exist is empty."""
         if not self.exists(table):
             return self.session.createDataFrame([], table.struct())
         return self.engine.load(self._path(table), table.struct())
 
     def live(self, table: Table) -> DataFrame:
-        """The rows that hold."""
+        """The active rows."""
         rows = self.read(table)
         return rows.where("active") if table.marks else rows
 
     def exists(self, table: Table) -> bool:
-        """Whether anything was ever written to it."""
+        """Whether the table exists."""
         return self.engine.exists(f"{self._path(table)}/_delta_log")
 
     def put(
@@ -80,11 +80,11 @@ class Lake:
         whole: bool = False,
         compared: Sequence[str] = (),
     ) -> int:
-        """Make the table hold these rows; nothing is written where it does already. How many rows were changed.
+        """Make the table hold these rows, and write only the differences. Returns how many rows changed.
 
-        `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of
-        the table's columns, with the values to look at), or all of a `whole` table, that are not in it go. `compared`:
-        the columns by which rows differ, all unless given; not where rows go.
+        `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of the
+        table's columns, with the values to consider), or all rows of a `whole` table, that `fresh` lacks are ended.
+        `compared`: the columns that decide whether a row differs, by default all; not allowed where rows end.
         """
         fresh = _dressed(fresh, table, batch)
         if not self.exists(table):
@@ -100,8 +100,8 @@ class Lake:
         return count
 
     def _put_compared(self, table: Table, fresh: DataFrame, changes: DataFrame, within: Sequence[Any]) -> int:
-        """The same where few columns tell what changes: only keys are put aside, and rows that are all new, as they
-        mostly are, are written as they come.
+        """The same where few columns decide what changes: only keys are stored temporarily, and rows that are all new,
+        the usual case, are written directly.
         """
         with self.kept(f"changes_of_{table.name}", changes) as known_by_key:
             count, known = _counted(known_by_key)
@@ -117,9 +117,9 @@ class Lake:
 
     @contextmanager
     def kept(self, name: str, rows: DataFrame) -> Iterator[DataFrame]:
-        """Rows that are read several times, put aside on the lake's own storage meanwhile: nothing has to be made twice
-        when a worker is lost, and the plans of what follows stay small. They lie under the same `name` in every run, so
-        that the lake's own lineage stays the same.
+        """Store rows temporarily in the lake's own storage, for rows that are read several times: a lost worker repeats
+        nothing, and later plans stay small. The `name` is the same in every run, so the lake's own lineage stays the
+        same.
         """
         place = f"{self.root}/{_ASIDE}/{name}"
         rows.write.mode("overwrite").option("compression", "snappy").parquet(place)
@@ -129,16 +129,16 @@ class Lake:
             self.engine.delete(place)
 
     def tidy(self) -> None:
-        """Take away what runs that were cut off have put aside. One run at a time works on a lake."""
+        """Delete the temporary rows of interrupted runs. One run at a time works on a lake."""
         self.engine.delete(f"{self.root}/{_ASIDE}")
 
     def progress(self, step: str) -> int:
-        """The last batch that was done to its end."""
+        """The last completed batch."""
         found = self.read(PROGRESS).where(f.col("step") == step).head()
         return int(found["batch"]) if found else 0
 
     def note(self, step: str, batch: int) -> None:
-        """This batch is done to its end."""
+        """Record this batch as completed."""
         row = self.session.createDataFrame([(step, batch)], PROGRESS.struct())
         if not self.exists(PROGRESS):
             self._create(PROGRESS, row)
@@ -146,7 +146,7 @@ class Lake:
         self._change(PROGRESS, row.withColumn(_OPERATION, f.lit(_PUT)), [], adds=False)
 
     def version(self, table: Table) -> int:
-        """How often the table was changed: the version that a reader finds now, -1 where there is none."""
+        """The table's current Delta version, -1 if it does not exist."""
         if not self.exists(table):
             return -1
         names = self.engine.names(f"{self._path(table)}/_delta_log")
@@ -174,8 +174,8 @@ class Lake:
         return int(self.read(table).count()) if count is None else count
 
     def _created(self, place: str) -> int | None:
-        """How many rows the first commit of a table says it wrote, if it does (Delta's protocol, `commitInfo`). To let
-        Delta count them took as long as to write a small table.
+        """The number of rows in the first commit of a table, if it says so (Delta's protocol, `commitInfo`). Letting
+        Delta count them took as long as writing a small table.
         """
         for (line,) in self.session.read.text(f"{place}/_delta_log/{0:020d}.json").collect():
             metrics = json.loads(line).get("commitInfo", {}).get("operationMetrics") or {}
@@ -184,7 +184,7 @@ class Lake:
         return None
 
     def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
-        """`adds`: the rows are all new, and so need not be looked for in what is there."""
+        """`adds`: all rows are new, so the merge need not look for them in the table."""
         if not adds:
             self._merge(table, changes, within)
             return
@@ -204,7 +204,7 @@ class Lake:
             conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
         pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
         self.session.sql(
-            f"MERGE INTO delta.`{place}` t USING {view} s "  # noqa: S608 - names of ours
+            f"MERGE INTO delta.`{place}` t USING {view} s "  # noqa: S608 - the names are constants
             f"ON {' AND '.join(conditions)} "
             f"WHEN MATCHED AND s.{_OPERATION} = '{_END}' THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {pairs} "
@@ -242,7 +242,7 @@ def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
 def _changes(
     table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, ends: bool
 ) -> DataFrame:
-    """What differs: rows of the table with what is to be done with each."""
+    """The differences: rows of the table with the operation for each."""
     plain = [name for name in table.names if name not in table.keys]
     looked_at = compared or [name for name in plain if name != "batch"]
     needed = plain if ends else [name for name in plain if name in looked_at]
@@ -270,7 +270,7 @@ def _changes(
 
 
 def _counted(changes: DataFrame) -> tuple[int, int]:
-    """How many changes there are, and how many of them are of rows that were there."""
+    """The number of changes, and how many of them concern existing rows."""
     count, known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
     return int(count), int(known)
 

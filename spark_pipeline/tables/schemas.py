@@ -16,7 +16,7 @@ _EDGES = (
 )
 
 _BATCH = "batch bigint The step of the lake in which this row was last changed"
-_ACTIVE = "active boolean Whether it holds; what no longer does stays as a mark"
+_ACTIVE = "active boolean Whether the row is still valid; an invalid row stays, so that readers of changes see it"
 
 FILES = Table(
     layer=BRONZE,
@@ -32,37 +32,37 @@ FILES = Table(
 EVENTS = Table(
     layer=BRONZE,
     name="events",
-    comment="Every event once, with its text as it was received",
+    comment="Every event once, with its text as received",
     keys=("day", "run_id", "digest"),
     partition="day",
     columns=columns(f"""
         day date The day of the event by its own time, in UTC
         run_id string The id of its run, empty where it tells of none
         digest string 32 hexadecimal digits of the SHA-256 of the text
-        event_time timestamp When it happened by its own word
+        event_time timestamp Its own eventTime
         event_type string START, RUNNING, COMPLETE, FAIL, ABORT or OTHER
         parent string The id of the parent run that it names, if any
         job string The name of its job
         arrived timestamp When it was received as far as the archive tells, else when its file was written
         late boolean Whether it came after its run was closed: then it does not count
         ignored string Why no lineage needs it, else null
-        path string The file that it was read from first
+        path string The first file that had it
         size bigint How many bytes the text has
         text string The event as it was received
-        decoded binary What the core reads of it, as MessagePack; null where it does not count or cannot be said so
-        decoded_by string Which state of the core has read it
+        decoded binary The decoded event as MessagePack; null if it does not count or has no such form
+        decoded_by string The version of the decoder
         {_BATCH}"""),
 )
 QUARANTINE = Table(
     layer=BRONZE,
     name="quarantine",
-    comment="What could not be read, and why",
+    comment="Lines that could not be read, and why",
     keys=("path", "line"),
     columns=columns(f"""
         path string The file
         line bigint The number of the line in it; 0 for the file as a whole
         reason string Why it could not be read
-        text string The beginning of what could not be read
+        text string The beginning of the line
         {_BATCH}"""),
 )
 RUNS = Table(
@@ -73,10 +73,10 @@ RUNS = Table(
     columns=columns(f"""
         run_id string The id of the run
         application_run string The run of the application that it belongs to; its own id where it has no parent
-        application string The name of the application as far as the run tells it
+        application string The name of the application, if an event of the run has it
         job_namespace string The namespace of its job
         job string The name of its job
-        integration string What sent it: SPARK, DBT, AIRFLOW …
+        integration string The producer: SPARK, DBT, AIRFLOW …
         job_type string SQL_JOB, RDD_JOB, APPLICATION, MODEL …
         processing_type string BATCH or STREAMING
         first timestamp The time of its first event
@@ -85,52 +85,52 @@ RUNS = Table(
         ended string COMPLETE, FAIL or ABORT; null while no end is seen
         events bigint How many different events it has
         days array<date> The days on which its events happened
-        speaks boolean Whether it tells the other runs of its application what they must know
-        streams boolean Whether it may be the batch of a stream around other writes
-        alone boolean Whether it names nothing that it reads but what it writes
-        told binary What it tells the other runs of its application of who and where it is
-        fates binary What it did to data sets as wholes
+        has_context boolean Whether the other runs of its application need its facts
+        may_enclose boolean Whether it may be the batch of a stream that encloses other writes
+        lacks_sources boolean Whether it names no input other than its outputs
+        context binary Its facts about the application: identity and environment
+        lifecycle_events binary What it dropped, renamed and truncated
         merged binary The merged run
-        word string said, skipped, waiting or unusable
+        outcome string translated, skipped, waiting or unusable
         reason string Why it is skipped, waiting or unusable
         {_BATCH}"""),
 )
-SAYINGS = Table(
+RUN_CONTRIBUTIONS = Table(
     layer=SILVER,
-    name="sayings",
-    comment="What each run says about each process that it writes, before its application is known as a whole",
+    name="run_contributions",
+    comment="What each run contributes to each process, before the rest of its application is known",
     keys=("run_id", "application_run", "process"),
     columns=columns(f"""
         run_id string The run
         application_run string The run of its application
         process string The qualified name of the process
-        digest string Stands for the content
+        digest string The digest of the content
         first timestamp The time of the first event of the run
         last timestamp The time of its last event
-        wanted boolean Whether its statement names tables that only other runs can place
-        content binary What the run says
+        unresolved boolean Whether its statement names tables that only other runs can locate
+        content binary The contribution
         {_ACTIVE}
         {_BATCH}"""),
 )
-PROCESSES = Table(
+CONTRIBUTIONS = Table(
     layer=SILVER,
-    name="processes",
-    comment="What each run of an application says about each process, once for each distinct content",
-    keys=("application_run", "said", "process"),
+    name="contributions",
+    comment="What each application run contributes to each process: a row for each distinct content",
+    keys=("application_run", "digest", "process"),
     columns=columns(f"""
         application_run string The run of the application
-        said string Stands for the content as its runs said it
-        process string The qualified name of the process, as its sink is called now
-        said_process string The qualified name as it was said
+        digest string The digest of the content before staging was eliminated
+        process string The qualified name of the process, after renames of its output
+        original_process string The qualified name before them
         name string What people call the process
-        first timestamp When it was said first
-        last timestamp When it was said last
+        first timestamp The first event time of a run with it
+        last timestamp The last event time of a run with it
         operations array<string> insert, merge, ctas …
         inputs {_ASSETS} What it reads
         outputs {_ASSETS} What it writes
         columns {_EDGES} Which column reaches which
         content binary All of it
-        gone boolean Whether all that it wrote was dropped again
+        eliminated boolean Whether everything that it wrote was dropped again
         {_ACTIVE}
         {_BATCH}"""),
 )
@@ -142,15 +142,15 @@ ASSETS = Table(
     columns=columns(f"""
         type string Its type in the catalog
         qualified_name string Its qualified name in the catalog
-        namespace string The namespace by which events call it
-        name string The name by which events call it
+        namespace string Its namespace in events
+        name string Its name in events
         tables array<string> Its names in catalogs of tables
         {_BATCH}"""),
 )
 SCHEMAS = Table(
     layer=SILVER,
     name="schemas",
-    comment="The columns of data sets as runs saw them, when they differ from what the run before saw",
+    comment="The columns of data sets as runs saw them, where they differ from those of the previous run",
     keys=("qualified_name", "at", "run_id"),
     columns=columns(f"""
         qualified_name string The data set
@@ -167,18 +167,18 @@ COLUMN_EDGES = Table(
     comment="Which column reached which, by application run",
     keys=("application_run", "process", "input", "input_column", "output", "output_column", "kind"),
     columns=columns(f"""
-        application_run string The run of the application that said so
+        application_run string The run of the application
         process string The qualified name of the process
         input string The qualified name of the data set that is read
         input_column string Its column
         output string The qualified name of the data set that is written
         output_column string Its column; empty: all rows
         kind string DIRECT (the value) or INDIRECT (filter, join, sort …)
-        masked boolean Whether only a mask of the value arrives
-        parsed boolean Whether no event said so, and the job was read
-        how array<string> The steps in words of OpenLineage
-        first timestamp When it was said first
-        last timestamp When it was said last
+        masked boolean Whether every way of the value passes a mask
+        parsed boolean Whether it was read from the SQL text, because no event has it
+        how array<string> The steps in terms of OpenLineage
+        first timestamp The first event time of a run with it
+        last timestamp The last event time of a run with it
         {_ACTIVE}
         {_BATCH}"""),
 )
@@ -196,9 +196,9 @@ CURRENT = Table(
         columns {_EDGES} Which column reaches which
         sourceless array<struct<output:string,column:string>> Columns that no column reaches
         end_not_seen boolean Whether no run of it was seen to end
-        weak boolean Whether the job is known by a name only that many jobs share
+        weak boolean Whether the name of the job is generic: many jobs share it
         fingerprint string Changes when the entity in the catalog would
-        revisit timestamp When the passing of time alone may change it
+        revisit timestamp When it may change without new events
         content binary All of it
         {_ACTIVE}
         {_BATCH}"""),
@@ -206,11 +206,11 @@ CURRENT = Table(
 PROGRESS = Table(
     layer=BRONZE,
     name="progress",
-    comment="How far the lake has come",
+    comment="The last completed step",
     keys=("step",),
     columns=columns("""
-        step string What has come so far
-        batch bigint The last step that was done to its end"""),
+        step string The stage
+        batch bigint The last completed batch"""),
 )
 HISTORY = Table(
     layer=GOLD,
@@ -224,9 +224,9 @@ HISTORY = Table(
         output string The qualified name of the data set that is written
         output_column string Its column; empty: all rows
         kind string DIRECT, INDIRECT, or TABLE for the data sets as such
-        valid_from timestamp When an application run said so first
-        valid_to timestamp When a newer application run that says so no more had ended; null while it holds
-        last_seen timestamp When it was said last
+        valid_from timestamp The first event time of an application run with it
+        valid_to timestamp When a newer application run without it ended; null while it is valid
+        last_seen timestamp The last event time of a run with it
         {_ACTIVE}
         {_BATCH}"""),
 )
@@ -240,32 +240,32 @@ IMPACT = Table(
         source_column string Its column; empty: all its rows
         target string The qualified name of a data set that depends on it
         target_column string Its column; empty: all its rows
-        depth int How many steps there are on the shortest way
-        paths bigint How many shortest ways there are
-        direct boolean Whether the value itself gets there, on that way or a longer one
-        process string The process of the last step of one shortest way
+        depth int The number of steps on a shortest path
+        paths bigint How many shortest paths there are
+        direct boolean Whether the value itself arrives, on this path or a longer one
+        process string The process of the last step of one shortest path
         before string The data set before the last step
-        before_column string Its column: follow it backwards to see the way
+        before_column string Its column: follow it backwards to see the path
         {_BATCH}"""),
 )
 COVERAGE = Table(
     layer=GOLD,
     name="coverage",
-    comment="How much of what runs is known: by data set, store, owner and job, and in all",
+    comment="How complete lineage is: by data set, store, owner and job, and in total",
     keys=("level", "name"),
     columns=columns(f"""
         level string asset, store, owner, job or all
-        name string Of which; empty for all
+        name string The name of that asset, store, owner or job; empty for all
         assets bigint Data sets that runs name
         linked bigint Of these, those that the current lineage holds
         written bigint Of these, those that a process writes
         columns bigint Columns that the written ones have by their latest schema
-        traced bigint Of these, columns of which the source is known or known to be none
+        traced bigint Of these, columns with a known source, or known to have none
         runs bigint Runs that moved data or should have
         failed bigint Runs that failed
-        unended bigint Runs of which no end was seen
-        unusable bigint Runs that could not be understood
-        orphan boolean Whether it is a data set that no lineage holds any more
+        unended bigint Runs without an end event
+        unusable bigint Runs that could not be translated
+        orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
         score double Columns traced of those known, else data sets linked of those named; 0 to 1
         {_BATCH}"""),
@@ -305,8 +305,8 @@ LAKE = (
     EVENTS,
     QUARANTINE,
     RUNS,
-    SAYINGS,
-    PROCESSES,
+    RUN_CONTRIBUTIONS,
+    CONTRIBUTIONS,
     COLUMN_EDGES,
     ASSETS,
     SCHEMAS,
@@ -317,4 +317,4 @@ LAKE = (
     SCHEMA_CHANGES,
     TAGS,
 )
-"""All tables but the note of how far they have come."""
+"""All tables but `progress`."""

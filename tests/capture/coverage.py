@@ -1,4 +1,5 @@
-"""`python -m tests.capture.coverage`: write docs/coverage.md, what comes out of every scenario on every version.
+"""`python -m tests.capture.coverage`: write docs/reference/coverage.md, what comes out of every scenario on every
+version.
 
 Each result is found anew from the events that are kept: they are translated and held to the truth of their scenario.
 """
@@ -15,13 +16,13 @@ from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, Scenario, captures, scenarios
 
-PAGE = PROJECT / "docs" / "coverage.md"
+PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\
 # What is covered
 
 Real jobs, run with real listeners, and whether their events give the lineage that the job's author wrote down: every
-table, every column edge, nothing more. The events are kept in [tests/golden](../tests/golden/README.md). This page is
-made by `make coverage`, and a test holds it to what that gives; so a result here is one that was found.
+table, every column edge, nothing more. The events are kept in [tests/golden](../../tests/golden/README.md). `make
+coverage` writes this page, and a test compares it with the events.
 
 - *full*: exactly the truth.
 - *gaps*: exactly what the events tell. What they do not tell, or tell wrongly, is counted here and listed below, each
@@ -156,7 +157,9 @@ def _what(entry: Mapping[str, Any]) -> str:
 
 def main() -> int:
     """Write the page; 1 when a result differs from what its events tell, which is printed."""
-    argparse.ArgumentParser(prog="python -m tests.capture.coverage", description="Write docs/coverage.md.").parse_args()
+    argparse.ArgumentParser(
+        prog="python -m tests.capture.coverage", description="Write docs/reference/coverage.md."
+    ).parse_args()
     PAGE.write_text(page())
     wrong = 0
     for scenario in scenarios().values():

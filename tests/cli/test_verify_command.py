@@ -142,6 +142,6 @@ def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Work
 
 
 def test_the_table_in_the_docs_is_the_codes_own() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "recovery.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/operate/recovery.md").read_text()
     table = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", text.partition("## Verify")[2], re.MULTILINE)
     assert table == [(kind.name, kind.means, kind.mends) for kind in KINDS]

@@ -111,7 +111,10 @@ def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, commands:
     up = Command(home, "up")
     commands.append(up)
     up.world()
-    texts = [(ROOT / name).read_text() for name in ("README.md", "docs/quickstart.md", "cli/commands/local/demo.py")]
+    texts = [
+        (ROOT / name).read_text()
+        for name in ("README.md", "docs/get-started/quickstart.md", "cli/commands/local/demo.py")
+    ]
     told = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
     assert len(told) >= 2
     for words in sorted(told):

@@ -149,7 +149,7 @@ def applications(sender: Listener, seed: int, ended: threading.Event) -> None:
 @pytest.fixture(scope="module")
 def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
     """Another worker, a swap of receivers, and the first receiver back by a rolling update: the order of
-    docs/upgrading.md.
+    docs/operate/upgrading.md.
     """
     first, next_worker = world.functions, worker(world, next_version)
     with ExitStack() as parts:

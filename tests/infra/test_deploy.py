@@ -150,7 +150,7 @@ def test_at_the_end_it_says_what_is_left_to_do(az: AzureStandIn, tmp_path: Path)
     with receiver_at(400) as url:
         az.outputs("rg", "other", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--deployment", "other", "--package", str(package(tmp_path)))
-    assert f"{url}/api/v1/lineage (RECEIVER in docs/azure.md is func-receiver)" in done.stdout
+    assert f"{url}/api/v1/lineage (RECEIVER in docs/operate/deploy.md is func-receiver)" in done.stdout
     assert "The storage account: stabc" in done.stdout
     assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in done.stdout
     assert KEY not in done.stdout + done.stderr

@@ -17,7 +17,15 @@ from tests.infra.bicep import read
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    ROOT / "docs" / f"{name}.md" for name in ("azure", "synapse", "databricks", "fabric", "unproven", "releasing")
+    ROOT / "docs" / f"{name}.md"
+    for name in (
+        "operate/deploy",
+        "get-started/synapse",
+        "get-started/databricks",
+        "get-started/fabric",
+        "reference/unproven",
+        "contribute/releasing",
+    )
 )
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
@@ -47,7 +55,7 @@ def test_each_platform_has_its_command_on_a_page() -> None:
 
 
 def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
-    table = (ROOT / "docs/azure.md").read_text().partition("| parameter |")[2].partition("\n\n")[0]
+    table = (ROOT / "docs/operate/deploy.md").read_text().partition("| parameter |")[2].partition("\n\n")[0]
     described = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
     described |= {"catalogEndpoint"}  # beside the account that it is made of
     assert "`catalogEndpoint`" in table
@@ -55,7 +63,7 @@ def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
 
 
 def test_commands_of_azure_give_parameters_that_the_template_has() -> None:
-    given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/azure.md").read_text())
+    given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/operate/deploy.md").read_text())
     names = {pair.partition("=")[0] for each in given for pair in each.split()}
     params = read(ROOT / "infra/main.bicep").params
     assert names <= set(params)
@@ -69,7 +77,12 @@ def test_new_versions_are_looked_for_wherever_some_are_pinned() -> None:
     )
     pinned = {
         path.parent
-        for path in (*ROOT.glob("*.txt"), *ROOT.glob("requirements/*.txt"), *ROOT.glob("local/*/**/*.txt"))
+        for path in (
+            *ROOT.glob("*.txt"),
+            *ROOT.glob("requirements/*.txt"),
+            *ROOT.glob("local/*/**/*.txt"),
+            *ROOT.glob("tests/capture/**/*.txt"),
+        )
         if "==" in path.read_text()
     } | {path.parent for path in (*ROOT.glob("local/*/package.json"), *ROOT.glob("tests/infra/*/package.json"))}
     assert {ROOT / place.strip("/") for place in told} - {ROOT} == pinned - {ROOT}

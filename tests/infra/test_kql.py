@@ -12,7 +12,7 @@ INFRA = ROOT / "infra"
 FILES = {path.stem: path.read_text() for path in sorted((INFRA / "queries").glob("*.kql"))}
 IN_PAGES = {
     f"{page.name} {number}": block
-    for page in sorted((ROOT / "docs").glob("*.md"))
+    for page in sorted((ROOT / "docs").rglob("*.md"))
     for number, block in enumerate(re.findall(r"^```kusto\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
 }
 QUERIES = FILES | IN_PAGES

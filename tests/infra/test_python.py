@@ -38,5 +38,5 @@ def test_the_template_offers_no_other() -> None:
 
 
 def test_the_page_names_every_place() -> None:
-    page = (ROOT / "docs/azure.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
+    page = (ROOT / "docs/operate/deploy.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
     assert [place for place in ("local/package.py", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []

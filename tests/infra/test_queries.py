@@ -84,7 +84,7 @@ def test_what_is_counted_is_not_sampled() -> None:
 
 def test_every_alert_has_a_line_that_says_what_to_do() -> None:
     rules = set(re.findall(r"^    name: '([\w-]+)'", ALERTS, re.MULTILINE)) | {"throttling"}
-    told = set(re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operations.md").read_text(), re.MULTILINE))
+    told = set(re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operate/operations.md").read_text(), re.MULTILINE))
     assert told == rules
 
 

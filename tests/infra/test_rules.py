@@ -163,8 +163,10 @@ def test_any_other_setting_can_be_given_as_a_parameter() -> None:
     assert "settings: union(decided, settings)" in FILES["main.bicep"]
     assert "filter(items(settings), " in APP_SETTINGS
     optional = {setting.name for setting in SETTINGS} - SET
-    page = (ROOT / "docs/settings.md").read_text()
-    assert [name for name in sorted(optional) if f"| `{name}` |" not in page] == [], "tell of it in docs/settings.md"
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    assert [name for name in sorted(optional) if f"| `{name}` |" not in page] == [], (
+        "tell of it in docs/reference/settings.md"
+    )
 
 
 @pytest.mark.parametrize("catalog", [False, True])

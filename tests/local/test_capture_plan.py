@@ -1,4 +1,4 @@
-"""What `python -m tests.capture` sets out to do, and how docs/coverage.md tells of what came out."""
+"""What `python -m tests.capture` sets out to do, and how docs/reference/coverage.md tells of what came out."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m local.event_grid`, as docs/local.md has it typed beside a `func start`."""
+"""`python -m local.event_grid`, as docs/get-started/local.md has it typed beside a `func start`."""
 
 import os
 import signal

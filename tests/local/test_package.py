@@ -192,7 +192,7 @@ def test_the_file_of_names_comes_along_where_there_is_one_and_only_if_it_is_righ
     assert NAMES in names(made)
     assert names(made) - {NAMES} == names(package) - {NAMES}
     assert (made.unpacked / NAMES).read_text() == file.read_text()
-    assert f"/home/site/wwwroot/{NAMES}" in (ROOT / "docs/azure.md").read_text()
+    assert f"/home/site/wwwroot/{NAMES}" in (ROOT / "docs/operate/deploy.md").read_text()
     file.write_text("[databrick]\n")
     with pytest.raises(PackageError, match="unknown key 'databrick'"):
         build(folder=tmp_path / "wrong", names=file)

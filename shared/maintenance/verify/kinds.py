@@ -1,4 +1,4 @@
-"""The kinds of damage that `verify` knows: one entry each. A test holds the table in `docs/recovery.md` to it."""
+"""The kinds of damage that `verify` knows, an entry each. A test compares docs/operate/recovery.md with them."""
 
 from shared.maintenance.verify.contributions import (
     link_again,

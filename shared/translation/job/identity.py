@@ -3,7 +3,7 @@
 It is made of the job's namespace, the job's identity and the sink's canonical location; never of the inputs, of Spark's
 node names or of a run. A job's identity is the best that its events tell: a Databricks notebook or job, else the
 application's name without its volatile parts; of other engines the job's own name, for there the job is the unit.
-`docs/identity.md` shows what becomes of each kind of name.
+`docs/concepts/job-identity.md` shows what becomes of each kind of name.
 
 The names that platforms give are described where they are taken apart, in `volatile.py` and `databricks.py`.
 """

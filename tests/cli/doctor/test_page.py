@@ -1,4 +1,4 @@
-"""docs/recovery.md shows every rule of doctor, word for word."""
+"""docs/operate/recovery.md shows every rule of doctor, word for word."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from cli.checks.rules import BY_CODE, SECTIONS, as_table
 
-PAGE = (Path(__file__).parents[3] / "docs/recovery.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/operate/recovery.md").read_text()
 
 
 @pytest.mark.parametrize("title", SECTIONS)

@@ -1,4 +1,6 @@
-"""docs/extending.md and docs/naming.md: what they tell people to write is written and run, in a copy of the project."""
+"""docs/contribute/extending.md and docs/concepts/naming.md: what they tell people to write is written and run, in a
+copy of the project.
+"""
 
 import ast
 import json
@@ -24,7 +26,7 @@ def _blocks(page: str, language: str) -> list[str]:
 @pytest.fixture
 def extended(tmp_path: Path) -> Path:
     """A copy of the core with the store of the page in it."""
-    store, entry, _ = _blocks("extending.md", "python")
+    store, entry, _ = _blocks("contribute/extending.md", "python")
     for room in ("naming", "errors.py", "secrets.py", "versions.py", "__init__.py"):
         source = ROOT / "shared" / room
         if source.is_dir():
@@ -51,7 +53,7 @@ for line in sys.stdin:
 
 
 def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
-    case = _case(_blocks("extending.md", "python")[2])
+    case = _case(_blocks("contribute/extending.md", "python")[2])
     lines = "\n".join(json.dumps(spelling) for spelling in case.spellings)
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=lines, capture_output=True, check=True, cwd=extended, text=True
@@ -93,8 +95,8 @@ def _case(entry: str) -> Case:
 
 def test_the_pages_file_of_names_is_right() -> None:
     """Its own example is checked while it is read."""
-    (text,) = _blocks("naming.md", "toml")
-    names = parse_names(text, "naming.md")
+    (text,) = _blocks("concepts/naming.md", "toml")
+    names = parse_names(text, "concepts/naming.md")
     assert [rule.name for rule in names.rules] == ["minio"]
     named = names.name(canonical("abfss://sales@onelake.dfs.fabric.microsoft.com", "shop.Lakehouse/Tables/t"))
     assert "0f3b8a52" in named.best.qualified_name

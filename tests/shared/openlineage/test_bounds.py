@@ -126,7 +126,7 @@ def test_as_many_data_sets_as_may_be() -> None:
 
 
 def test_the_documentation_has_every_bound() -> None:
-    text = (ROOT / "docs" / "guard.md").read_text()
+    text = (ROOT / "docs/operate/input-limits.md").read_text()
     for bound in BOUNDS:
         assert f"| {bound.what} | {bound.most:,} | {bound.beyond} |" in text
 

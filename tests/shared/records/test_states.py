@@ -28,7 +28,7 @@ from tests.support.chaos import EPOCH, live_through
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 
-PAGE = Path(__file__).parents[3] / "docs" / "states.md"
+PAGE = Path(__file__).parents[3] / "docs/concepts/states.md"
 
 
 class Watching(MemoryStorage):

@@ -177,7 +177,7 @@ def test_the_example_of_local_settings_is_complete_and_says_nothing_unknown() ->
 
 
 def test_the_documentation_lists_every_setting() -> None:
-    text = (ROOT / "docs" / "settings.md").read_text()
+    text = (ROOT / "docs/reference/settings.md").read_text()
     for setting in SETTINGS:
         assert f"`{setting.name}`" in text
         if setting.default:
@@ -190,7 +190,7 @@ RECEIVER_ALONE = frozenset({"max_body_bytes", "redact", "operations_ignored", "o
 
 def test_the_documentation_says_which_settings_commands_take_from_the_functions() -> None:
     """A setting without a source can't be made: so each is one of the three."""
-    text = (ROOT / "docs" / "settings.md").read_text()
+    text = (ROOT / "docs/reference/settings.md").read_text()
     section = text[text.index("## Commands and the functions") : text.index("## How fast the catalog is called")]
     rows = dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|", section, re.MULTILINE))
     by_source = {source: {setting.name for setting in SETTINGS if setting.source is source} for source in Source}

@@ -34,12 +34,12 @@ from tests.support.building import body, merged, packed
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 COMMIT = "0a1b2c3d4e" * 4
 HOST = "adb-123.12.azuredatabricks.net"
-DOCUMENT = Path(__file__).parents[3] / "docs" / "identity.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/concepts/job-identity.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What one run tells, and the identity that comes of it; a row of the table in docs/identity.md."""
+    """What one run tells, and the identity that comes of it; a row of the table in docs/concepts/job-identity.md."""
 
     platform: str
     job: str
@@ -244,7 +244,9 @@ def _told(case: Case) -> str:
 
 def test_the_document_shows_the_same_table() -> None:
     shown = DOCUMENT.read_text().partition("## The table\n\n")[2]
-    assert shown.strip() == "".join(_document()).strip(), "put this into docs/identity.md:\n" + "".join(_document())
+    assert shown.strip() == "".join(_document()).strip(), "put this into docs/concepts/job-identity.md:\n" + "".join(
+        _document()
+    )
 
 
 UNCHANGED = (

@@ -1,5 +1,5 @@
 """The lake on Sail: what its tests hold every engine to, and the commands as a user runs them. In other processes, for
-in one of them PySpark 3.5 speaks to one kind of engine.
+in one of them PySpark 3.5 has_context to one kind of engine.
 """
 
 import json

@@ -14,9 +14,9 @@ pytestmark = OF_SPARK
 def test_why_a_run_could_not_be_merged_stays_known(spark: SparkSession) -> None:
     """It has nothing that could be translated again; one that was merged gets its reason from its translation."""
     rows: list[dict[str, Any]] = [
-        {"run_id": "broken", "word": "unusable", "reason": "ValueError: no"},
-        {"run_id": "skipped", "word": "skipped", "reason": "the run failed", "merged": b"12345"},
-        {"run_id": "another", "word": "said", "merged": b"1"},
+        {"run_id": "broken", "outcome": "unusable", "reason": "ValueError: no"},
+        {"run_id": "skipped", "outcome": "skipped", "reason": "the run failed", "merged": b"12345"},
+        {"run_id": "another", "outcome": "translated", "merged": b"1"},
     ]
     stored = spark.createDataFrame([tuple(row.get(name) for name in RUNS.names) for row in rows], RUNS.struct())
     needed = spark.createDataFrame([("broken",), ("skipped",)], "run_id string")

@@ -73,7 +73,7 @@ RUNS = pa.schema(
         ("first", pa.timestamp("us", tz="UTC")),
         ("last", pa.timestamp("us", tz="UTC")),
         ("run_id", pa.string()),
-        ("tolds", pa.list_(pa.binary())),
+        ("contexts", pa.list_(pa.binary())),
         ("merged", pa.binary()),
         ("timed_out", pa.bool_()),
     ]
@@ -93,7 +93,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
     rows: list[dict[str, Any]] = []
     for piece in (0, 1):
         rows.append(
-            {"rank": _OF_APPLICATION, "piece": piece, "tolds": [pack(application_facts_of(run)) for run in runs]}
+            {"rank": _OF_APPLICATION, "piece": piece, "contexts": [pack(application_facts_of(run)) for run in runs]}
         )
         for run in runs[piece::2]:
             row = {"rank": _OF_RUN, "piece": piece, "run_id": run.run_id, "merged": pack(run), "timed_out": False}
@@ -103,14 +103,14 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         made = through(table.to_batches(max_chunksize=size), Translating(None), schema_of(TRANSLATED))
         found = {row["run_id"]: row for row in pa.Table.from_batches(made).to_pylist()}
         assert found.keys() == events.keys()
-        assert {row["word"] for row in found.values()} >= {"said", "skipped"}
+        assert {row["outcome"] for row in found.values()} >= {"translated", "skipped"}
         for run in runs:
             around = RunContext(told=told)
             word = translate(run, around)
             row = found[run.run_id]
             processes = word.processes if isinstance(word, RunLineage) else ()
-            assert [unpack_process(each["content"]) for each in row["said"]] == list(processes)
-            assert [each["digest"] for each in row["said"]] == [digest(pack(each)) for each in processes]
+            assert [unpack_process(each["content"]) for each in row["contributions"]] == list(processes)
+            assert [each["digest"] for each in row["contributions"]] == [digest(pack(each)) for each in processes]
             seen = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
             assert [
                 (
@@ -131,5 +131,5 @@ def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:
     given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
     made = pa.Table.from_batches(through([given], Translating(None), schema_of(TRANSLATED))).to_pylist()
     assert [row["run_id"] for row in made] == ["b", RUN.run_id]
-    assert (made[0]["word"], made[0]["said"]) == ("unusable", [])
-    assert made[1]["word"] != "unusable"
+    assert (made[0]["outcome"], made[0]["contributions"]) == ("unusable", [])
+    assert made[1]["outcome"] != "unusable"

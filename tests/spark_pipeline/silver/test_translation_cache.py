@@ -22,8 +22,8 @@ from shared.translation.application.context import (
 )
 from shared.translation.run.changes import names_no_source
 from shared.translation.run.datasets import Datasets
-from spark_pipeline.silver.translation_cache import MOST, Sayings, said_by
-from spark_pipeline.tables.encoding import pack, unpack_fates, unpack_run
+from spark_pipeline.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache, translated_run
+from spark_pipeline.tables.encoding import pack, unpack_lifecycle_events, unpack_run
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
@@ -63,14 +63,14 @@ def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, b
 asked_for = st.lists(st.sampled_from(_runs()), min_size=1, max_size=2).flatmap(_copies)
 
 
-@given(asked_for, st.sampled_from([0, 5_000, MOST]))
+@given(asked_for, st.sampled_from([0, 5_000, MAX_CACHED_BYTES]))
 def test_what_is_remembered_is_what_would_be_said(
     asked: list[tuple[MergedRun, bool, MergedRun]], remembered: int
 ) -> None:
-    sayings = Sayings(remembered)
+    sayings = TranslationCache(remembered)
     for run, timed_out, other in asked:
         around = RunContext(told=application_facts_of(other) | application_facts_of(run))
-        assert sayings.of(run, around, timed_out=timed_out) == said_by(run, around, timed_out=timed_out)
+        assert sayings.of(run, around, timed_out=timed_out) == translated_run(run, around, timed_out=timed_out)
 
 
 def _again(run: MergedRun) -> MergedRun:
@@ -79,18 +79,18 @@ def _again(run: MergedRun) -> MergedRun:
 
 def test_only_what_is_new_is_translated() -> None:
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and run.outputs)
-    sayings = Sayings()
+    sayings = TranslationCache()
     first = sayings.of(run, NO_CONTEXT, timed_out=False)
-    assert first["word"] == "said"
+    assert first["outcome"] == "translated"
     assert sayings.of(_again(run), NO_CONTEXT, timed_out=False) is first
     assert sayings.of(replace(run, statement="select 1"), NO_CONTEXT, timed_out=False) is not first
 
 
 def test_what_was_done_to_data_sets_as_wholes_has_its_own_time() -> None:
-    run = next(run for run in _runs() if said_by(run, NO_CONTEXT, timed_out=False)["fates"])
-    sayings = Sayings()
+    run = next(run for run in _runs() if translated_run(run, NO_CONTEXT, timed_out=False)["lifecycle_events"])
+    sayings = TranslationCache()
     for each in (run, _again(run)):
-        (fate, *_) = unpack_fates(sayings.of(each, NO_CONTEXT, timed_out=False)["fates"])
+        (fate, *_) = unpack_lifecycle_events(sayings.of(each, NO_CONTEXT, timed_out=False)["lifecycle_events"])
         assert fate.at == each.last
 
 
@@ -99,16 +99,16 @@ def test_a_run_in_a_batch_is_translated_by_itself() -> None:
     run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
     source = next(asset for each in _runs() for asset in Datasets.of(each, NO_CONTEXT).inputs.values())
     batch = StreamBatch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
-    sayings = Sayings()
+    sayings = TranslationCache()
     alone = sayings.of(run, NO_CONTEXT, timed_out=False)
     for _ in range(2):
         inside = RunContext(batches=(batch,))
-        assert sayings.of(run, inside, timed_out=False) == said_by(run, inside, timed_out=False) != alone
+        assert sayings.of(run, inside, timed_out=False) == translated_run(run, inside, timed_out=False) != alone
 
 
 def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
     application = next(run for run in _runs() if run.is_application and run.ended and not run.inputs + run.outputs)
-    sayings = Sayings()
+    sayings = TranslationCache()
     reasons = {
         sayings.of(each, NO_CONTEXT, timed_out=False)["reason"]
         for each in (application, replace(application, application_run=IDS[1]))
@@ -121,7 +121,7 @@ def test_no_more_is_held_than_is_allowed() -> None:
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
     source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))
     most = 1_000_000
-    sayings = Sayings(most)
+    sayings = TranslationCache(most)
     tracemalloc.start()
     try:
         for number in range(200):

@@ -28,7 +28,7 @@ MARKED = Table(
     columns=columns("""
         id string What it is
         of string To what it belongs
-        word string What it says
+        outcome string What it says
         active boolean Whether it holds
         batch bigint When it changed"""),
 )
@@ -47,7 +47,9 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 
 def _put(lake: Lake, table: Table, batch: int, rows: list[tuple[str, str, str]], **how: Any) -> int:
-    return lake.put(table, lake.session.createDataFrame(rows, "id string, of string, word string"), batch=batch, **how)
+    return lake.put(
+        table, lake.session.createDataFrame(rows, "id string, of string, outcome string"), batch=batch, **how
+    )
 
 
 def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
@@ -74,10 +76,10 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
 def test_rows_may_differ_by_some_columns_only_and_are_written_whole(lake: Lake) -> None:
     _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1")])
     rows = [("a", "y", "1"), ("b", "y", "2"), ("c", "y", "1")]
-    assert _put(lake, MARKED, 2, rows, compared=("word",)) == 2
-    assert _put(lake, MARKED, 3, rows, compared=("word",)) == 0
-    assert _put(lake, MARKED, 4, [("a", "z", "1"), ("d", "z", "1")], compared=("word",)) == 1
-    assert _put(lake, MARKED, 5, [("e", "z", "1")], compared=("word",)) == 1
+    assert _put(lake, MARKED, 2, rows, compared=("outcome",)) == 2
+    assert _put(lake, MARKED, 3, rows, compared=("outcome",)) == 0
+    assert _put(lake, MARKED, 4, [("a", "z", "1"), ("d", "z", "1")], compared=("outcome",)) == 1
+    assert _put(lake, MARKED, 5, [("e", "z", "1")], compared=("outcome",)) == 1
     assert _rows(lake, MARKED) == [
         ("a", "x", "1", True, 1),
         ("b", "y", "2", True, 2),
@@ -111,7 +113,7 @@ WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
 def _put_wider(lake: Lake) -> int:
     _put(lake, PLAIN, 1, [("a", "x", "1")])
     assert [row["more"] for row in lake.read(WIDER).collect()] == [None]
-    rows = lake.session.createDataFrame([("a", "x", "1", 5)], "id string, of string, word string, more bigint")
+    rows = lake.session.createDataFrame([("a", "x", "1", 5)], "id string, of string, outcome string, more bigint")
     return lake.put(WIDER, rows, batch=2)
 
 
@@ -196,4 +198,4 @@ def test_every_column_of_every_table_says_what_it_means() -> None:
 def test_comments_are_stored(lake: Lake) -> None:
     _put(lake, PLAIN, 1, [("a", "x", "1")])
     found = lake.session.read.format("delta").load(f"{lake.root}/{PLAIN.place}").schema
-    assert found["word"].metadata.get("comment") == "What it says"
+    assert found["outcome"].metadata.get("comment") == "What it says"
