@@ -259,10 +259,10 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
 
         task = bar.add_task("tables", total=len(LAKE))
 
-        def tell(done: Compacted) -> None:
+        def advance(done: Compacted) -> None:
             bar.update(task, advance=1, description=done.table)
 
-        done = compact_tables(lake, note=tell)
+        done = compact_tables(lake, note=advance)
     if as_json:
         print_json(done)
         return
@@ -303,12 +303,12 @@ def publish(
         refuse_other_meaning(lake, home)
         task = bar.add_task("processes", total=total)
 
-        def tell(done: Published) -> None:
+        def advance(done: Published) -> None:
             bar.update(task, completed=done.written + done.unchanged + done.refused + done.postponed)
 
         processes = (unpack_process(bytes(row[0])) for row in rows.toLocalIterator())
         try:
-            done = backfill(parts.storage, parts.catalog, parts.publishing, processes, note_done=tell)
+            done = backfill(parts.storage, parts.catalog, parts.publishing, processes, note_done=advance)
         except (CatalogUnavailable, StorageUnavailable) as error:
             fail(f"{error}. What was written is on record: run the command again once it answers")
     out.print(
