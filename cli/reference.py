@@ -1,4 +1,4 @@
-"""`python -m cli.reference`: write docs/reference/cli*.md, made from the commands and from doctor's rules themselves."""
+"""`python -m cli.reference`: write docs/reference/cli*.md, made from the commands and doctor's rules themselves."""
 
 import inspect
 import textwrap
@@ -16,14 +16,18 @@ _WIDTH = 80
 _MADE = "<!-- written by `make reference`: edit the commands in cli/ instead -->"
 
 _INDEX = """\
-Every command explains itself: `throughline COMMAND --help`. These pages show the same.
+Every command explains itself: `throughline COMMAND --help`. These pages show
+the same.
 
-- **Which Throughline.** Commands talk to the one that the environment names ([settings](../settings.md)), else to the
-  local world that `throughline up` runs, in the folder of `--home`.
-- **Exit codes.** 0 success; 1 a failure or damage that was found; 2 wrong arguments or settings; 3 a plan with changes
-  to make, or something that could not be checked; 130 after Ctrl-C. A page names what differs.
-- **Output.** Results go to standard output, progress and errors to standard error. Tables fit a terminal of 80 columns:
-  `--wide` prints all columns on one line a row, `--json` a document for programs.
+- **Which Throughline.** Commands talk to the one that the environment names
+  ([settings](settings.md)), else to the local world that `throughline up` runs,
+  in the folder of `--home`.
+- **Exit codes.** 0 success; 1 a failure or damage that was found; 2 wrong
+  arguments or settings; 3 a plan with changes to make, or something that could
+  not be checked; 130 after Ctrl-C. A page names what differs.
+- **Output.** Results go to standard output, progress and errors to standard
+  error. Tables fit a terminal of 80 columns: `--wide` prints all columns on one
+  line a row, `--json` a document for programs.
 """
 
 _FINDINGS = """\
@@ -33,7 +37,7 @@ _FINDINGS = """\
 calls of `az`. Each failure has a stable code, which `--json` prints as well, and one command. Doctor prints commands
 ready to type; here, capitals stand for what it fills in. `PARAMETERS` are all parameters of the deployment, since those
 that are left out get their defaults again. Azure's answers were read in its documentation and played in tests
-([unproven.md](../unproven.md)).
+([unproven.md](unproven.md)).
 
 Four symptoms that are often met first elsewhere:
 

@@ -15,11 +15,15 @@ _WORD = re.compile(r"""(?:--[\w-]+\s+(?![-|]))?(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 """A word of a shell; an option together with its value."""
 
 
+_EXAMPLE = ("    ", "throughline ")
+"""How examples begin: indented, but below a docstring's only sentence, where nothing else sets the margin."""
+
+
 def shaped(text: str | None) -> str:
     """A docstring as typer takes it: paragraphs on one line; examples, which are indented, keep their lines."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(
-        "\b\n" + "\n".join(map(folded, each.splitlines())) if each.startswith("    ") else each.replace("\n", " ")
+        "\b\n" + "\n".join(map(folded, each.splitlines())) if each.startswith(_EXAMPLE) else each.replace("\n", " ")
         for each in paragraphs
     )
 

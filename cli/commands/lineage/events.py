@@ -1,12 +1,10 @@
 """`throughline events`: list stored events by job, time or run, and save them to a file."""
 
 import gzip
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Iterable
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,28 +45,49 @@ def events(
     storage = parts_of(context, home).storage
     with reported():
         found = find_events(storage, wanted, content=save is not None)
+        first = next(found, None)
+        if first is None and run:
+            known_run(storage, wanted.run_id)
+        if first is None and job and not (since or before):
+            refuse_unknown_job(storage, job)
+        found = chain([first] if first else [], found)
         if save:
             _save(tracked(found, "saving"), save)
             return
         records = list(tracked(found, "reading"))
-        if not records and run:
-            known_run(storage, wanted.run_id)
-        if not records and job:
-            refuse_unknown_job(storage, job)
     shown = list(islice(records, most or None))
     if as_json:
-        names = ("run_id", "time", "type", "digest", "job", "container", "blob")
-        print_json({"events": [{name: getattr(each, name) for name in names} for each in shown], "count": len(records)})
+        print_json({"events": list(map(event_document, shown)), "count": len(records)})
         return
     _show(shown, wide=wide)
-    runs = Counter(each.run_id for each in records)
+    runs = {each.place.run_id for each in records}
     left_out = f"; {len(records) - len(shown):,} not shown (--most)" if len(shown) < len(records) else ""
     out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out}")
 
 
+def event_document(record: EventRecord) -> dict[str, Any]:
+    """A stored event as `--json` prints it, without its content."""
+    place = record.place
+    return {
+        "run_id": place.run_id,
+        "time": place.time,
+        "type": place.type,
+        "digest": place.digest,
+        "job": record.job,
+        "container": record.container,
+        "blob": record.blob,
+    }
+
+
 def _show(records: Iterable[EventRecord], *, wide: bool) -> None:
     rows = [
-        [f"{each.time:%Y-%m-%d %H:%M:%S}", each.type, each.run_id, visible(each.job), f"{each.container}/{each.blob}"]
+        [
+            f"{each.place.time:%Y-%m-%d %H:%M:%S}",
+            each.place.type,
+            each.place.run_id,
+            visible(each.job),
+            f"{each.container}/{each.blob}",
+        ]
         for each in records
     ]
     titles = ("time", "type", "run", "job", "blob")
@@ -80,7 +99,7 @@ def _save(records: Iterable[EventRecord], path: Path) -> None:
     """Write events as JSON lines, and report how many; those whose content is damaged are left out."""
     saved = damaged = 0
     try:
-        with _opened(path) as file:
+        with path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
             for each in records:
                 if each.raw is None:
                     damaged += 1
@@ -92,9 +111,3 @@ def _save(records: Iterable[EventRecord], path: Path) -> None:
     out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
     if damaged:
         note("left out", f"{counted(damaged, 'event')} with damaged content: `throughline verify` shows which")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    with gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
-        yield file

@@ -1,7 +1,7 @@
 """`throughline status`: counts of events by outcome, which must add up to the events received."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -21,7 +21,10 @@ from shared.reporting.status import status as read_status
 _STATES = ("published", "skipped", "waiting", "dead")
 _MAX_SHOWN = 3
 _NO_JOB = "(not on record)"
-_NOTEWORTHY = ("the run failed", "the settings ignore", "excluded", "not of an included", "not an included")
+BY_SETTINGS = ("the settings ignore", "excluded", "not of an included", "not an included")
+"""How reasons begin for which settings skip an event."""
+
+_NOTEWORTHY = ("the run failed", *BY_SETTINGS)
 """How reasons begin for which an event that might have had lineage is skipped; other events have none to publish."""
 _NAMED = frozenset({DISCARDED, CLOSED, *Waiting})
 
@@ -133,7 +136,7 @@ def show(found: Status, *, wide: bool = False) -> None:
         for count, reason in _reasons(reasons, wide=wide or name == "waiting"):
             out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
     out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
-    out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} in the publish queue")
+    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.dirty:,} in the publish queue")
     if any(asdict(found.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
     if found.unsure:
@@ -149,7 +152,7 @@ def show(found: Status, *, wide: bool = False) -> None:
         out.print(f"[red]{plain(error)}[/]")
 
 
-def _reasons(counts: dict[str, int], *, wide: bool) -> list[tuple[int, str]]:
+def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
     """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
     if wide:
         return [(count, reason) for reason, count in counts.items()]
