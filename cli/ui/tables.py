@@ -9,7 +9,7 @@ from rich.text import Text
 from cli.ui.console import out
 
 _GAP = 2
-_INDENT = 4
+INDENT = 4
 _NARROWEST = 12
 """Columns of text get at least so much, however narrow the terminal is."""
 
@@ -52,8 +52,8 @@ def print_table(
             ]
             out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if number == 0 else ""))
         for sentence in notes[number - 1] if 0 < number <= len(notes) else ():
-            for piece in fold(sentence, out.width - _INDENT):
-                out.print(Text(" " * _INDENT + piece, style="dim"))
+            for piece in fold(sentence, out.width - INDENT):
+                out.print(Text(" " * INDENT + piece, style="dim"))
 
 
 def _fitted(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:

@@ -203,7 +203,7 @@ def test_another_catalog_is_refused(still: Place) -> None:
 def test_where_no_functions_ever_ran_the_shell_counts_and_that_is_told(place: Place) -> None:
     said = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
     assert said.exit_code == 0
-    assert "no functions have put their settings on record" in said.output
+    assert "no functions have recorded their settings" in said.output
     assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
 
 

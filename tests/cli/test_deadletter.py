@@ -355,4 +355,4 @@ def test_what_comes_before_the_damage_is_shown() -> None:
     assert (data.startswith(shown[:1000]), "before the damage" in trouble) == (True, True)
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
     shown, trouble = unpacked(bomb)
-    assert (len(shown), "more than" in trouble) == (16 * 1024 * 1024, True)
+    assert (len(shown), "longer than" in trouble) == (16 * 1024 * 1024, True)

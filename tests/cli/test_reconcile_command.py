@@ -103,7 +103,7 @@ def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) 
     assert "wins" in parts.run("explain", LAKE, "a", "--look").output
     assert "none is chosen" in parts.run("explain", LAKE, "b", "--look").output
     assert "the placeholder is used" in parts.run("explain", LAKE, OUT[1].rpartition("/")[2], "--look").output
-    assert "it would be placed" in parts.run("explain", LAKE, "nowhere", "--look").output
+    assert "a placeholder would be created" in parts.run("explain", LAKE, "nowhere", "--look").output
 
 
 def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts) -> None:
