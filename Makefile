@@ -10,7 +10,7 @@ CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation te
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS
 
 coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
+
+reference: $(READY) ## Write docs/reference/cli*.md from the commands
+	$(BIN)/python -m cli.reference
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
 	$(BIN)/python -m cli.platforms

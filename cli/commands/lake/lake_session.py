@@ -1,4 +1,4 @@
-"""A lake for a command: the session that works on it, with what the command's options say of both."""
+"""The lake of a command, with the session that reads and writes it, by the command's options."""
 
 import contextlib
 import logging
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
 ROOT = Path("build/lake")
-Root = Annotated[str, typer.Option("--lake", help="The folder or URL of the tables")]
-Cores = Annotated[int, typer.Option(min=1, help="How many cores Spark may use")]
-EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="auto: Sail for little data on this machine, else Spark")
-]
-Memory = Annotated[str, typer.Option(help="How much memory Spark's own process may use, as 2g")]
+Root = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="The folder or URL of the tables")]
+Cores = Annotated[int, typer.Option(min=1, metavar="N", help="Cores that Spark may use")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for little local data, else Spark")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's own process, as 2g")]
 
 
 @contextlib.contextmanager
@@ -38,8 +36,8 @@ def opened_lake(
     report: str = "",
     key: str = "",
 ) -> "Iterator[Lake]":
-    """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
-    the session tells the receiver there what it reads and writes.
+    """The lake with a session of its own, which ends with it; ends the command where none can be started. `report` is
+    the URL of a receiver for the lineage of the session itself.
     """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it

@@ -341,15 +341,15 @@ def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside()
     storage = MemoryStorage()
     for place in post(storage, event("r1", "START", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
-    (in_work,) = [finding for finding in counts_of(storage) if finding.subject == "in work"]
-    assert in_work.found == "0 events; 1 more wait for their run's end or for the end of shadow mode"
+    (in_work,) = [finding for finding in counts_of(storage) if finding.subject == "waiting events"]
+    assert in_work.found == "1 waiting for their run's end or for the end of shadow mode"
 
 
 def test_no_two_subjects_are_called_the_same() -> None:
     found = [*check_storage(MemoryStorage(), {}), *check_connection(parts(), {}), *refused_by_catalog()]
     subjects = [finding.subject for finding in found]
     assert len(set(subjects)) == len(subjects)
-    assert {"catalog connection", "last catalog error"} <= set(subjects)
+    assert {"catalog connection", "catalog writes"} <= set(subjects)
 
 
 def test_what_is_well_is_good() -> None:

@@ -1,9 +1,11 @@
-"""The tree of `throughline show`: both directions, columns, cycles, depth."""
+"""Lineage as a tree: both directions, columns, cycles, depth."""
 
-from cli.commands.lineage.show import Step, steps
 from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.memory import MemoryCatalog
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
+from shared.query.processes import InCatalog
+from shared.query.traversal import Direction, lineage
+from shared.query.tree import Branch, tree
 
 
 def asset(name: str) -> Asset:
@@ -31,28 +33,28 @@ def catalog_of(*pairs: str) -> MemoryCatalog:
     return catalog
 
 
-def walk(found: tuple[Step, ...]) -> list[object]:
-    return [[step.process.name, [(n.name, pairs, walk(beyond)) for n, pairs, beyond in step.assets]] for step in found]
+def walk(found: tuple[Branch, ...]) -> list[object]:
+    return [[each.name, [(end.dataset.name, end.columns, walk(end.beyond)) for end in each.ends]] for each in found]
 
 
-def seen(catalog: MemoryCatalog, base: str, direction: str, depth: int) -> list[object]:
-    guid = catalog.find([("fs_path", f"file:///{base}")])["fs_path", f"file:///{base}"]
-    return walk(steps(catalog.lineage(guid, direction=direction, depth=depth), guid, direction, depth))
+def seen(catalog: MemoryCatalog, base: str, direction: Direction, depth: int) -> list[object]:
+    found = lineage(InCatalog(catalog), f"file:///{base}", direction=direction, depth=depth)
+    return walk(tree(found, "upstream" if direction == "upstream" else "downstream"))
 
 
 def test_upstream_is_followed_with_columns_to_the_depth_asked() -> None:
     catalog = catalog_of("ab", "bc", "cd")
     pair = (("x", "y"),)
-    assert seen(catalog, "d", "INPUT", 2) == [["cd", [("c", pair, [["bc", [("b", pair, [])]]])]]]
-    assert seen(catalog, "d", "INPUT", 1) == [["cd", [("c", pair, [])]]]
-    assert seen(catalog, "a", "INPUT", 3) == []
+    assert seen(catalog, "d", "upstream", 2) == [["cd", [("c", pair, [["bc", [("b", pair, [])]]])]]]
+    assert seen(catalog, "d", "upstream", 1) == [["cd", [("c", pair, [])]]]
+    assert seen(catalog, "a", "upstream", 3) == []
 
 
 def test_downstream_forks() -> None:
     pair = (("x", "y"),)
-    assert seen(catalog_of("ab", "ac"), "a", "OUTPUT", 3) == [["ab", [("b", pair, [])]], ["ac", [("c", pair, [])]]]
+    assert seen(catalog_of("ab", "ac"), "a", "downstream", 3) == [["ab", [("b", pair, [])]], ["ac", [("c", pair, [])]]]
 
 
 def test_a_cycle_ends() -> None:
     pair = (("x", "y"),)
-    assert seen(catalog_of("ab", "ba"), "a", "OUTPUT", 9) == [["ab", [("b", pair, [["ba", [("a", pair, [])]]])]]]
+    assert seen(catalog_of("ab", "ba"), "a", "downstream", 9) == [["ab", [("b", pair, [["ba", [("a", pair, [])]]])]]]
