@@ -53,6 +53,7 @@ PROOFS: dict[str, str] = {
     "throughline up": "tests/e2e/test_demo.py",
     "throughline verify": "tests/cli/test_verify_command.py",
     "make atlas": "tests/local/test_atlas.py",
+    "make check": ".github/workflows/test.yml",
     "make demo": "tests/e2e/test_demo.py",
     "make faults": "tests/faults/test_hunt.py",
     "make faults-long": "tests/faults/test_hunt.py",
@@ -62,6 +63,7 @@ PROOFS: dict[str, str] = {
     "make up": "tests/e2e/test_demo.py",
     "python -m bench": "tests/test_bench.py",
     "python -m bench.backfill": "tests/test_bench.py",
+    "python -c": "tests/shared/test_bootstrap.py",
     "python -m bench.costs": "tests/test_bench.py",
     "python -m bench.logs": "tests/test_bench_logs.py",
     "python -m bench.profiling": "bench/profiling.py",
@@ -82,7 +84,7 @@ PROOFS: dict[str, str] = {
 READ_ONLY = ("az ", "azd ", "%%configure")
 """Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
 
-PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
+PLAIN = ("git ", "grep ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
 """What a shell has."""
 
 SETTING = re.compile(r"[A-Za-z_]+=\S*")
