@@ -8,10 +8,10 @@
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
                    {run}      folded                              … and what many events of it came to
                    {run}      process|{process}                   the run is an application that wrote this process
-                   {run}      application                         … and what its runs have told of it
+                   {run}      application                         … and what its runs found out about it
                    {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
-                   {run}      alone|{time}|{run}                  … and a write that names no source
-                   {run}      fate|{asset}|{state}                … and a data set that it dropped, renamed or emptied
+                   {run}      unsourced|{time}|{run}              … and a write that names no source
+                   {run}      lifecycle|{asset}|{state}           … and a data set that it dropped, renamed or emptied
                    {run}      archived|{hour}|{batch}             what of the run lies where in a file of the archive
                    {run}      state                               what became of the run
                    ignored|{hour}|{reason}  archived|{hour}|{batch}  the same of ignored events
@@ -58,6 +58,10 @@ DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"
 
+APPLICATION = "application"
+BATCH = "batch|"
+LIFECYCLE = "lifecycle|"
+UNSOURCED = "unsourced|"
 CHECKPOINT = "checkpoint"
 STATE = "state"
 FOLDED = "folded"

@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.events.archive_format import Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
-from shared.records.application_rows import APPLICATION_ROWS, words_of
+from shared.records.application_entries import APPLICATION_KEYS, entries_of
 from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState, change_run_state
 from shared.storage.port import Row, Storage, Value
@@ -30,8 +30,8 @@ class Unbuildable:
             return None
         if row.key == STATE:
             return row if row.partition in self.runs else None
-        if row.partition in self.applications and row.key.startswith(APPLICATION_ROWS):
-            return words_of(storage, row, self.runs)
+        if row.partition in self.applications and row.key.startswith(APPLICATION_KEYS):
+            return entries_of(storage, row, self.runs)
         return None
 
     def _said(self, storage: Storage, row: Row) -> Row | None:

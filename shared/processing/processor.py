@@ -33,19 +33,20 @@ from shared.openlineage.run import MergedRun
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
-from shared.records.application_rows import application, around, listen
+from shared.records.application_record import read_application
 from shared.records.process_index import note_link
 from shared.records.publish_queue import mark_dirty
+from shared.records.run_context import context_of, read_context
 from shared.records.run_state import (
     ContentKey,
     ContributionRecord,
+    EntryKey,
     RunState,
-    Supporter,
-    WordKey,
     change_run_state,
     contribution_key,
 )
 from shared.records.states import State
+from shared.records.versioned_entry import VersionedEntry
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
@@ -218,8 +219,8 @@ def _process_once(
         settled = yields and gathered.state.settled
         # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
         fresh = nested or (again and settled)
-        ask = application_cache.ask if application_cache and not fresh else application
-        heard = listen(storage, run, names, ask) if run else heard
+        ask = application_cache.ask if application_cache and not fresh else read_application
+        heard = read_context(storage, run, names, ask) if run else heard
         if settled and gathered.is_settled_with(heard):
             return not nested  # whoever settled it may have died before it was published
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
@@ -257,14 +258,14 @@ def _apply(
     """As `_process_once`: each change of the state is made against whoever else changes it."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
-    words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
-    if current or words or decided.changes or state.attempted or state.left or state.changed:
+    entries: frozenset[EntryKey] = decided.entries.keys(run.application_run) if run else frozenset()
+    if current or entries or decided.changes or state.attempted or state.left or state.changed:
         # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
         state = replace(
             state,
             generation=state.generation + 1,
             attempted=state.attempted | current,
-            left=state.left | words,
+            left=state.left | entries,
             changed=state.changed | decided.changes.keys(),
             heard="",
             settled=state.settled and nested,
@@ -284,7 +285,7 @@ def _apply(
             spread = propagate(storage, run, decided, state, settle, nested=nested)
             if application_cache:
                 application_cache.note(spread.known)
-            if around(storage, run, spread.known, decided.heard.names) != decided.heard:
+            if context_of(storage, run, spread.known, decided.heard.names) != decided.heard:
                 return None
             marks, marked = marks | spread.marks, spread.marked
     mark_dirty(storage, marks, since=gathered.arrived)
@@ -323,21 +324,23 @@ def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState:
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
     """Put this run's word for a content on record."""
-    _speak(storage, run, key, content, Supporter(seen=_span(run), generation=generation))
+    _speak(storage, run, key, content, VersionedEntry(generation, run.last, _span(run)))
 
 
 def _withdraw(storage: Storage, run: MergedRun, key: ContentKey, generation: int) -> None:
     """Take this run's word back. It is noted even where nothing was written yet: a settling that was overtaken may
     still come to write it, with its older generation.
     """
-    _speak(storage, run, key, None, Supporter(seen=_span(run), generation=generation, withdrawn=True))
+    _speak(storage, run, key, None, VersionedEntry[Span](generation, run.last))
 
 
 def _span(run: MergedRun) -> Span:
     return Span(first=run.first, last=run.last)
 
 
-def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
+def _speak(
+    storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: VersionedEntry[Span]
+) -> None:
     """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
     the process comes first, so that the end of the application always finds what it wrote.
     """
@@ -348,7 +351,7 @@ def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process |
     compare_and_swap(
         storage,
         Place(CONTRIBUTIONS, process, contribution_key(application_run, digest)),
-        lambda known: (known or fresh).with_word(run.run_id, supporter, content),
+        lambda known: (known or fresh).with_supporter(run.run_id, supporter, content),
         decode=lambda row: ContributionRecord.of(row, storage),
         encode=lambda record: record.row(storage),
         read=None,

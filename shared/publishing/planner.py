@@ -16,7 +16,7 @@ from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
-from shared.records.application_rows import fates_and_links
+from shared.records.application_entries import lifecycle_and_links
 from shared.records.asset_matches import remembered
 from shared.records.ledger import Entry, ledger_entry
 from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
@@ -206,7 +206,7 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
 
 def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[StagingResult, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
-    fates, links = fates_and_links(storage, application_run)
+    fates, links = lifecycle_and_links(storage, application_run)
     said = (
         ContributionRecord.of(row, storage).contribution
         for link in links
@@ -250,16 +250,14 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
 def _speaker(rows: Iterable[Row]) -> str:
     """The run that spoke last of a process, and stands by it."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = [
-        (word.seen.last, run) for record in records for run, word in record.supporters.items() if not word.withdrawn
-    ]
+    words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
     return max(words)[1] if words else ""
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that spoke last of a process, or took back what they had said."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = ((word.seen.last, run) for record in records for run, word in record.supporters.items())
+    words = ((word.at, run) for record in records for run, word in record.supporters.items())
     return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 import msgspec
 
 from shared.model import Asset, Process
-from shared.records.application_rows import Application, fates_and_links, placed_by
+from shared.records.application_entries import lifecycle_and_links, located_runs
+from shared.records.application_record import Application
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
 from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Row, Storage
@@ -32,7 +33,7 @@ def speakers(storage: Storage, known: Application) -> set[str]:
     contributions, and where its place became known, those that left a fate or a batch. Also those who took their word
     back: while rows are read page by page they may say something else on a page that was read already.
     """
-    placed = placed_by(storage, known.run) if known.told.where != known.heard.where else set()
+    placed = located_runs(storage, known.run) if known.facts.where != known.applied.where else set()
     return placed | {
         run
         for process in sorted(written_by(storage, known.run))
@@ -123,7 +124,7 @@ def note_fated(
     dropped by a table's name is known from the links: who writes it after that was noted finds it there, and who wrote
     it before was read by whoever noted it.
     """
-    fates, rows = fates_and_links(storage, application_run)
+    fates, rows = lifecycle_and_links(storage, application_run)
     links = {row.key.removeprefix(LINK): link_of(row, storage) for row in rows}
     own = set(spoken)
     assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
@@ -183,7 +184,7 @@ def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents,
     """What became of its data sets, and what the application wrote, by process: also under the names that renamings
     gave.
     """
-    fates, rows = fates_and_links(storage, application_run)
+    fates, rows = lifecycle_and_links(storage, application_run)
     links = {row.key.removeprefix(LINK): (row, link_of(row, storage)) for row in rows}
     todo = [link for _, link in links.values()]
     while todo:

@@ -15,12 +15,12 @@ from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.inconsistencies import World
 from shared.publishing.planner import PublishOptions
 from shared.records.ledger import Entry
-from shared.records.run_state import ContributionRecord, RunState, Supporter, content_digest
+from shared.records.run_state import ContributionRecord, RunState, content_digest
 from shared.records.states import Held
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
-from shared.storage_layout import EVENTS, StoredEvent, process_key, stored_from_blob
+from shared.storage_layout import EVENTS, LIFECYCLE, StoredEvent, process_key, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
@@ -161,7 +161,7 @@ def _lost_contribution(world: World) -> None:
 def _lost_voice(world: World) -> None:
     """The contribution is there, but has lost who said it."""
     record = _contribution(world, "app1")
-    other = {run_id("nobody"): structs.replace(word, withdrawn=True) for word in record.supporters.values()}
+    other = {run_id("nobody"): structs.replace(word, content=None) for word in record.supporters.values()}
     world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
 
 
@@ -184,7 +184,7 @@ def _ghost(world: World) -> None:
 def _wrong_voice(world: World) -> None:
     """A run stands in a contribution of another."""
     record = _contribution(world, "app1")
-    word = Supporter(seen=next(iter(record.supporters.values())).seen, generation=1)
+    word = structs.replace(next(iter(record.supporters.values())), generation=1)
     supporters = {**record.supporters, run_id("b"): word}
     world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
 
@@ -198,7 +198,7 @@ def _lost_link(world: World) -> None:
 
 
 def _lost_word(world: World) -> None:
-    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith("fate|"))
+    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith(LIFECYCLE))
 
 
 def _lost_mark(world: World) -> None:

@@ -81,7 +81,7 @@ def take_back(world: World, damage: Inconsistency) -> bool:
         return True
     if not _is_orphan(world.storage, run_id, key):
         return True
-    gone = msgspec.structs.replace(record.supporters[run_id], withdrawn=True)
+    gone = msgspec.structs.replace(record.supporters[run_id], content=None)
     supporters = replace(record, supporters={**record.supporters, run_id: gone}).row(world.storage).values["supporters"]
     fresh = replace(found, values={**found.values, "supporters": supporters})
     if world.storage.replace(CONTRIBUTIONS, fresh) is None:
@@ -109,7 +109,7 @@ def say_again(world: World, damage: Inconsistency) -> bool:
         if storage.replace(CONTRIBUTIONS, record.row(storage)) is None:
             return False
         for run_id, word in sorted(record.supporters.items()):
-            if not word.withdrawn:
+            if not word.retracted:
                 settle_anew(world, run_id)
         mark_dirty(storage, [record.process])
     after = _read(storage, key)
@@ -154,7 +154,7 @@ def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
         return True
     record = ContributionRecord.without_content(found)
     word = record.supporters.get(run_id)
-    return word.withdrawn if word else record.folded is None
+    return word.retracted if word else record.folded is None
 
 
 def lost_words(world: World, said: Said) -> Iterator[Inconsistency]:

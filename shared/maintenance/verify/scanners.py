@@ -23,7 +23,7 @@ from shared.maintenance.verify.processes import Planned, is_at_work
 from shared.maintenance.verify.runs import RunOnRecord, state_of
 from shared.publishing.placeholders.creation import under_final_names
 from shared.publishing.planner import Reading, plan_for
-from shared.records.application_rows import is_word
+from shared.records.application_entries import holds_entries
 from shared.records.asset_matches import remembered
 from shared.records.digest_set import mark, short
 from shared.records.process_index import RESOLVE_TOGETHER
@@ -82,7 +82,7 @@ def _noted(survey: Survey, row: Row, there: "array[int]") -> StoredEvent | None:
     """The event of a row, if it is one's; links and words are noted."""
     if row.key.startswith(LINK):
         survey.links.add(mark(row.partition, row.key.removeprefix(LINK)))
-    elif is_word(row):
+    elif holds_entries(row):
         there.append(mark(row.partition, row.key))
     else:
         return stored_from_row(row.partition, row.key)
@@ -110,7 +110,7 @@ def _contributions(world: World) -> Iterator[Spoken]:
         key = (record.process, application_run, digest)
         if record.folded:
             survey.folded.add(mark(*key))
-        speak = [run for run, word in record.supporters.items() if not word.withdrawn]
+        speak = [run for run, word in record.supporters.items() if not word.retracted]
         blob = str(row.values.get("content_blob") or "")
         yield Spoken(
             row=row,
