@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
-    """Of an event; and of a run, as its verdict: all but `received`."""
+class EventState(StrEnum):
+    """Of an event: `throughline status` counts them."""
 
     RECEIVED = "received"
     WAITING = "waiting"
     PUBLISHED = "published"
+    SKIPPED = "skipped"
+    DEAD = "dead"
+
+
+class State(StrEnum):
+    """Of a run. `contributed`: it stands behind processes; its events are published once these are in the catalog."""
+
+    RECEIVED = "received"
+    WAITING = "waiting"
+    CONTRIBUTED = "contributed"
     SKIPPED = "skipped"
     DEAD = "dead"
 
@@ -66,30 +76,30 @@ def _changes(*rows: tuple[StrEnum, StrEnum, str]) -> tuple[Change, ...]:
 
 EVENT = Machine(
     title="An event",
-    states=State,
-    begins=State.RECEIVED,
+    states=EventState,
+    begins=EventState.RECEIVED,
     meanings={
-        State.RECEIVED: "its row and its blob are stored, and the sender was told so",
-        State.WAITING: "for the end of its run, for the parser, or for the catalog",
-        State.PUBLISHED: "it was merged into its run, and what the run says is in the catalog",
-        State.SKIPPED: "it changes nothing in the catalog; the reason says why",
-        State.DEAD: "it can't be used as it is; the dead letter says why",
+        EventState.RECEIVED: "its row and its blob are stored, and the sender was told so",
+        EventState.WAITING: "for the end of its run, for the parser, or for the catalog",
+        EventState.PUBLISHED: "it was merged into its run, and what the run says is in the catalog",
+        EventState.SKIPPED: "it changes nothing in the catalog; the reason says why",
+        EventState.DEAD: "it can't be used as it is; the dead letter says why",
     },
     changes=_changes(
-        (State.RECEIVED, State.SKIPPED, "selection: no lineage can need it"),
-        (State.RECEIVED, State.WAITING, "it is kept, and the parser told of it"),
-        (State.WAITING, State.PUBLISHED, "its run was settled, and every process of it published"),
-        (State.WAITING, State.SKIPPED, "its run was settled and says nothing, or other runs say it away"),
-        (State.WAITING, State.DEAD, "it can't be read, or its run can't be used"),
-        (State.PUBLISHED, State.WAITING, "its process is to be published anew"),
-        (State.PUBLISHED, State.SKIPPED, "a late failure, a dropped table or a newer run took the process away"),
-        (State.PUBLISHED, State.DEAD, "a later event made its run unusable"),
-        (State.SKIPPED, State.WAITING, "a later event changed its run"),
-        (State.SKIPPED, State.PUBLISHED, "a later event or a replay gave its run something to say"),
-        (State.SKIPPED, State.DEAD, "a later event made its run unusable"),
-        (State.DEAD, State.WAITING, "replay: it can be used now, and its run or its process is waited for"),
-        (State.DEAD, State.PUBLISHED, "replay: it can be used now, and is"),
-        (State.DEAD, State.SKIPPED, "discarded; or replayed, and its run says nothing"),
+        (EventState.RECEIVED, EventState.SKIPPED, "selection: no lineage can need it"),
+        (EventState.RECEIVED, EventState.WAITING, "it is kept, and the parser told of it"),
+        (EventState.WAITING, EventState.PUBLISHED, "its run was settled, and every process of it published"),
+        (EventState.WAITING, EventState.SKIPPED, "its run was settled and says nothing, or other runs say it away"),
+        (EventState.WAITING, EventState.DEAD, "it can't be read, or its run can't be used"),
+        (EventState.PUBLISHED, EventState.WAITING, "its process is to be published anew"),
+        (EventState.PUBLISHED, EventState.SKIPPED, "a late failure, a dropped table or a newer run took the process away"),
+        (EventState.PUBLISHED, EventState.DEAD, "a later event made its run unusable"),
+        (EventState.SKIPPED, EventState.WAITING, "a later event changed its run"),
+        (EventState.SKIPPED, EventState.PUBLISHED, "a later event or a replay gave its run something to say"),
+        (EventState.SKIPPED, EventState.DEAD, "a later event made its run unusable"),
+        (EventState.DEAD, EventState.WAITING, "replay: it can be used now, and its run or its process is waited for"),
+        (EventState.DEAD, EventState.PUBLISHED, "replay: it can be used now, and is"),
+        (EventState.DEAD, EventState.SKIPPED, "discarded; or replayed, and its run says nothing"),
     ),
 )
 
@@ -100,24 +110,24 @@ RUN = Machine(
     meanings={
         State.RECEIVED: "events of it are stored, and nobody has settled it",
         State.WAITING: "its end was not seen yet",
-        State.PUBLISHED: "it has something to say: contributions to processes",
+        State.CONTRIBUTED: "it has something to say: contributions to processes",
         State.SKIPPED: "it has nothing to say; the reason says why",
         State.DEAD: "none of its events can be used",
     },
     changes=_changes(
         (State.RECEIVED, State.WAITING, "settled without an end"),
-        (State.RECEIVED, State.PUBLISHED, "settled"),
+        (State.RECEIVED, State.CONTRIBUTED, "settled"),
         (State.RECEIVED, State.SKIPPED, "settled"),
         (State.RECEIVED, State.DEAD, "settled, and no event could be used"),
-        (State.WAITING, State.PUBLISHED, "its end came, or was waited for long enough"),
+        (State.WAITING, State.CONTRIBUTED, "its end came, or was waited for long enough"),
         (State.WAITING, State.SKIPPED, "its end came, or was waited for long enough"),
         (State.WAITING, State.DEAD, "a later event made it unusable"),
-        (State.PUBLISHED, State.SKIPPED, "it failed after all, or the others of its application explain it"),
-        (State.PUBLISHED, State.DEAD, "a later event made it unusable"),
-        (State.SKIPPED, State.PUBLISHED, "a later event, another run of its application, or a replay"),
+        (State.CONTRIBUTED, State.SKIPPED, "it failed after all, or the others of its application explain it"),
+        (State.CONTRIBUTED, State.DEAD, "a later event made it unusable"),
+        (State.SKIPPED, State.CONTRIBUTED, "a later event, another run of its application, or a replay"),
         (State.SKIPPED, State.DEAD, "a later event made it unusable"),
         (State.DEAD, State.WAITING, "replay: its events can be used now, and its end is waited for"),
-        (State.DEAD, State.PUBLISHED, "replay, or an event that can be used"),
+        (State.DEAD, State.CONTRIBUTED, "replay, or an event that can be used"),
         (State.DEAD, State.SKIPPED, "replay, or an event that can be used"),
     ),
 )

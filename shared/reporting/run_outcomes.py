@@ -91,8 +91,8 @@ class ProcessStates:
 @dataclass(slots=True, kw_only=True)
 class RunOutcomes:
     """Outcomes of runs, and what staging elimination left of the processes of applications with `lifecycle` events:
-    `remaining` maps an application run and one of its processes to those that stand for it in the catalog, `names` these
-    to their qualified names.
+    `remaining` maps an application run and one of its processes to those that stand for it in the catalog, `names`
+    these to their qualified names.
     """
 
     runs: dict[str, RunOutcome] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class RunOutcomes:
             return "waiting", Waiting.PARSER
         if run.state == State.WAITING:
             return "waiting", Waiting.END
-        if run.state != State.PUBLISHED:
+        if run.state != State.CONTRIBUTED:
             return run.state, run.reason
         return self._published(run, processes)
 

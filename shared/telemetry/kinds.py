@@ -97,7 +97,7 @@ BATCH = Kind(
 
 RUN = Kind(
     name="settling",
-    meaning="A run was settled from all its events: waiting, published (it has something to say), skipped or dead",
+    meaning="A run was processed from all its events: waiting, contributed (to processes), skipped or dead",
     loud={"dead": logging.WARNING},
     counted="settled",
     span="settle",

@@ -249,7 +249,7 @@ def test_the_daily_cap_is_found() -> None:
 def test_coverage_and_failing_jobs_name_the_jobs() -> None:
     job = "app.execute_insert.out"
     said = [
-        f"settling run={run_id('a')} job={job} state=published events=2 processes=1 seconds=0.1",
+        f"settling run={run_id('a')} job={job} state=contributed events=2 processes=1 seconds=0.1",
         f'settling run={run_id("b")} job={job} state=dead reason="KeyError: no such field" events=1 seconds=0.1',
     ]
     (covered,) = answer("coverage", AppTraces=lines(*said))

@@ -19,7 +19,7 @@ from shared.publishing.publisher import publish
 from shared.records.ledger import Entry
 from shared.records.publish_queue import Dirty
 from shared.records.run_state import RunState
-from shared.records.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
+from shared.records.states import EVENT, MACHINES, MARK, RUN, EventState, Held, Machine, Mark, State
 from shared.records.states import LEDGER as HELD
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -89,8 +89,8 @@ def test_a_machine_says_each_change_once_and_every_state_is_reached(machine: Mac
 
 def test_what_no_table_has_is_found() -> None:
     assert forbidden(Counter({(HELD.title, Held.NOTHING, Held.WRITTEN): 1})) != []
-    assert forbidden(Counter({(RUN.title, State.PUBLISHED, State.WAITING): 1})) != []
-    assert forbidden(Counter({(EVENT.title, State.RECEIVED, State.PUBLISHED): 1})) != []
+    assert forbidden(Counter({(RUN.title, State.CONTRIBUTED, State.WAITING): 1})) != []
+    assert forbidden(Counter({(EVENT.title, EventState.RECEIVED, EventState.PUBLISHED): 1})) != []
     assert forbidden(Counter({(MARK.title, Mark.CLEAN, Mark.REFUSED): 1})) != []
 
 
@@ -107,7 +107,7 @@ def test_random_histories_keep_to_the_tables(life: dict[str, Any], seeds: range)
         assert forbidden(storage.seen) == [], f"seed {seed}"
         seen += storage.seen
     assert {(HELD.title, Held.NOTHING, Held.WRITING), (HELD.title, Held.WRITTEN, Held.WRITING)} <= set(seen)
-    assert {(RUN.title, State.RECEIVED, State.PUBLISHED), (MARK.title, Mark.POSTPONED, Mark.CLEAN)} <= set(seen)
+    assert {(RUN.title, State.RECEIVED, State.CONTRIBUTED), (MARK.title, Mark.POSTPONED, Mark.CLEAN)} <= set(seen)
 
 
 class Moody(MemoryCatalog):

@@ -148,7 +148,7 @@ def test_lines_say_what_became_of_each_event_run_and_process(told: Told) -> None
     assert facts[0].startswith(f"event run={run_id('a')} state=kept bytes=")
     assert facts[0].endswith("type=START job=app.adaptive_spark_plan.out")
     job = "job=app.adaptive_spark_plan.out"
-    assert facts[2] == f"settling run={run_id('a')} {job} state=published events=2 processes=1"
+    assert facts[2] == f"settling run={run_id('a')} {job} state=contributed events=2 processes=1"
     assert facts[3].startswith(f"process run={run_id('a')} process=throughline:v1://tests/app/file/out state=written")
     assert facts[4].endswith('reason="names no data set and ends nothing"')
     assert facts[5].startswith('event state=refused bytes=1 status=400 reason="The body is not JSON: Input data was ')
@@ -163,7 +163,7 @@ def test_metrics_count_events_runs_processes_and_lag(told: Told) -> None:
     values = {key: point.value for key, point in points.items() if hasattr(point, "value")}
     assert values[("throughline.events", "kept")] == 4
     assert values[("throughline.events", "ignored")] == 1
-    assert values[("throughline.runs", "published")] == 2
+    assert values[("throughline.runs", "contributed")] == 2
     assert values[("throughline.publishes", "written")] + values[("throughline.publishes", "unchanged")] == 2
     lag = points[("throughline.lag", "")]
     assert lag.count == values[("throughline.publishes", "written")]
