@@ -92,7 +92,11 @@ EVENT = Machine(
         (EventState.WAITING, EventState.SKIPPED, "its run was settled and says nothing, or other runs say it away"),
         (EventState.WAITING, EventState.DEAD, "it can't be read, or its run can't be used"),
         (EventState.PUBLISHED, EventState.WAITING, "its process is to be published anew"),
-        (EventState.PUBLISHED, EventState.SKIPPED, "a late failure, a dropped table or a newer run took the process away"),
+        (
+            EventState.PUBLISHED,
+            EventState.SKIPPED,
+            "a late failure, a dropped table or a newer run took the process away",
+        ),
         (EventState.PUBLISHED, EventState.DEAD, "a later event made its run unusable"),
         (EventState.SKIPPED, EventState.WAITING, "a later event changed its run"),
         (EventState.SKIPPED, EventState.PUBLISHED, "a later event or a replay gave its run something to say"),
