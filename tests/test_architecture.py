@@ -91,7 +91,7 @@ ROOMS: dict[str, Room] = {
         "events processing publishing reporting",
         "msgspec",
     ),
-    "shared.query": _room("model catalog storage records events publishing"),
+    "shared.query": _room("model atlas catalog storage records events publishing"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),

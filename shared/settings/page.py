@@ -41,7 +41,7 @@ def rendered(page: str) -> str:
         before, after = f"<!-- {name} -->", f"<!-- /{name} -->"
         if before not in page or after not in page:
             raise ValueError(f"the page lacks {before} … {after}, where the table belongs")
-        head, tail = page.split(before)[0], page.split(after)[1]
+        head, tail = page.split(before, maxsplit=1)[0], page.split(after)[1]
         page = f"{head}{before}\n\n{table}\n\n{after}{tail}"
     return page
 
