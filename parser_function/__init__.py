@@ -1,6 +1,6 @@
-"""Each new blob in `events`: settle its run when that may have changed, then publish what is dirty.
+"""For each new blob in `events`: process its run where the event may change it, then publish the queue.
 
-What it raises is storage being away or busy: the host tries again, and the sweeper after it.
+Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """
 
 import time

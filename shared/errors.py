@@ -32,8 +32,7 @@ class ThroughlineError(Exception):
 
 @dataclass
 class Refused(ThroughlineError):  # noqa: N818 - named for what becomes of the event
-    """A request that the sender must mend. `status`, `title`: of the answer; `field`: the place in the body, if known.
-    """
+    """A request that the sender must mend. `status`, `title`: of the answer; `field`: where in the body."""
 
     detail: str
     field: str | None = None

@@ -139,4 +139,4 @@ def backlog(storage: Storage) -> dict[str, Fact]:
     now = datetime.now(UTC)
     marks = [each for each in dirty_processes(storage)[0] if not each.revisit]
     oldest = min((each.since for each in marks if each.since), default=now)
-    return {"dirty": len(marks), "dirty_oldest": round((now - oldest).total_seconds(), 3)}
+    return {"queued": len(marks), "queue_oldest": round((now - oldest).total_seconds(), 3)}
