@@ -116,9 +116,11 @@ MAX_BATCH_EVENTS = 1000
 
 @cache
 def _batch_decoder() -> msgspec.json.Decoder[Any]:
-    """Decodes at most one event more than allowed, so that a long array costs no memory.""" places = [(f"event{index}",
-    msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(MAX_BATCH_EVENTS + 1)] return
-    msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
+    """Decodes at most one event more than allowed, so that a long array costs no memory."""
+    places = [
+        (f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(MAX_BATCH_EVENTS + 1)
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
 
 
 def receive_batch(
