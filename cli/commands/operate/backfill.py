@@ -29,8 +29,8 @@ def backfill(
     """Write to the catalog all lineage on record that it lacks: for a catalog that is new, or that was lost.
 
     First what waits to be published, as after shadow mode or a rebuild; then what was written once and is not there any
-    more. It keeps to THROUGHLINE_MAX_CATALOG_RATE calls a second, and waits where the catalog asks for that. The functions
-    may go on. Ctrl-C stops after the call at hand; --resume goes on. Done again it writes nothing.
+    more. It keeps to THROUGHLINE_MAX_CATALOG_RATE calls a second, and waits where the catalog asks for that. The
+    functions may go on. Ctrl-C stops after the call at hand; --resume goes on. Done again it writes nothing.
 
     \b
     throughline backfill --plan
