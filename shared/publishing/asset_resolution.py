@@ -75,7 +75,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
             fresh = ask(catalog, how, open_ones, searched=searched)
             asked = {key: continued(each, known.get(key)) for key, each in fresh.items()}
     except CatalogUnavailable as error:
-        error.furthered = len(searched) > len(before)
+        error.made_progress = len(searched) > len(before)
         raise
     finally:
         news = {key: each for key, each in asked.items() if each.guid}

@@ -186,7 +186,7 @@ def _drain(storage: Storage, catalog: Catalog, how: PublishOptions, shift: Lease
                         _publish_batch(storage, catalog, how, step, done=done, leaving=leaving, ready=ready)
             except (CatalogUnavailable, CatalogRefused) as error:
                 done.error = _told(error)
-                vain = done.progress == before and not getattr(error, "furthered", False)
+                vain = done.progress == before and not getattr(error, "made_progress", False)
                 _leave_alone(storage, how, at_hand, error, stride.vain + (vain and stride.size > 1))
                 return False
             stride.went_well()
