@@ -63,7 +63,6 @@ PROOFS: dict[str, str] = {
     "make up": "tests/e2e/test_demo.py",
     "python -m bench": "tests/test_bench.py",
     "python -m bench.backfill": "tests/test_bench.py",
-    "python -c": "tests/shared/test_bootstrap.py",
     "python -m bench.costs": "tests/test_bench.py",
     "python -m bench.logs": "tests/test_bench_logs.py",
     "python -m bench.profiling": "bench/profiling.py",
@@ -84,7 +83,7 @@ PROOFS: dict[str, str] = {
 READ_ONLY = ("az ", "azd ", "%%configure")
 """Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
 
-PLAIN = ("git ", "grep ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
+PLAIN = ("git ", "grep ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ", "python -c ")
 """What a shell has."""
 
 SETTING = re.compile(r"[A-Za-z_]+=\S*")
