@@ -111,9 +111,9 @@ class Typed:
 
 
 def blocks(page: Path) -> Iterator[str]:
-    """The page's blocks that are in no other language, with continued lines put together."""
-    for language, found in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
-        if not language and not found.startswith(tuple(SHOWN)):
+    """The page's blocks without a language, those in lists too, with continued lines put together."""
+    for language, found in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        if not language and not found.lstrip().startswith(tuple(SHOWN)):
             yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
 
 
@@ -198,7 +198,7 @@ def test_targets_files_and_links_of_a_page_are_there(page: Path) -> None:
     text = page.read_text()
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
     assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
-    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
     broken = []
     for link in links:
         place, _, anchor = link.partition("#")
