@@ -31,7 +31,7 @@ from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 
-_TABLES = ("contributions", "dirty")
+_TABLES = ("contributions", "publishqueue")
 """What publishing looks at of such processes."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.1

@@ -13,7 +13,7 @@ from typing import Any
 from bench.figures import Figure, Rounds
 from bench.sizes import Sizes, Steps
 from shared.atlas.entities import process_entity
-from shared.model import Lineage
+from shared.model import RunLineage
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.translation.run.translate import translate
@@ -62,7 +62,7 @@ def _seconds(raws: list[bytes]) -> float:
     gc.collect()
     begun = time.process_time()
     said = translate(merge([decode(raw) for raw in raws]))
-    entities = [process_entity(process) for process in said.processes] if isinstance(said, Lineage) else []
+    entities = [process_entity(process) for process in said.processes] if isinstance(said, RunLineage) else []
     spent = time.process_time() - begun
     if not entities:
         raise AssertionError(f"these events should have lineage: {said}")

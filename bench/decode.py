@@ -12,7 +12,7 @@ from bench.replay import Family, families
 from bench.sizes import Sizes, Steps
 from shared.atlas.entities import process_entity
 from shared.gc_tuning import tune_gc
-from shared.model import Lineage
+from shared.model import RunLineage
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
 from shared.translation.reference import translate_history
@@ -113,4 +113,4 @@ def _run_by_run(family: Family) -> object:
         if event.body:
             runs.setdefault(event.run_id, []).append(event)
     said = (translate(merge(events)) for events in runs.values())
-    return [process_entity(each) for word in said if isinstance(word, Lineage) for each in word.processes]
+    return [process_entity(each) for word in said if isinstance(word, RunLineage) for each in word.processes]

@@ -29,7 +29,7 @@ from shared.ingest.receiver import receive
 from shared.storage_layout import EVENTS
 
 RUNS = "runs"
-OTHERS = ("contributions", "dirty")
+OTHERS = ("contributions", "publishqueue")
 """Tables of the two upserts that the fixed chain makes for each run."""
 
 FILL = "fill"

@@ -10,7 +10,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from shared.openlineage.glob_filter import Choice
+from shared.openlineage.glob_filter import GlobFilter
 from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
 from shared.storage.azure import AzureStorage
 from shared.storage.port import Storage
@@ -72,6 +72,8 @@ def _listener(settings: TelemetrySettings) -> Sink:
     return exporters.listener(settings.destination, settings.connection_string)
 
 
-def paths_of(patterns: Patterns) -> Choice:
+def paths_of(patterns: Patterns) -> GlobFilter:
     """Which paths are wanted. One table is often written in several ways, so capitals do not count."""
-    return Choice(include=patterns.include, exclude=patterns.exclude, folded=bool(patterns.include or patterns.exclude))
+    return GlobFilter(
+        include=patterns.include, exclude=patterns.exclude, folded=bool(patterns.include or patterns.exclude)
+    )

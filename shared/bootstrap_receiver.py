@@ -8,7 +8,7 @@ from functools import cache
 from shared.adapters import Effort, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Redact
-from shared.openlineage.glob_filter import Choice
+from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import Selection
 from shared.settings.reading import load
 from shared.settings.values import Patterns, Settings
@@ -60,8 +60,8 @@ def receiver_storage(settings: Settings) -> Storage:
     return storage_at(settings.storage, _QUICK)
 
 
-def _choice(patterns: Patterns) -> Choice:
-    return Choice(include=patterns.include, exclude=patterns.exclude)
+def _choice(patterns: Patterns) -> GlobFilter:
+    return GlobFilter(include=patterns.include, exclude=patterns.exclude)
 
 
 def _redact() -> Redact:

@@ -60,14 +60,14 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     parsed: bool = False
 
 
-class Schema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+class AssetSchema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """The columns that a run saw the asset with `qualified_name` have, in their order, each with its type."""
 
     qualified_name: str
     columns: tuple[tuple[str, str], ...]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+class UnresolvedTable(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A table that only a statement names, by a name that no event of its run gives a place; `columns` are pairs of
     source and output columns, with their kind.
     """
@@ -87,7 +87,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, om
     link: str = ""
 
 
-NOWHERE_TOLD = Origin()
+NO_ORIGIN = Origin()
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -97,8 +97,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
     only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
     are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
-    `weak`: the job is known by a name only that many jobs share. `schemas` are those of the inputs and outputs, as far
-    as events tell. `origin`: where its job is at home.
+    `generic_identity`: the job is known only by a name that many jobs share. `schemas` are those of the inputs and
+    outputs, as far as events tell. `origin`: where its job is at home.
     """
 
     qualified_name: str
@@ -111,10 +111,10 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sourceless: tuple[Column, ...] = ()
     parsed: tuple[str, ...] = ()
     around: tuple[Asset, ...] = ()
-    wanted: tuple[Wanted, ...] = ()
-    weak: bool = False
-    schemas: tuple[Schema, ...] = ()
-    origin: Origin = NOWHERE_TOLD
+    wanted: tuple[UnresolvedTable, ...] = ()
+    generic_identity: bool = False
+    schemas: tuple[AssetSchema, ...] = ()
+    origin: Origin = NO_ORIGIN
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -135,7 +135,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     seen: Span
 
 
-class Lineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RunLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one run says: a process for each sink, as far as this run alone can tell."""
 
     application_run: str

@@ -2,7 +2,7 @@
 
 from shared.naming.datasets.query_strings import without_query
 from shared.openlineage.decoding import Event
-from shared.openlineage.trimming import Hands, trimmed
+from shared.openlineage.trimming import Redactors, trim
 from shared.secrets import text_without_secrets
 from shared.translation.application.context import needed_properties
 from shared.translation.sql.statement_reader import redact
@@ -12,7 +12,7 @@ def _statement(sql: str, names_quoted: bool) -> str:
     return redact(sql.replace('"', "`") if names_quoted else sql, readable=True)
 
 
-_HANDS = Hands(
+_HANDS = Redactors(
     statement=_statement,
     properties=needed_properties,
     spelling=without_query,
@@ -27,4 +27,4 @@ def redacted(event: Event) -> bytes:
     The same event always gives the same bytes, so that sending it again changes nothing. sqlglot is imported by the
     first event with a statement.
     """
-    return trimmed(event, _HANDS)
+    return trim(event, _HANDS)

@@ -8,10 +8,10 @@
     runs           {run}      event|{time}|{type}|{digest}        an event of the run
                    {run}      folded                              … and what many events of it came to
                    {run}      process|{process}                   the run is an application that wrote this process
-                   {run}      application                         … and what its runs have told of it
+                   {run}      application                         … and what its runs found out about it
                    {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
-                   {run}      alone|{time}|{run}                  … and a write that names no source
-                   {run}      fate|{asset}|{state}                … and a data set that it dropped, renamed or emptied
+                   {run}      unsourced|{time}|{run}              … and a write that names no source
+                   {run}      lifecycle|{asset}|{state}           … and a data set that it dropped, renamed or emptied
                    {run}      archived|{hour}|{batch}             what of the run lies where in a file of the archive
                    {run}      state                               what became of the run
                    ignored|{hour}|{reason}  archived|{hour}|{batch}  the same of ignored events
@@ -23,10 +23,9 @@
     ledger         {process}  catalog                             what the catalog holds of it
     found          asset      {asset}                             which asset of the catalog it is
     deadletters    event      {digest}                            what can never be used, and why
-    control        {what}     {which}                             how far a sweep, an archiving … has come
+    control        checkpoint {work}                              how far a sweep, a replay, a rebuild … has come
     control        settings   functions                           the settings by which the functions publish
     control        trouble    {run}                               a run that could not be settled, and how often
-    control        fill       stop                             how far a filling of the catalog has come
     control        trouble    at                                  the run that a sweep is at
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
@@ -50,21 +49,26 @@ CONTENTS = "contributions"
 
 RUNS = "runs"
 CONTRIBUTIONS = "contributions"
-DIRTY = "dirty"
+PUBLISH_QUEUE = "publishqueue"
 LEDGER = "ledger"
 SHADOW = "shadow"
-ASSETS = "assets"
-FOUND = "found"
+ASSET_LIFECYCLE = "assetlifecycle"
+ASSET_MATCHES = "assetmatches"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 CONTROL = "control"
 
+APPLICATION = "application"
+BATCH = "batch|"
+LIFECYCLE = "lifecycle|"
+UNSOURCED = "unsourced|"
+CHECKPOINT = "checkpoint"
 STATE = "state"
-FOLDED = "folded"
+COMPACTED = "compacted"
 CATALOG = "catalog"
-DIRTY_PARTITION = "process"
-FOUND_PARTITION = "asset"
-ASSET = "asset|"
+QUEUE_PARTITION = "process"
+ASSET_PARTITION = "asset"
+QUEUED_ASSET = "asset|"
 """How the keys of those rows in `dirty` begin that stand for a data set."""
 
 LONGEST_JOB_NAME = 1000
@@ -131,18 +135,18 @@ def process_key(qualified_name: str) -> str:
     return digest_of(qualified_name.encode())
 
 
-LINK = "process|"
+PROCESS_REF = "process|"
 """How the keys of those rows in `runs` begin that tell what an application run has written."""
 
 
-def links_of(storage: Storage, application_run: str) -> Iterator[Row]:
+def process_refs_of(storage: Storage, application_run: str) -> Iterator[Row]:
     """The rows that tell what an application run has written, and the qualified name of each one's `sink`."""
-    return storage.partition(RUNS, application_run, since=LINK, before=f"{LINK}~")
+    return storage.partition(RUNS, application_run, since=PROCESS_REF, before=f"{PROCESS_REF}~")
 
 
-def written_by(storage: Storage, application_run: str) -> set[str]:
+def processes_written_by(storage: Storage, application_run: str) -> set[str]:
     """The keys of the processes that an application run has written."""
-    return {row.key.removeprefix(LINK) for row in links_of(storage, application_run)}
+    return {row.key.removeprefix(PROCESS_REF) for row in process_refs_of(storage, application_run)}
 
 
 def ignored_blob(event: Event, digest: str, reason: str) -> str:

@@ -6,8 +6,9 @@ The checker is a function from sources to sentences, so that it can be held to p
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,7 @@ GROUPS = ("shared", "spark_pipeline")
 
 def broken_arrows(path: str, source: str) -> list[str]:
     """What this file (by its path from the root) imports or reads though it may not: one sentence each."""
-    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    module = _module(path)
     tree = ast.parse(source, filename=path)
     found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
     if _room_of(module) in ROOMS and module not in READ_ENVIRONMENT:
@@ -156,6 +157,10 @@ def broken_arrows(path: str, source: str) -> list[str]:
     if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
         found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
     return found
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -224,12 +229,48 @@ def test_no_arrow_is_broken() -> None:
 
 def test_every_room_that_the_table_names_exists_and_no_other() -> None:
     """A new room has to be put into the table before it can import anything."""
-    here = {_room_of(path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) for path in _sources()}
+    here = {_room_of(_module(path)) for path in _sources()}
     assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
         ROOMS
     )
     known = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("spark_pipeline."))}
     assert {each for room in ROOMS.values() for each in room.rooms} <= known
+
+
+def import_circle(sources: Mapping[str, str]) -> list[str]:
+    """A circle of modules that import each other, wherever in their files; empty if there is none."""
+    trees = {_module(path): ast.parse(source, filename=path) for path, source in sources.items()}
+    arrows = {module: {*_imported(tree)} & (trees.keys() - {module}) for module, tree in trees.items()}
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The names of all modules that a file may mean: of `from a import b` both `a` and `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert import_circle(_sources()) == []
+
+
+def test_a_planted_circle_is_found() -> None:
+    """Also through a third module, and where type checkers alone follow the import."""
+    planted = {
+        "shared/a.py": "from shared import b",
+        "shared/b.py": "def f():\n    import shared.c",
+        "shared/c.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.a import A",
+        "shared/d.py": "import shared.a",
+    }
+    assert set(import_circle(planted)) == {"shared.a", "shared.b", "shared.c"}
 
 
 PLANTED: dict[str, tuple[str, str, str]] = {

@@ -7,6 +7,7 @@ from cli.checks.findings import Finding, Places, bad, good
 from cli.checks.types import catalog_error
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
+from shared.records.checkpoint import SWEEP
 from shared.reporting.status import Status, status
 from shared.storage.port import Storage
 from shared.storage_layout import CONTROL, EVENTS
@@ -78,7 +79,7 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
     """What stands in the way of events that were received."""
     try:
         found = status(storage)
-        swept = storage.read(CONTROL, "sweep", "until")
+        swept = SWEEP.load(storage)
         first = next(iter(storage.blobs(EVENTS)), None)
     except StorageUnavailable as error:
         yield _storage_away(error, places)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cli.checks.findings import Finding, bad, good
 from shared.atlas.types import Action, TypeChange, type_changes
 from shared.bootstrap import Worker
+from shared.naming.names import Names
 
 _SHOWN = 5
 _REFUSED = "catalog refuses "
@@ -29,11 +30,13 @@ def check_types(parts: Worker) -> Iterator[Finding]:
         yield bad("types-missing", _SUBJECT, shown)
 
 
-def type_problem(parts: Worker, type_name: str) -> TypeChange | None:
-    """What keeps the catalog from taking a data set of this type; None where nothing does. One call to the catalog."""
+def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | None:
+    """What keeps the catalog from taking a data set that these rules give this type; None where nothing does. One call
+    to the catalog.
+    """
     if parts.types is None:
         return None
-    found = type_changes(parts.types.held(), parts.names.rules_by_type)
+    found = type_changes(parts.types.held(), names.rules_by_type)
     return next((each for each in found if each.name == type_name), None)
 
 

@@ -126,7 +126,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
     """
     mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
     said = [f"Operations: {', '.join(process.operations)}."]
-    if process.weak:
+    if process.generic_identity:
         said.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
         said.append("The end of its run was not seen.")

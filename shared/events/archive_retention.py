@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from shared.errors import WriteConflict
 from shared.events.archive_format import members_of
 from shared.events.archive_index import Archived
-from shared.records.run_state import RunState
+from shared.records.run_state import change_run_state
 from shared.storage.port import Storage
-from shared.storage_layout import ARCHIVE, CONTENTS, RUNS, STATE
+from shared.storage_layout import ARCHIVE, CONTENTS, RUNS
 
 _LOG = logging.getLogger("throughline.archive")
-_TRIES = 8
 
 
 def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
@@ -45,12 +43,4 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
 
 
 def _mark_gone(storage: Storage, run: str, digests: frozenset[str]) -> None:
-    for _ in range(_TRIES):
-        found = storage.read(RUNS, run, STATE)
-        if found is None:
-            return
-        state = RunState.of(found, storage)
-        wanted = replace(state, gone=True, merged=state.merged - digests)
-        if wanted == state or storage.replace(RUNS, wanted.row(storage)):
-            return
-    raise WriteConflict(f"Run {run} kept changing while its events were deleted", after=2)
+    change_run_state(storage, run, lambda state: state and replace(state, gone=True, merged=state.merged - digests))

@@ -26,9 +26,10 @@ from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import is_long, let_go
 from shared.events.dead_letters import dead_letters
+from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.records.run_state import RunState
-from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import CONTROL, EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
+from shared.storage.port import BlobFact, Storage
+from shared.storage_layout import EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")
 _FINAL = frozenset({"published", "skipped", "dead"})
@@ -56,10 +57,10 @@ def archive(
     storage: Storage,
     how: ArchiveOptions,
     *,
-    goes_on: Callable[[], bool] = lambda: True,
+    may_continue: Callable[[], bool] = lambda: True,
     beat: Callable[[], object] = lambda: None,
 ) -> Counter[str]:
-    """Archive what is closed and delete what is old, as long as it `goes_on`: how many events were `archived`, and
+    """Archive what is closed and delete what is old, as long as it `may_continue`: how many events were `archived`, and
     how many `deleted` from the archive.
 
     Only for whoever holds the sweeper's lease; `beat` is called now and then within a batch, to hold on to it. Raises
@@ -75,7 +76,7 @@ def archive(
     if how.after is not None:
         quiet_since = now - how.after
         batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
-        while goes_on():
+        while may_continue():
             items = next(batches, None)
             if items is None:
                 break
@@ -86,15 +87,14 @@ def archive(
     if how.keep is not None:
         for events in delete_old(storage, now - how.keep):
             done["deleted"] += events
-            if not goes_on():
+            if not may_continue():
                 return done
-    storage.upsert(CONTROL, Row(partition="archive", key="next", values={"time": (now + how.every).isoformat()}))
+    ARCHIVE_CHECKPOINT.save(storage, now + how.every)
     return done
 
 
 def _next(storage: Storage) -> datetime:
-    found = storage.read(CONTROL, "archive", "next")
-    return datetime.fromisoformat(str(found.values["time"])) if found else datetime.min.replace(tzinfo=UTC)
+    return ARCHIVE_CHECKPOINT.load(storage) or datetime.min.replace(tzinfo=UTC)
 
 
 def _closed(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:

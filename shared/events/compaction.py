@@ -13,8 +13,9 @@ import msgspec
 from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTENTS, FOLDED, RUNS, StoredEvent
+from shared.storage_layout import COMPACTED, CONTENTS, RUNS, StoredEvent
 
 _MANY = 256
 """Events of a run that are read one by one; more are folded."""
@@ -74,8 +75,8 @@ def _chunks(places: Iterable[StoredEvent]) -> Iterator[list[StoredEvent]]:
 def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ...], digests: frozenset[str]) -> Folded:
     """Put it on record, unless somebody else has done so meanwhile; the blob that it replaces is let go."""
     cell = packed_cell(storage, _CELL, _Cell(events=list(events), digests=sorted(digests)))
-    row = Row(partition=run_id, key=FOLDED, values=cell, etag=before.etag)
-    etag = storage.replace(RUNS, row) if before.etag else storage.insert(RUNS, row)
+    row = Row(partition=run_id, key=COMPACTED, values=cell, etag=before.etag)
+    etag = write_if_unchanged(storage, RUNS, row)
     blob = str(cell.get(f"{_CELL}_blob", ""))
     if not etag:
         return Folded(events=events, digests=digests, etag=before.etag, blob=before.blob)
@@ -86,11 +87,11 @@ def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ..
 
 def let_go(storage: Storage, run_id: str) -> None:
     """Delete it: the run is closed, and the archive has its events."""
-    found = storage.read(RUNS, run_id, FOLDED)
+    found = storage.read(RUNS, run_id, COMPACTED)
     if found:
         if blob := folded_of(found, storage).blob:
             storage.delete_blob(CONTENTS, blob)
-        storage.delete(RUNS, run_id, FOLDED)
+        storage.delete(RUNS, run_id, COMPACTED)
 
 
 def is_long(events: int) -> bool:

@@ -9,14 +9,15 @@ nobody has met it again meanwhile, so that a crash at any point loses none.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import GivenUp, Quarantined, Refused, WriteConflict
+from shared.errors import GivenUp, Quarantined, Refused
 from shared.events.archive_index import job_in_archive
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.telemetry.kinds import LETTER
@@ -31,7 +32,6 @@ GIVEN_UP = "given up"
 _PARTITION = "event"
 LONGEST_ERROR = 1000
 _AFTER_HEXADECIMAL = "g"
-_TRIES = 8
 
 _REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((Quarantined,), FOREIGN),
@@ -135,20 +135,29 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
         first=now,
         last=now,
     )
-    for _ in range(_TRIES):
-        known = dead_letter(storage, digest)
+
+    def change(known: DeadLetter | None) -> DeadLetter:
         if known is None:
-            if storage.insert(DEAD_LETTERS, replace(fresh, job=_job(storage, fresh.place)).row()):
-                return True
-        elif fresh.reason == FOREIGN or count_again(storage, known, fresh):
-            return False
-    raise WriteConflict(f"Dead letter {digest} kept changing", after=2)
+            return replace(fresh, job=_job(storage, fresh.place))
+        return known if fresh.reason == FOREIGN else _counted(known, fresh)
+
+    return _change(storage, digest, change).before is None
 
 
 def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
     """A letter was met once more, as `now` tells. False when somebody else has changed it since it was read."""
-    counted = replace(known, reason=now.reason, error=now.error, last=now.last, count=known.count + 1)
-    return storage.replace(DEAD_LETTERS, counted.row()) is not None
+    return storage.replace(DEAD_LETTERS, _counted(known, now).row()) is not None
+
+
+def _counted(known: DeadLetter, now: DeadLetter) -> DeadLetter:
+    return replace(known, reason=now.reason, error=now.error, last=now.last, count=known.count + 1)
+
+
+def _change(
+    storage: Storage, digest: str, change: Callable[[DeadLetter | None], DeadLetter | None]
+) -> Swapped[DeadLetter]:
+    place = Place(DEAD_LETTERS, _PARTITION, digest)
+    return compare_and_swap(storage, place, change, decode=DeadLetter.of, encode=DeadLetter.row)
 
 
 def discard(storage: Storage, digest: str) -> DeadLetter | None:
@@ -156,15 +165,12 @@ def discard(storage: Storage, digest: str) -> DeadLetter | None:
 
     The letter as it is then; None when it has left meanwhile. Raises WriteConflict when others keep changing it.
     """
-    for _ in range(_TRIES):
-        known = dead_letter(storage, digest)
-        if known is None or known.discarded:
-            return known
-        wanted = replace(known, discarded=datetime.now(UTC))
-        etag = storage.replace(DEAD_LETTERS, wanted.row())
-        if etag:
-            return replace(wanted, etag=etag)
-    raise WriteConflict(f"Dead letter {digest} kept changing", after=2)
+
+    def change(known: DeadLetter | None) -> DeadLetter | None:
+        return replace(known, discarded=datetime.now(UTC)) if known and not known.discarded else known
+
+    swapped = _change(storage, digest, change)
+    return swapped.after and replace(swapped.after, etag=swapped.etag)
 
 
 def let_go(storage: Storage, letter: DeadLetter) -> bool:

@@ -14,7 +14,7 @@ from shared.events.dead_letters import note_letter, report_dead_letter
 from shared.openlineage.decoding import Event, decode
 from shared.records.run_state import RunState
 from shared.storage.port import Row, Storage
-from shared.storage_layout import EVENTS, FOLDED, LINK, RUNS, STATE, StoredEvent, digest_of, stored_from_row
+from shared.storage_layout import COMPACTED, EVENTS, PROCESS_REF, RUNS, STATE, StoredEvent, digest_of, stored_from_row
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
 
@@ -38,10 +38,10 @@ class Gathered:
 
     def is_settled_with(self, heard: RunContext) -> bool:
         """Whether there is nothing new: somebody else who was told the same has settled it so."""
-        return self.state.settled and self.state.merged == self.merged and self.state.heard == heard_digest(heard)
+        return self.state.settled and self.state.merged == self.merged and self.state.heard == context_digest(heard)
 
 
-def heard_digest(heard: RunContext) -> str:
+def context_digest(heard: RunContext) -> str:
     """Stands for what a run has heard of its application."""
     return digest_of(msgspec.json.encode((heard.told, heard.batches)))
 
@@ -96,10 +96,10 @@ class _Rows:
         """One more."""
         if row.key == STATE:
             self.state = RunState.of(row, storage)
-        elif row.key == FOLDED:
+        elif row.key == COMPACTED:
             self.folded = folded_of(row, storage)
-        elif row.key.startswith(LINK):
-            self.written.append(row.key.removeprefix(LINK))
+        elif row.key.startswith(PROCESS_REF):
+            self.written.append(row.key.removeprefix(PROCESS_REF))
         elif row.key.startswith(ARCHIVED):
             self.archived.append(Archived.of(row, storage))
         elif place := stored_from_row(run_id, row.key):

@@ -17,13 +17,14 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches
 from shared.publishing.shadow import step_out
-from shared.records.ledger import Entry, write_anew
-from shared.records.publish_queue import dirty_processes, mark_dirty
-from shared.records.states import Held
-from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTROL, DIRTY_PARTITION, LEDGER, SHADOW
+from shared.records.checkpoint import Checkpoint
+from shared.records.ledger import LedgerEntry, request_rewrite
+from shared.records.publish_queue import enqueue, queue_entries
+from shared.records.states import LedgerState
+from shared.storage.port import Storage
+from shared.storage_layout import LEDGER, QUEUE_PARTITION, SHADOW
 
-_KEY = ("fill", "stop")
+_CHECKPOINT = Checkpoint(name="backfill", position=str)
 _OTHERS = 1.0
 """Seconds until it is looked again whether another publisher has done what is to be done."""
 _IN_VAIN = 20
@@ -52,11 +53,11 @@ class ToFill:
 
 def to_fill(storage: Storage, how: PublishOptions) -> ToFill:
     """How much there is. Writes nothing, and asks the catalog nothing."""
-    held_back = 0 if how.shadow else sum(1 for _ in storage.partition(SHADOW, DIRTY_PARTITION))
+    held_back = 0 if how.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
     return ToFill(waiting=held_back + _waiting(storage, how), written=sum(1 for _ in _written(storage, "")))
 
 
-def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[tuple[int, Sequence[Entry]]]:
+def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
     """Batch by batch, how many were looked for and those that the catalog does not have though the ledger says so."""
     for batch in batches(_written(storage, ""), how.batch):
         yield len(batch), _missing(catalog, batch)
@@ -64,8 +65,7 @@ def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator
 
 def last_fill(storage: Storage) -> str | None:
     """The process (by key) behind which the last filling is to go on; None when it came to its end."""
-    found = storage.read(CONTROL, *_KEY)
-    return str(found.values["after"]) if found else None
+    return _CHECKPOINT.load(storage)
 
 
 def fill(
@@ -84,7 +84,7 @@ def fill(
     tells where to go on.
     """
     work = _Work(storage=storage, catalog=catalog, how=how, tell=tell, wait=wait)
-    storage.upsert(CONTROL, _stop(after))
+    _CHECKPOINT.save(storage, after)
     if not after:
         step_out(storage, how)
         work.publish()
@@ -93,15 +93,15 @@ def fill(
             break
         gone = work.missing_of(batch)
         for entry in gone:
-            write_anew(storage, entry.process)
-        mark_dirty(storage, [entry.process for entry in gone])
+            request_rewrite(storage, entry.process)
+        enqueue(storage, [entry.process for entry in gone])
         if gone:
             work.publish()
         if how.stopped():
             break
-        storage.upsert(CONTROL, _stop(batch[-1].process))
+        _CHECKPOINT.save(storage, batch[-1].process)
     else:
-        storage.delete(CONTROL, *_KEY)
+        _CHECKPOINT.clear(storage)
     return work.so_far
 
 
@@ -132,7 +132,7 @@ class _Work:
                 self.wait(_OTHERS)
             before = waiting
 
-    def missing_of(self, batch: Sequence[Entry]) -> Sequence[Entry]:
+    def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
         """Those of these that the catalog does not have. Where it asks to be left alone, that is waited for."""
         vain = 0
         while True:
@@ -162,7 +162,7 @@ class _Work:
     def _rest(self, why: str) -> None:
         """Wait until the catalog may be called again."""
         self._say(why)
-        _, until, _ = dirty_processes(self.storage)
+        _, until, _ = queue_entries(self.storage)
         while until and not self.how.stopped() and (left := (until - self.how.now()).total_seconds()) > 0:
             self.wait(min(left, _OTHERS))
 
@@ -170,19 +170,15 @@ class _Work:
 def _waiting(storage: Storage, how: PublishOptions) -> int:
     """How many marks are due, but for what the catalog would not have by itself: that has waits of its own."""
     now = how.now()
-    return sum(each.due <= now and not each.alone for each in dirty_processes(storage)[0])
+    return sum(each.due <= now and not each.alone for each in queue_entries(storage)[0])
 
 
-def _written(storage: Storage, after: str) -> Iterator[Entry]:
+def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:
     """What the ledger says was written, by key, from behind one."""
-    entries = (Entry.of(row) for row in storage.scan(LEDGER) if row.partition > after)
-    return (entry for entry in entries if entry.state is Held.WRITTEN)
+    entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER) if row.partition > after)
+    return (entry for entry in entries if entry.state is LedgerState.WRITTEN)
 
 
-def _missing(catalog: Catalog, batch: Sequence[Entry]) -> Sequence[Entry]:
+def _missing(catalog: Catalog, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
     held = catalog.read_processes([entry.qualified_name for entry in batch])
     return [entry for entry in batch if entry.qualified_name not in held]
-
-
-def _stop(after: str) -> Row:
-    return Row(partition=_KEY[0], key=_KEY[1], values={"after": after})

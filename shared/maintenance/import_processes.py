@@ -18,12 +18,12 @@ from shared.publishing.placeholders.creation import found_for, place
 from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.publisher_lease import batches, turn
 from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
-from shared.records.ledger import Entry, ledger_entry, note
-from shared.records.publish_queue import Dirty
-from shared.records.states import Held
+from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.records.publish_queue import QueueEntry
+from shared.records.states import LedgerState
 from shared.storage.port import Storage
 from shared.storage_layout import process_key
-from shared.translation.path_filter import shown
+from shared.translation.path_filter import filter_paths
 
 
 def backfill(
@@ -46,14 +46,14 @@ def backfill(
         return done
     for batch in batches(processes, how.batch):
         with turn(storage, wait=wait) as shift:
-            _fill(storage, catalog, replace(how, beat=shift.goes_on), batch, done)
+            _fill(storage, catalog, replace(how, beat=shift.may_continue), batch, done)
         note_done(done)
     return done
 
 
 def _fill(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Process], done: Published) -> None:
     wanted: list[Plan] = []
-    for process in (shown(each, how.paths) for each in batch):
+    for process in (filter_paths(each, how.paths) for each in batch):
         if process is None:
             continue
         plan = _plan(storage, how, process)
@@ -72,7 +72,7 @@ def _plan(storage: Storage, how: PublishOptions, process: Process) -> Plan:
     entity = process_entity(process, with_indirect=how.with_indirect)
     key = process_key(process.qualified_name)
     return Plan(
-        dirty=Dirty(process=key, due=how.now()),
+        dirty=QueueEntry(process=key, due=how.now()),
         entry=ledger_entry(storage, key),
         entity=entity,
         process=process,
@@ -102,7 +102,7 @@ def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequ
         error = refused
     except CatalogUnavailable:
         for each in begun or ():
-            note(storage, replace(each.entry, until=landed(how, until)))
+            put_entry(storage, replace(each.entry, until=landed(how, until)))
         raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
     lands = landed_well(catalog, how, until)
@@ -111,8 +111,8 @@ def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequ
         if guid is None and each.plan.process:
             left.append(each.plan.process)
         # what was refused in a call with others may be there all the same: the ledger says that it is not known
-        noted = replace(each.entry, state=Held.WRITTEN, guid=guid) if guid else each.entry
-        note(storage, replace(noted, until=lands))
+        noted = replace(each.entry, state=LedgerState.WRITTEN, guid=guid) if guid else each.entry
+        put_entry(storage, replace(noted, until=lands))
     done.written += len(written)
     if len(wanted) == 1 and left:
         done.refused += 1
@@ -140,7 +140,7 @@ def _written(
 class _Begun:
     plan: Plan
     entity: ProcessEntity
-    entry: Entry
+    entry: LedgerEntry
 
 
 def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
@@ -150,12 +150,12 @@ def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
     entity = plan.entity
     writing = replace(
         plan.entry,
-        state=Held.WRITING,
+        state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
         said=plan.said,
         until=until,
     )
-    entry = note(storage, writing)
+    entry = put_entry(storage, writing)
     return _Begun(plan=plan, entity=entity, entry=entry) if entry else None

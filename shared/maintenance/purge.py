@@ -12,11 +12,11 @@ from shared.catalog.port import AssetKey, Catalog
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
 from shared.publishing.write_deadline import is_in_time, landed_well
-from shared.records.ledger import OVER, PURGED, Entry, ledger_entry, note
-from shared.records.publish_queue import Dirty, clean
-from shared.records.states import Held
+from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
+from shared.records.publish_queue import QueueEntry, dequeue
+from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import DIRTY, DIRTY_PARTITION, LEDGER, SHADOW
+from shared.storage_layout import LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,10 @@ class Purged:
         )
 
 
-def ours(storage: Storage) -> Iterator[Entry]:
+def ours(storage: Storage) -> Iterator[LedgerEntry]:
     """The processes that the catalog holds, or may hold. Reads only."""
-    entries = (Entry.of(row) for row in storage.scan(LEDGER))
-    return (entry for entry in entries if entry.state is not Held.NOTHING)
+    entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
+    return (entry for entry in entries if entry.state is not LedgerState.NOTHING)
 
 
 def our_placeholders(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[AssetKey]:
@@ -64,38 +64,38 @@ def purge(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[P
         yield Purged(placeholders=removed, kept=kept)
 
 
-def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, entries: Sequence[Entry]) -> Purged:
+def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, entries: Sequence[LedgerEntry]) -> Purged:
     with turn(storage):
         until = how.now() + 2 * how.call_bound
-        begun: list[tuple[Entry, Dirty | None]] = []
+        begun: list[tuple[LedgerEntry, QueueEntry | None]] = []
         left = 0
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
-            mark = storage.read(DIRTY, DIRTY_PARTITION, entry.process)
-            if entry.state is Held.NOTHING:
+            mark = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+            if entry.state is LedgerState.NOTHING:
                 continue
             landing = entry.may_still_land(how.now())
-            noted = None if landing else note(storage, replace(entry, state=Held.WRITING, until=until))
+            noted = None if landing else put_entry(storage, replace(entry, state=LedgerState.WRITING, until=until))
             left += noted is None
             if noted:
-                begun.append((noted, Dirty.of(mark) if mark else None))
+                begun.append((noted, QueueEntry.of(mark) if mark else None))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
         if found and not is_in_time(how, until):
             return Purged(left=left + len(begun))  # too late to be over by then: the next purge finds them
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
-        lands = landed_well(catalog, how, until) if found else OVER
+        lands = landed_well(catalog, how, until) if found else NOTHING_BEGUN
         for entry, dirty in begun:
-            gone = replace(entry, state=Held.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
-            if note(storage, gone):
+            gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
+            if put_entry(storage, gone):
                 done += 1
                 _forget(storage, entry.process, dirty)
     return Purged(processes=done, left=left + len(begun) - done)
 
 
-def _forget(storage: Storage, process: str, dirty: Dirty | None) -> None:
+def _forget(storage: Storage, process: str, dirty: QueueEntry | None) -> None:
     """Nothing is to be published of it, unless it was marked since: the passing of time must not bring it back."""
     if dirty:
-        clean(storage, dirty)
-    storage.delete(SHADOW, DIRTY_PARTITION, process)
+        dequeue(storage, dirty)
+    storage.delete(SHADOW, QUEUE_PARTITION, process)

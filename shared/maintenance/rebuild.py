@@ -27,19 +27,19 @@ from shared.events.stored_runs import Wanted, noted, stored_runs
 from shared.maintenance.rebuild_records import note_blob, note_member, unbuildable
 from shared.maintenance.replay import settle_stored
 from shared.naming.names import BUILT_IN, Names
-from shared.records.asset_lifecycle import is_asset
-from shared.records.publish_queue import dirty_processes, hold, resume
+from shared.records.asset_lifecycle import is_asset_entry
+from shared.records.checkpoint import SWEEP, Checkpoint
+from shared.records.publish_queue import hold_publishing, queue_entries, resume_publishing
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.port import BlobFact, Lease, Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
-    ASSETS,
+    ASSET_LIFECYCLE,
     CONTRIBUTIONS,
-    CONTROL,
-    DIRTY,
-    DIRTY_PARTITION,
     EVENTS,
+    PUBLISH_QUEUE,
+    QUEUE_PARTITION,
     RUNS,
     STATE,
     stored_from_blob,
@@ -48,7 +48,6 @@ from shared.storage_layout import (
 _NOTE_EVERY = 100
 _RENEW_EVERY = 20
 _LEASE_SECONDS = 60
-_KEY = ("rebuild", "stop")
 _WHY = "the tables are being rebuilt: `throughline rebuild --resume` goes on"
 
 
@@ -77,22 +76,13 @@ class Rebuild:
         """The generation from which runs speak anew: above any that settlings have reached by counting."""
         return int(self.began.timestamp()) // 60
 
-    def row(self) -> Row:
-        """As a row of `control`."""
-        values = {"began": self.began.isoformat(), "stage": self.stage.name, "after": self.after}
-        return Row(partition=_KEY[0], key=_KEY[1], values=dict(values))
+
+_CHECKPOINT = Checkpoint(name="rebuild", position=Rebuild)
 
 
 def last_rebuild(storage: Storage) -> Rebuild | None:
     """Where the last rebuild stopped; None when it came to its end."""
-    found = storage.read(CONTROL, *_KEY)
-    if found is None:
-        return None
-    return Rebuild(
-        began=datetime.fromisoformat(str(found.values["began"])),
-        stage=Stage[str(found.values["stage"])],
-        after=str(found.values["after"]),
-    )
+    return _CHECKPOINT.load(storage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,24 +111,24 @@ def rebuild(
     here = begin or Rebuild(began=datetime.now(UTC))
     others = _Others(storage)
     try:
-        storage.upsert(CONTROL, here.row())
-        hold(storage, _WHY)
-        storage.delete(CONTROL, "sweep", "until")  # what no trigger did is to be found again
+        _CHECKPOINT.save(storage, here)
+        hold_publishing(storage, _WHY)
+        SWEEP.clear(storage)  # what no trigger did is to be found again
         for stage in _STAGES[_STAGES.index(here.stage) :]:
             here = replace(here, stage=stage, after=here.after if stage is here.stage else "")
-            storage.upsert(CONTROL, here.row())
+            _CHECKPOINT.save(storage, here)
             how = _How(names=names, calls=ParallelMap(at_once=at_once))
             for number, name in enumerate(_DO[stage](storage, here, how), start=1):
                 here = replace(here, after=name)
                 others.keep_away()
                 if stopped():
-                    storage.upsert(CONTROL, here.row())
+                    _CHECKPOINT.save(storage, here)
                     return
                 if number % _NOTE_EVERY == 0:
-                    storage.upsert(CONTROL, here.row())
+                    _CHECKPOINT.save(storage, here)
                 yield Rebuilt(stage=stage, name=name)
-        resume(storage)
-        storage.delete(CONTROL, *_KEY)
+        resume_publishing(storage)
+        _CHECKPOINT.clear(storage)
     finally:
         others.let_go()
 
@@ -164,7 +154,7 @@ class _Others:
         if (datetime.now(UTC) - self._since).total_seconds() < _RENEW_EVERY:
             return
         self._since = datetime.now(UTC)
-        hold(self._storage, _WHY)
+        hold_publishing(self._storage, _WHY)
         if self._lease is None or not self._lease.renew():
             self._lease = self._storage.lease("sweeper", _LEASE_SECONDS)
 
@@ -179,9 +169,9 @@ def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
     marks of data sets stay: no run that is settled again says that their columns were not described yet.
     """
     stays = unbuildable(storage)
-    for dirty in dirty_processes(storage)[0]:
-        if not is_asset(dirty):
-            storage.delete(DIRTY, DIRTY_PARTITION, dirty.process)
+    for dirty in queue_entries(storage)[0]:
+        if not is_asset_entry(dirty):
+            storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process)
             yield ""
 
     def wipe(found: tuple[str, Row]) -> str:
@@ -194,7 +184,7 @@ def _wipe(storage: Storage, _here: Rebuild, how: _How) -> Iterator[str]:
         return ""
 
     yield from how.calls.each(
-        wipe, ((table, row) for table in (CONTRIBUTIONS, ASSETS, RUNS) for row in storage.scan(table))
+        wipe, ((table, row) for table in (CONTRIBUTIONS, ASSET_LIFECYCLE, RUNS) for row in storage.scan(table))
     )
 
 
@@ -263,7 +253,7 @@ class Extent:
 def extent(storage: Storage) -> Extent:
     """How much there is to rebuild, each container listed and each table read once. Writes nothing."""
     return Extent(
-        rows=sum(1 for table in (CONTRIBUTIONS, DIRTY, ASSETS, RUNS) for _ in storage.scan(table)),
+        rows=sum(1 for table in (CONTRIBUTIONS, PUBLISH_QUEUE, ASSET_LIFECYCLE, RUNS) for _ in storage.scan(table)),
         files=sum(1 for _ in storage.blobs(ARCHIVE)),
         events=sum(1 for _ in storage.blobs(EVENTS)),
         gone=len(unbuildable(storage).runs),

@@ -5,17 +5,14 @@ import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.errors import WriteConflict
 from shared.events.archive_format import Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
-from shared.records.application_rows import APPLICATION_ROWS, words_of
-from shared.records.process_index import FATED
-from shared.records.run_state import ContributionRecord, RunState
+from shared.records.application_entries import APPLICATION_KEYS, entries_of
+from shared.records.process_index import RESOLVE_TOGETHER
+from shared.records.run_state import ContributionRecord, RunState, change_run_state
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
-
-_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +30,13 @@ class Unbuildable:
             return None
         if row.key == STATE:
             return row if row.partition in self.runs else None
-        if row.partition in self.applications and row.key.startswith(APPLICATION_ROWS):
-            return words_of(storage, row, self.runs)
+        if row.partition in self.applications and row.key.startswith(APPLICATION_KEYS):
+            return entries_of(storage, row, self.runs)
         return None
 
     def _said(self, storage: Storage, row: Row) -> Row | None:
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             return row if application_run in self.applications else None
         record = ContributionRecord.without_content(row)
         stays = {run: word for run, word in record.supporters.items() if run in self.runs}
@@ -95,16 +92,16 @@ def _told(packed: bytes) -> dict[str, Value]:
 
 def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, ...]) -> None:
     """Add events to those with which a run was closed. A run of which a part is gone stays as it is."""
-    for _ in range(_TRIES):
-        found = storage.read(RUNS, fresh.run_id, STATE)
-        known = RunState.of(found, storage) if found else fresh
-        digests = {place.digest for place in counted}
-        if found and (known.gone or (known.closed and digests <= known.merged)):
-            return
+    digests = {place.digest for place in counted}
+
+    def change(found: RunState | None) -> RunState:
+        known = found or fresh
+        if found and (found.gone or (found.closed and digests <= found.merged)):
+            return found
         end = known.end if known.closed else None
         for place in counted:
             end = stronger_end(end, place.end)
-        wanted = replace(
+        return replace(
             known,
             closed=known.closed or fresh.closed,
             generation=max(known.generation, fresh.generation),
@@ -113,6 +110,5 @@ def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, 
             settled=False,
             merged=(known.merged if known.closed else frozenset()) | digests,
         )
-        if storage.replace(RUNS, wanted.row(storage)) if found else storage.insert(RUNS, wanted.row(storage)):
-            return
-    raise WriteConflict(f"Run {fresh.run_id} kept changing while it was rebuilt", after=2)
+
+    change_run_state(storage, fresh.run_id, change)

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 
-import msgspec
-
 from shared.catalog.port import Catalog
 from shared.errors import Refused, StorageUnavailable, WriteConflict
 from shared.events.archive_index import is_stored, stored_packed
@@ -28,11 +26,12 @@ from shared.publishing.catalog_write import Published
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.publishing.shadow import step_out
-from shared.records.publish_queue import dirty_processes
+from shared.records.checkpoint import Checkpoint
+from shared.records.publish_queue import queue_entries
 from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
-from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTROL, RUNS, STATE, StoredEvent
+from shared.storage.port import Storage
+from shared.storage_layout import RUNS, STATE, StoredEvent
 
 _NOTE_EVERY = 100
 _AT_ONCE = 5000
@@ -67,21 +66,14 @@ class Stop:
 
     wanted: Wanted
     after: str = ""
-    etag: str = ""
 
-    def row(self) -> Row:
-        """As a row of `control`."""
-        values = {"wanted": msgspec.json.encode(self.wanted).decode(), "after": self.after}
-        return Row(partition="replay", key="stop", etag=self.etag, values=dict(values))
+
+_CHECKPOINT = Checkpoint(name="replay", position=Stop)
 
 
 def last_stop(storage: Storage) -> Stop | None:
     """Where the last replay stopped; None when it came to its end."""
-    found = storage.read(CONTROL, "replay", "stop")
-    if found is None:
-        return None
-    wanted = msgspec.json.decode(str(found.values["wanted"]), type=Wanted)
-    return Stop(wanted=wanted, after=str(found.values["after"]), etag=found.etag)
+    return _CHECKPOINT.load(storage)
 
 
 def replay(
@@ -94,7 +86,7 @@ def replay(
     at the end the note is taken away. Raises StorageUnavailable when storage is away: `last_stop` then tells where to
     go on.
     """
-    here = _note(storage, begin)
+    here, etag = begin, _CHECKPOINT.save(storage, begin)
     done: set[str] = set()
     for letter in () if begin.after else replay_letters(storage, letters_within(begin.wanted), names=names):
         yield letter
@@ -105,14 +97,14 @@ def replay(
             done.add(place.run_id)
     for number, run in enumerate(stored_runs(storage, begin.wanted, after=begin.after), start=1):
         if stopped():
-            _note(storage, here)
+            _CHECKPOINT.save(storage, here)
             return
         fate = RunChange.SETTLED if run.run_id in done else _replay_run(storage, run, begin.wanted, names)
         here = replace(here, after=run.folder)
         if number % _NOTE_EVERY == 0:
-            here = _note(storage, here)
+            etag = _CHECKPOINT.save(storage, here)
         yield ReplayedRun(run=run, fate=fate)
-    storage.delete(CONTROL, "replay", "stop", here.etag)  # unless another replay has begun since
+    _CHECKPOINT.clear(storage, etag)  # unless another replay has begun since
 
 
 def letters_within(wanted: Wanted) -> Callable[[DeadLetter], bool]:
@@ -125,10 +117,6 @@ def letters_within(wanted: Wanted) -> Callable[[DeadLetter], bool]:
         return wanted.holds(place.time) and wanted.fits(letter.job) and wanted.run_id in {"", place.run_id}
 
     return within
-
-
-def _note(storage: Storage, here: Stop) -> Stop:
-    return replace(here, etag=storage.upsert(CONTROL, here.row()))
 
 
 def plan(storage: Storage, begin: Stop) -> Iterator[ReplayedRun]:
@@ -298,7 +286,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tupl
     while not total.error:
         done = publish(storage, catalog, how)
         total.add(done)
-        dirty, paused_until, why = dirty_processes(storage)
+        dirty, paused_until, why = queue_entries(storage)
         left = sum(not each.revisit for each in dirty)
         if paused_until and left and how.now() < paused_until:
             total.error = total.error or f"the catalog is left alone until {paused_until:%H:%M:%S} UTC: {why}"

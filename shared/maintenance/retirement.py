@@ -12,9 +12,9 @@ from datetime import datetime
 from shared.catalog.port import AssetKey, Catalog
 from shared.publishing.planner import PublishOptions, Reading, last_said, recorded
 from shared.publishing.publisher_lease import assets_on_record, placeholders
-from shared.records.ledger import Entry, ledger_entry, note
-from shared.records.publish_queue import mark_dirty
-from shared.records.states import Held
+from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.records.publish_queue import enqueue
+from shared.records.states import LedgerState
 from shared.storage.port import Storage
 from shared.storage_layout import LEDGER
 
@@ -29,12 +29,12 @@ class Unseen:
     last: datetime
 
 
-def is_unseen(entry: Entry, last: datetime | None, before: datetime) -> bool:
+def is_unseen(entry: LedgerEntry, last: datetime | None, before: datetime) -> bool:
     """Whether a process in the catalog is to be retired: nothing was said of it since a time. Pure.
 
     Of what nobody says anything any more the publisher knows already.
     """
-    return entry.state is Held.WRITTEN and last is not None and last < before
+    return entry.state is LedgerState.WRITTEN and last is not None and last < before
 
 
 def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = lambda: None) -> Iterator[Unseen]:
@@ -42,8 +42,8 @@ def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = l
     process that was looked at.
     """
     for row in storage.scan(LEDGER):
-        entry = Entry.of(row)
-        last = last_said(storage, entry.process, Reading()) if entry.state is Held.WRITTEN else None
+        entry = LedgerEntry.of(row)
+        last = last_said(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
         looked()
         if last and is_unseen(entry, last, before):
             yield Unseen(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
@@ -54,9 +54,9 @@ def retire(storage: Storage, chosen: Unseen) -> bool:
     now. Done again, it changes nothing. What is said meanwhile brings the process back.
     """
     entry = ledger_entry(storage, chosen.process)
-    if entry.state is not Held.WRITTEN or not note(storage, replace(entry, retired=chosen.last)):
+    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=chosen.last)):
         return False
-    mark_dirty(storage, [chosen.process])
+    enqueue(storage, [chosen.process])
     return True
 
 
@@ -71,7 +71,7 @@ def lonely(storage: Storage, catalog: Catalog, how: PublishOptions, leaving: Seq
         if entity.qualified_name not in names:
             stay.add(entity.qualified_name)
             unused -= {*entity.inputs, *entity.outputs}
-    entries = (Entry.of(row) for row in storage.scan(LEDGER))
+    entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
     guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # also what is just being removed
     for found in placeholders(catalog, unused, how.batch):
         yield from (key for key, each in sorted(found.items()) if each.links <= guids)

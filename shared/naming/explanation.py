@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shared.naming.datasets.canonical import canonical, followed
-from shared.naming.datasets.identity import NOWHERE, Identity, Where
+from shared.naming.datasets.canonical import canonical, resolve_mount
+from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.datasets.internal_paths import is_noise
 from shared.naming.names import BUILT_IN, Match, Names, Naming, Rank
 from shared.naming.rules.rule import UNKNOWN_STORE
@@ -32,7 +32,7 @@ def explain(
     name: str,
     *,
     symlinks: Iterable[tuple[str, str]] = (),
-    where: Where = NOWHERE,
+    where: RunEnvironment = NO_ENVIRONMENT,
     names: Names = BUILT_IN,
 ) -> Explanation:
     """What becomes of an OpenLineage namespace and name, and why."""
@@ -51,8 +51,8 @@ def explain(
     )
 
 
-def _why_it_is(namespace: str, name: str, identity: Identity, where: Where) -> Iterable[str]:
-    if mounted := followed(namespace, name, where):
+def _why_it_is(namespace: str, name: str, identity: Identity, where: RunEnvironment) -> Iterable[str]:
+    if mounted := resolve_mount(namespace, name, where):
         yield f"it is mounted: it stands for {mounted[0]} {mounted[1]}"
     if (identity.namespace, identity.name) != (namespace, name):
         yield f"its spelling is folded to {identity.namespace} {identity.name or '(an empty name)'}"
@@ -60,7 +60,7 @@ def _why_it_is(namespace: str, name: str, identity: Identity, where: Where) -> I
         yield "it is a writer's own bookkeeping: it is left out of all lineage"
 
 
-def _why_so_called(matches: Iterable[Match], identity: Identity, where: Where, names: Names) -> Iterable[str]:
+def _why_so_called(matches: Iterable[Match], identity: Identity, where: RunEnvironment, names: Names) -> Iterable[str]:
     for index, match in enumerate(matches):
         found = match.rule.groups(match.identity, where.host, names.ids) or {}
         parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)

@@ -90,7 +90,7 @@ def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -
     return own, tuple({each.key: each for each in further if each.key not in known}.values())
 
 
-def not_derived(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
+def underivable_names(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
     """Those of these further names that have to be kept, since the others do not tell them. Not more than a few."""
     kept: list[AssetName] = []
     for name in others:
@@ -130,7 +130,7 @@ def _by_other_host(kind: str, name: str) -> Iterator[AssetName]:
 # --- searching
 
 
-def search_words(kind: str, qualified_name: str) -> str:
+def search_terms(kind: str, qualified_name: str) -> str:
     """The words to search for, of the last part of a name; empty where searching finds no more than the names do."""
     if kind in _UNSEARCHED:
         return ""
@@ -168,7 +168,7 @@ def rank(wanted: AssetName, found: AssetName) -> Rank | None:
 _KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file, or a part of the data"}
 
 
-def rank_told(wanted: AssetName, rank: Rank) -> str:
+def describe_rank(wanted: AssetName, rank: Rank) -> str:
     """Why a found asset fits so well, in words."""
     if wanted[0] not in _FILES:
         return f"{'a table' if rank[0] else 'a view, or a table of it'}, the same but for quotes and capitals"

@@ -7,12 +7,12 @@ from enum import IntEnum
 import msgspec
 
 from shared.naming.datasets.canonical import canonical, store_of
-from shared.naming.datasets.identity import NOWHERE, Identity, Where
-from shared.naming.rules.rule import Named, Rule, unknown_store
+from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
+from shared.naming.rules.rule import CatalogName, NamingRule, unknown_store
 from shared.naming.stores import STORES
 from shared.versions import NAMING
 
-RULES: tuple[Rule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
+RULES: tuple[NamingRule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
 """All of ours. For a data set those of its store are asked, in order: the first that matches names it."""
 
 LONGEST_FOR_USERS = 1_000
@@ -22,8 +22,8 @@ LONGEST_FOR_USERS = 1_000
 class Naming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one data set is called: the best name, and the other names a scan may have given it (best first)."""
 
-    best: Named
-    others: tuple[Named, ...] = ()
+    best: CatalogName
+    others: tuple[CatalogName, ...] = ()
 
 
 class Rank(IntEnum):
@@ -39,9 +39,9 @@ class Match:
     """What one rule says of one spelling of a data set."""
 
     rank: Rank
-    rule: Rule
+    rule: NamingRule
     identity: Identity
-    names: tuple[Named, ...]
+    names: tuple[CatalogName, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,21 +52,25 @@ class Names:
     which gives its metastore) and `("lakehouse", WORKSPACE, NAME)`. `version` is that of the naming of processes.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[NamingRule, ...] = ()
     ids: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     version: str = NAMING
 
     @property
     def rules_by_type(self) -> dict[str, tuple[str, ...]]:
-        """The types that the user's rules name, each with the names of its rules. The catalog may lack any of them."""
-        types = dict.fromkeys(rule.type for rule in self.rules)
-        return {each: tuple(rule.name for rule in self.rules if rule.type == each) for each in types}
+        """Every catalog type that a rule in use gives, with the names of those rules: the user's first, then ours."""
+        types: dict[str, tuple[str, ...]] = {}
+        for rule in (*self.rules, *RULES):
+            types[rule.type] = (*types.get(rule.type, ()), rule.name)
+        return types
 
-    def name(self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
+    def name(
+        self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+    ) -> Naming:
         """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
 
-        The one rule of what comes first: a user's rules; then what a scan is known to find (`Rule.decides`); then the
-        rest. Among equals the location comes before a table's name: the same data read by path and by table must be one
+        Precedence: the user's rules, then names that a scan is known to find (`NamingRule.decides`), then the rest.
+        Among equals the location comes before a table's name: the same data read by path and by table must be one
         asset. So ADLS, Blob, OneLake and a driver's own files are named by location, with the table's name as a further
         one; HDFS, S3, Google's storage and DBFS, where no scan is known to name paths, by their table where one is
         known. What no rule knows is a plain `DataSet`: never a lost process.
@@ -103,6 +107,8 @@ BUILT_IN = Names()
 """Our rules alone."""
 
 
-def name_dataset(identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: Where = NOWHERE) -> Naming:
+def name_dataset(
+    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+) -> Naming:
     """As `Names.name`, by our rules alone."""
     return BUILT_IN.name(identity, symlinks, where)

@@ -16,7 +16,7 @@ import msgspec
 
 from shared.errors import TooLarge, Unreadable
 from shared.openlineage.bounds import DATASETS, is_crowded
-from shared.openlineage.json_repair import mended
+from shared.openlineage.json_repair import repaired
 from shared.openlineage.salvage import Declared, Salvaged, salvage
 from shared.openlineage.wire import Envelope, EventType, JobEvent, Run, RunEvent
 
@@ -143,7 +143,7 @@ def _the_slow_way(raw: bytes) -> Salvaged:
     try:
         envelope = _guard(_decode_envelope, raw)
     except Unreadable:
-        better = mended(raw)
+        better = repaired(raw)
         if better is None:
             raise
         raw, envelope = better, _guard(_decode_envelope, better)

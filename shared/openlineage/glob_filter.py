@@ -10,7 +10,7 @@ _WILDCARDS = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class GlobFilter:
     """Patterns of whole names: what is excluded is not wanted, and where anything is included, only that is.
 
     `*` stands for any characters, `?` for one; nothing else has a meaning. Capitals count unless `folded`.
@@ -31,13 +31,13 @@ class Choice:
             return False
         return not self.include or _any(self.include, known, folded=self.folded)
 
-    def may_take_below(self, name: str) -> bool:
+    def may_accept_below(self, name: str) -> bool:
         """Whether something whose name begins with this one and a dot could be included."""
         starts = (_WILDCARDS.split(pattern, maxsplit=1)[0] for pattern in self.include)
         return not self.include or any(f"{name}.".startswith(each) or each.startswith(f"{name}.") for each in starts)
 
 
-ANYTHING = Choice()
+MATCH_ALL = GlobFilter()
 """Nothing is excluded."""
 
 

@@ -18,7 +18,7 @@ _REPLACEMENT = rb"\ufffd"
 """The escape of U+FFFD, which stands for what could not be read (Unicode 16, 23.8)."""
 
 
-def mended(raw: bytes) -> bytes | None:
+def repaired(raw: bytes) -> bytes | None:
     """The bytes with NaN and infinities as null and half surrogate pairs as U+FFFD; None where there are none."""
     better = raw
     if b"NaN" in better or b"Infinity" in better:

@@ -1,19 +1,16 @@
 """Names that older listeners give data sets, put right by what the same event says elsewhere. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import InputField, OutputField
-
-if TYPE_CHECKING:
-    from shared.openlineage.merging import DatasetKey, MergedDataset
 
 
 def renamed(
-    inputs: Sequence["MergedDataset"], outputs: Sequence["MergedDataset"]
-) -> tuple[tuple["MergedDataset", ...], tuple["MergedDataset", ...]] | None:
+    inputs: Sequence[MergedDataset], outputs: Sequence[MergedDataset]
+) -> tuple[tuple[MergedDataset, ...], tuple[MergedDataset, ...]] | None:
     """Inputs and outputs with Iceberg's tables at their places; None when there is nothing to put right.
 
     Listener 1.12 calls the table `db.t` of a warehouse `<folder>/db.t` (its symlink has the folder as namespace); it
@@ -28,15 +25,13 @@ def renamed(
     return _placed(inputs, places), _placed(outputs, places)
 
 
-def _misplaced(dataset: "MergedDataset") -> Iterable[tuple["DatasetKey", "DatasetKey"]]:
+def _misplaced(dataset: MergedDataset) -> Iterable[tuple[DatasetKey, DatasetKey]]:
     for folder, table in dataset.symlinks:
         if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}":
             yield dataset.key, (dataset.namespace, f"{folder.rstrip('/')}/{table.replace('.', '/')}")
 
 
-def _placed(
-    datasets: Sequence["MergedDataset"], places: Mapping["DatasetKey", "DatasetKey"]
-) -> tuple["MergedDataset", ...]:
+def _placed(datasets: Sequence[MergedDataset], places: Mapping[DatasetKey, DatasetKey]) -> tuple[MergedDataset, ...]:
     def name(source: InputField) -> InputField:
         place = places.get((source.namespace, source.name))
         return replace(source, name=place[1]) if place else source

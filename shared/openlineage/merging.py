@@ -1,7 +1,6 @@
 """The events of one run, merged: a union that depends neither on their order nor on how often each came."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from operator import attrgetter, eq, itemgetter
 from typing import Any
 
@@ -9,12 +8,12 @@ import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.legacy_names import renamed
+from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
-    InputField,
     Job,
     JobName,
     OutputField,
@@ -23,71 +22,6 @@ from shared.openlineage.wire import (
     SparkProperties,
     Symlinks,
 )
-
-DatasetKey = tuple[str, str]
-"""A data set's namespace and name, as spelled."""
-
-
-class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All that a run's events say of one data set.
-
-    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` holds
-    the columns and their types as the last event with a schema has them; `states` what happened to the data set as a
-    whole (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE), each with the name it had before, if that changed.
-    """
-
-    namespace: str
-    name: str
-    symlinks: tuple[tuple[str, str], ...] = ()
-    fields: tuple[tuple[str, tuple[OutputField, ...]], ...] = ()
-    rows: tuple[InputField, ...] = ()
-    schema: tuple[tuple[str, str], ...] = ()
-    states: tuple[tuple[str, DatasetKey | None], ...] = ()
-
-    @property
-    def key(self) -> DatasetKey:
-        """Namespace and name."""
-        return (self.namespace, self.name)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns in its schema."""
-        return tuple([name for name, _ in self.schema])
-
-
-NOTHING_CAPTURED = Captured()
-
-
-class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
-
-    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),
-    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it. `captured` are Spark's
-    properties that tell where it ran.
-    """
-
-    run_id: str
-    job: JobName
-    application_run: str
-    application: JobName | None
-    first: datetime
-    last: datetime
-    ended: str | None
-    integration: str
-    job_type: str
-    processing_type: str
-    statement: str
-    properties: Mapping[str, Any]
-    inputs: tuple[MergedDataset, ...]
-    outputs: tuple[MergedDataset, ...]
-    omitted: tuple[str, ...] = ()
-    captured: Captured = NOTHING_CAPTURED
-
-    @property
-    def is_application(self) -> bool:
-        """Whether this run has no parent: it is an application, or stands alone."""
-        return self.application_run == self.run_id
-
 
 END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
 """Which terminal state counts when several were seen: the strongest."""
@@ -108,7 +42,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ended: str | None = None
     job: Job | None = None
     omitted: set[str] = set()
-    captured = NOTHING_CAPTURED
+    captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
     for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
         if event.type in ENDS:
@@ -160,7 +94,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
 def _later(before: Captured, spark: SparkProperties | None) -> Captured:
     """The latest word on each property."""
     after = spark.properties if spark else None
-    if after is None or after in (before, NOTHING_CAPTURED):
+    if after is None or after in (before, NO_SPARK_PROPERTIES):
         return before
     told = {name: word for name, word in msgspec.structs.asdict(after).items() if word is not None}
     return msgspec.structs.replace(before, **told)

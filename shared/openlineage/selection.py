@@ -18,7 +18,7 @@ from fnmatch import translate
 from functools import cache
 
 from shared.openlineage.decoding import ENDS, Event
-from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.operations import UNKNOWN, node_of, split_job_name
 from shared.openlineage.wire import Dataset, RunEvent
 
@@ -47,9 +47,9 @@ class Selection:
 
     ignore: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    jobs: Choice = ANYTHING
-    namespaces: Choice = ANYTHING
-    paths: Choice = ANYTHING
+    jobs: GlobFilter = MATCH_ALL
+    namespaces: GlobFilter = MATCH_ALL
+    paths: GlobFilter = MATCH_ALL
 
 
 DEFAULT_SELECTION = Selection()
@@ -98,14 +98,14 @@ def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
     if not selection.namespaces.takes((body.job.namespace,)):
         excluded = selection.namespaces.excludes((body.job.namespace,))
         return _NAMESPACE_EXCLUDED if excluded else _NAMESPACE_NOT_INCLUDED
-    if selection.jobs == ANYTHING:
+    if selection.jobs == MATCH_ALL:
         return None
     names = set(_names_of(body))
     if selection.jobs.takes(names):
         return None
     if selection.jobs.excludes(names):
         return _JOB_EXCLUDED
-    return None if _is_application(body) and selection.jobs.may_take_below(body.job.name) else _JOB_NOT_INCLUDED
+    return None if _is_application(body) and selection.jobs.may_accept_below(body.job.name) else _JOB_NOT_INCLUDED
 
 
 def _names_of(body: RunEvent) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _is_application(body: RunEvent) -> bool:
     return not has_parent or bool(kind and (kind.job_type or "").upper() == "APPLICATION")
 
 
-def _names_only_excluded(body: RunEvent, paths: Choice) -> bool:
+def _names_only_excluded(body: RunEvent, paths: GlobFilter) -> bool:
     """Whether the event names data sets, and every one of them is excluded."""
     datasets = (*(body.inputs or ()), *(body.outputs or ()))
     names = [names for dataset in datasets for names in _data_sets_in(dataset)]

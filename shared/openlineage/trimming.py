@@ -32,7 +32,7 @@ from shared.openlineage.wire import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
+class Redactors:
     """What becomes of a statement (`names_quoted`: whether double quotes stand around names in it, not around texts),
     of environment properties, of a data set's namespace and name, and of the namespace or name of a job. Each must give
     the same for the same.
@@ -44,7 +44,7 @@ class Hands:
     job: Callable[[str], str]
 
 
-def trimmed(event: Event, hands: Hands) -> bytes:
+def trim(event: Event, hands: Redactors) -> bytes:
     """The bytes of an event of a run (one with a body) that says the same, as JSON of OpenLineage. `decode` reads from
     them what it read from the event's own, but for what was taken out.
     """
@@ -62,7 +62,7 @@ def trimmed(event: Event, hands: Hands) -> bytes:
     )
 
 
-def _run(run: Run, hands: Hands) -> Run:
+def _run(run: Run, hands: Redactors) -> Run:
     facets = run.facets
     if facets is None:
         return run
@@ -77,7 +77,7 @@ def _run(run: Run, hands: Hands) -> Run:
     return replace(run, facets=kept)
 
 
-def _captured(told: SparkProperties | None, hands: Hands) -> SparkProperties | None:
+def _captured(told: SparkProperties | None, hands: Redactors) -> SparkProperties | None:
     """Of Spark's properties those that name a workspace or a job, as such names are kept."""
     if told is None or told.properties is None:
         return None
@@ -85,11 +85,11 @@ def _captured(told: SparkProperties | None, hands: Hands) -> SparkProperties | N
     return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
-def _parent(parent: Parent | None, hands: Hands) -> Parent | None:
+def _parent(parent: Parent | None, hands: Redactors) -> Parent | None:
     return replace(parent, job=_job_name(parent.job, hands)) if parent else None
 
 
-def _job_name(job: JobName, hands: Hands) -> JobName:
+def _job_name(job: JobName, hands: Redactors) -> JobName:
     return JobName(namespace=hands.job(job.namespace), name=hands.job(job.name))
 
 
@@ -106,7 +106,7 @@ def _names_quoted(body: RunEvent) -> bool:
     return bool(schemes) and schemes <= _ANSI
 
 
-def _job(body: RunEvent, hands: Hands) -> Job:
+def _job(body: RunEvent, hands: Redactors) -> Job:
     facets = body.job.facets
     if facets and facets.sql:
         statement = hands.statement(facets.sql.query, _names_quoted(body))
@@ -114,7 +114,7 @@ def _job(body: RunEvent, hands: Hands) -> Job:
     return Job(namespace=hands.job(body.job.namespace), name=_own_name(body, hands), facets=facets)
 
 
-def _own_name(body: RunEvent, hands: Hands) -> str:
+def _own_name(body: RunEvent, hands: Redactors) -> str:
     """The job's name; where it begins with its application's, that is still so."""
     parent = body.run.facets.parent if body.run.facets else None
     before = parent.job.name if parent else ""
@@ -124,17 +124,17 @@ def _own_name(body: RunEvent, hands: Hands) -> str:
     return hands.job(before) + hands.job(name[len(before) :])
 
 
-def _datasets(datasets: Iterable[Dataset] | None, hands: Hands) -> tuple[Dataset, ...] | None:
+def _datasets(datasets: Iterable[Dataset] | None, hands: Redactors) -> tuple[Dataset, ...] | None:
     return None if datasets is None else tuple(_dataset(each, hands) for each in datasets)
 
 
-def _dataset(dataset: Dataset, hands: Hands) -> Dataset:
+def _dataset(dataset: Dataset, hands: Redactors) -> Dataset:
     facets = _facets(dataset.facets, hands) if dataset.facets else None
     namespace, name = hands.spelling(dataset.namespace, dataset.name)
     return replace(dataset, namespace=namespace, name=name, facets=facets)
 
 
-def _facets(facets: DatasetFacets, hands: Hands) -> DatasetFacets:
+def _facets(facets: DatasetFacets, hands: Redactors) -> DatasetFacets:
     def named(value: Any) -> Any:
         """Anything that has a namespace and a name."""
         namespace, name = hands.spelling(value.namespace, value.name)

@@ -7,7 +7,7 @@ written, as always, and settles it anew where more was told.
 import threading
 from collections import OrderedDict
 
-from shared.records.application_rows import Application, application
+from shared.records.application_record import Application, read_application
 from shared.storage.port import Storage
 
 _MOST = 1024
@@ -26,7 +26,7 @@ class ApplicationCache:
         with self._lock:
             known = self._known.get(run)
         if known is None:
-            known = application(storage, run)
+            known = read_application(storage, run)
             self.note(known)
         return known
 

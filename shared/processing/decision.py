@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
-from shared.records.application_rows import Words
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
+from shared.records.application_entries import ApplicationEntries
 from shared.records.asset_lifecycle import Changes, changes_by_asset
 from shared.records.run_state import ContentKey, content_digest
 from shared.records.states import State
 from shared.storage_layout import process_key
 from shared.translation.application.context import RunContext
+from shared.translation.run.changes import lifecycle_events_of, state_changes_in
 from shared.translation.run.translate import Skip, Wait, translate
 
 
@@ -24,14 +25,14 @@ class Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, the
-    `words` that it leaves for them, and what it did to data sets as wholes.
+    `entries` that it leaves for them, and what it did to data sets as wholes.
     """
 
     run: MergedRun | None
     heard: RunContext
     outcome: Outcome
     contents: dict[ContentKey, Process] = field(default_factory=dict)
-    words: Words = field(default_factory=Words)
+    entries: ApplicationEntries = field(default_factory=ApplicationEntries)
     changes: Changes = field(default_factory=dict)
 
 
@@ -49,12 +50,14 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
     word = translate(run, heard, timed_out=timed_out)
     if isinstance(word, Wait):
         return Decided(run=run, heard=heard, outcome=Outcome(verdict=State.WAITING, reason=word.reason))
-    words, changes = Words.of(run, heard), changes_by_asset(run, heard)
+    found = state_changes_in(run, heard)
+    entries = ApplicationEntries.of(run, heard, lifecycle_events_of(run, found))
+    changes = changes_by_asset(found)
     if isinstance(word, Skip):
         outcome = Outcome(verdict=State.SKIPPED, reason=word.reason)
-        return Decided(run=run, heard=heard, outcome=outcome, words=words, changes=changes)
+        return Decided(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
     outcome = Outcome(verdict=State.PUBLISHED)
-    return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), words=words, changes=changes)
+    return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
 
 
 def dead(heard: RunContext, why: str) -> Decided:
@@ -62,7 +65,7 @@ def dead(heard: RunContext, why: str) -> Decided:
     return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
 
 
-def _contents(lineage: Lineage) -> dict[ContentKey, Process]:
+def _contents(lineage: RunLineage) -> dict[ContentKey, Process]:
     return {
         (process_key(each.qualified_name), lineage.application_run, content_digest(each)): each
         for each in lineage.processes

@@ -25,21 +25,32 @@ from shared.concurrency.single_flight import KeyedLock
 from shared.errors import Superseded, WriteConflict
 from shared.events.archive_index import ArchiveMissing, Kept
 from shared.events.blob_cache import AtHand, BlobCache, Known
-from shared.events.run_loader import Gathered, add_dead_letter, gather, heard_digest, readable
+from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.model import Process, Span
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import MergedRun, merge, stronger_end
+from shared.openlineage.merging import merge, stronger_end
+from shared.openlineage.run import MergedRun
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.decision import Decided, dead, decide
 from shared.processing.propagation import propagate
-from shared.records.application_rows import application, around, listen
-from shared.records.process_index import note_link
-from shared.records.publish_queue import mark_dirty
-from shared.records.run_state import ContentKey, ContributionRecord, RunState, Supporter, WordKey, contribution_key
+from shared.records.application_record import read_application
+from shared.records.process_index import note_process_ref
+from shared.records.publish_queue import enqueue
+from shared.records.run_context import context_of, read_context
+from shared.records.run_state import (
+    ContentKey,
+    ContributionRecord,
+    EntryKey,
+    RunState,
+    change_run_state,
+    contribution_key,
+)
 from shared.records.states import State
+from shared.records.versioned_entry import VersionedEntry
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, written_by
+from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, processes_written_by
 from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
@@ -107,8 +118,8 @@ def _mark_what_it_wrote(storage: Storage, event: StoredEvent, packed: bytes, tel
     opened = readable(storage, Kept(place=event, packed=packed), telemetry)
     if opened is None or opened.body is None or (opened.body.run.facets and opened.body.run.facets.parent):
         return False
-    written = written_by(storage, event.run_id)
-    mark_dirty(storage, written)
+    written = processes_written_by(storage, event.run_id)
+    enqueue(storage, written)
     return bool(written)
 
 
@@ -140,8 +151,6 @@ def process_run(
         end = trigger.end if trigger else None
         known_of = nested or tried > 0 or (trigger is not None and end is None)
         state = _with_end(storage, run_id, end, timed_out=timed_out, known_of=known_of)
-        if state is None:
-            continue
         if state.gone or (trigger and state.closed):
             return False
         if trigger and not tried and state.done_with(trigger.digest, trigger.end):
@@ -169,27 +178,18 @@ def process_run(
     raise WriteConflict(f"Run {run_id} kept changing while it was settled", after=2)
 
 
-def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState | None:
-    """The run's state with this end on record; None when somebody else changed it meanwhile. `known_of`: there is one
-    already, most likely.
-    """
-    found = storage.read(RUNS, run_id, STATE) if known_of else None
-    if found is None:
-        fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
-        etag = storage.insert(RUNS, fresh.row(storage))
-        if etag:
-            return replace(fresh, etag=etag)
-        found = storage.read(RUNS, run_id, STATE)
-    if found is None:
-        return None
-    state = RunState.of(found, storage)
-    if state.closed:
-        return state
-    wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
-    if wanted == state:
-        return state
-    etag = storage.replace(RUNS, replace(wanted, settled=False).row(storage))
-    return replace(wanted, settled=False, etag=etag) if etag else None
+def _with_end(storage: Storage, run_id: str, end: str | None, *, timed_out: bool, known_of: bool) -> RunState:
+    """The run's state with this end on record. `known_of`: there is one already, most likely."""
+    fresh = RunState(run_id=run_id, end=end, timed_out=timed_out)
+
+    def change(state: RunState | None) -> RunState:
+        if state is None or state.closed:
+            return state or fresh
+        wanted = replace(state, end=stronger_end(state.end, end), timed_out=state.timed_out or timed_out)
+        return state if wanted == state else replace(wanted, settled=False)
+
+    swapped = change_run_state(storage, run_id, change, read=UNREAD if known_of else None)
+    return replace(swapped.after or fresh, etag=swapped.etag)
 
 
 def _process_once(
@@ -219,8 +219,8 @@ def _process_once(
         settled = yields and gathered.state.settled
         # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
         fresh = nested or (again and settled)
-        ask = application_cache.ask if application_cache and not fresh else application
-        heard = listen(storage, run, names, ask) if run else heard
+        ask = application_cache.ask if application_cache and not fresh else read_application
+        heard = read_context(storage, run, names, ask) if run else heard
         if settled and gathered.is_settled_with(heard):
             return not nested  # whoever settled it may have died before it was published
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
@@ -258,21 +258,21 @@ def _apply(
     """As `_process_once`: each change of the state is made against whoever else changes it."""
     state, run, outcome = gathered.state, decided.run, decided.outcome
     current = frozenset(decided.contents)
-    words: frozenset[WordKey] = decided.words.keys(run.application_run) if run else frozenset()
-    if current or words or decided.changes or state.attempted or state.left or state.changed:
+    entries: frozenset[EntryKey] = decided.entries.keys(run.application_run) if run else frozenset()
+    if current or entries or decided.changes or state.attempted or state.left or state.changed:
         # Cut off in the middle, a run that is settled because of a sibling is settled once more because of it.
         state = replace(
             state,
             generation=state.generation + 1,
             attempted=state.attempted | current,
-            left=state.left | words,
+            left=state.left | entries,
             changed=state.changed | decided.changes.keys(),
             heard="",
             settled=state.settled and nested,
         )
         state = _put(storage, state)
     begun = _with_times(storage, run, state) if run else state
-    written = written_by(storage, state.run_id) if begun != state else gathered.written
+    written = processes_written_by(storage, state.run_id) if begun != state else gathered.written
     state = begun
     marks, marked = frozenset(written).union(process for process, _, _ in state.attempted), False
     if run:
@@ -285,17 +285,17 @@ def _apply(
             spread = propagate(storage, run, decided, state, settle, nested=nested)
             if application_cache:
                 application_cache.note(spread.known)
-            if around(storage, run, spread.known, decided.heard.names) != decided.heard:
+            if context_of(storage, run, spread.known, decided.heard.names) != decided.heard:
                 return None
             marks, marked = marks | spread.marks, spread.marked
-    mark_dirty(storage, marks, since=gathered.arrived)
+    enqueue(storage, marks, since=gathered.arrived)
     final = replace(
         state,
         # Whoever left it unsettled has told something of which not all have heard: that is still to be done.
         settled=gathered.state.settled or not nested,
         verdict=outcome.verdict,
         reason=outcome.reason,
-        heard=heard_digest(decided.heard),
+        heard=context_digest(decided.heard),
         current=current,
         merged=gathered.merged,
         seen=_span(run) if run else None,
@@ -324,36 +324,35 @@ def _with_times(storage: Storage, run: MergedRun, state: RunState) -> RunState:
 
 def _support(storage: Storage, run: MergedRun, key: ContentKey, content: Process, generation: int) -> None:
     """Put this run's word for a content on record."""
-    _speak(storage, run, key, content, Supporter(seen=_span(run), generation=generation))
+    _speak(storage, run, key, content, VersionedEntry(generation, run.last, _span(run)))
 
 
 def _withdraw(storage: Storage, run: MergedRun, key: ContentKey, generation: int) -> None:
     """Take this run's word back. It is noted even where nothing was written yet: a settling that was overtaken may
     still come to write it, with its older generation.
     """
-    _speak(storage, run, key, None, Supporter(seen=_span(run), generation=generation, withdrawn=True))
+    _speak(storage, run, key, None, VersionedEntry[Span](generation, run.last))
 
 
 def _span(run: MergedRun) -> Span:
     return Span(first=run.first, last=run.last)
 
 
-def _speak(storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: Supporter) -> None:
+def _speak(
+    storage: Storage, run: MergedRun, key: ContentKey, content: Process | None, supporter: VersionedEntry[Span]
+) -> None:
     """Change one contribution, against whoever else changes it; most often it is new. The link from the application to
     the process comes first, so that the end of the application always finds what it wrote.
     """
     process, application_run, digest = key
-    row_key = contribution_key(application_run, digest)
     fresh = ContributionRecord(process=process, application_run=application_run, digest=digest)
-    first_word = fresh.with_word(run.run_id, supporter, content)
-    if first_word:
-        if first_word.content:
-            note_link(storage, application_run, first_word.content)
-        if storage.insert(CONTRIBUTIONS, first_word.row(storage)):
-            return
-    for _ in range(_TRIES):
-        found = storage.read(CONTRIBUTIONS, process, row_key)
-        changed = ContributionRecord.of(found, storage).with_word(run.run_id, supporter, content) if found else None
-        if changed is None or storage.replace(CONTRIBUTIONS, changed.row(storage)):
-            return
-    raise WriteConflict(f"Contribution {process} {row_key} kept changing", after=2)
+    if content:
+        note_process_ref(storage, application_run, content)
+    compare_and_swap(
+        storage,
+        Place(CONTRIBUTIONS, process, contribution_key(application_run, digest)),
+        lambda known: (known or fresh).with_supporter(run.run_id, supporter, content),
+        decode=lambda row: ContributionRecord.of(row, storage),
+        encode=lambda record: record.row(storage),
+        read=None,
+    )

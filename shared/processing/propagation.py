@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.errors import WriteConflict
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.processing.decision import Decided
-from shared.records.application_rows import Application, application, leave_words, note_heard
-from shared.records.asset_lifecycle import note_states
-from shared.records.process_index import note_fated, speakers
+from shared.records.application_entries import leave_entries
+from shared.records.application_record import Application, note_applied, read_application
+from shared.records.asset_lifecycle import record_changes
+from shared.records.process_index import note_dependent, runs_to_process_again
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
 
@@ -36,23 +37,22 @@ def propagate(
 
     Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
     """
-    marks = note_states(storage, run.run_id, decided.changes, state.changed, state.generation)
+    marks = record_changes(storage, run, decided.changes, state.changed, state.generation)
     marked = False
     contents = decided.contents
     wants = any(content.wanted for content in contents.values())
-    word = leave_words(storage, run, decided.words, state.left, state.generation, wants=wants)
-    for sibling in word.inside:
+    known, inside = leave_entries(storage, run, decided.entries, state.left, state.generation, unresolved=wants)
+    for sibling in inside:
         marked = settle(sibling) or marked
-    known = word.known
-    if not nested and (word.inside or known.told != known.heard):
+    if not nested and (inside or known.facts != known.applied):
         known, others = _have_all_heard(storage, run, settle)
         marked = marked or others
     touched = bool(state.left or state.attempted - contents.keys())
     before = {by for _, by, _ in state.attempted} | {by for by, _ in state.left}
-    for each in (known, *(application(storage, by) for by in sorted(before - {known.run}))):
-        if each.fates:
+    for each in (known, *(read_application(storage, by) for by in sorted(before - {known.run}))):
+        if each.resolve_together:
             spoken = {process for process, by, _ in state.attempted if by == each.run}
-            marks |= note_fated(storage, each.run, spoken, contents.values(), touched=touched)
+            marks |= note_dependent(storage, each.run, spoken, contents.values(), touched=touched)
     return Spread(known=known, marks=frozenset(marks), marked=marked)
 
 
@@ -62,11 +62,11 @@ def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> tuple[A
     """
     marked = False
     for _ in range(_TRIES):
-        known = application(storage, run.application_run)
-        if known.told == known.heard:
+        known = read_application(storage, run.application_run)
+        if known.facts == known.applied:
             return known, marked
-        for sibling in sorted(speakers(storage, known) - {run.run_id}):
+        for sibling in sorted(runs_to_process_again(storage, known) - {run.run_id}):
             marked = settle(sibling) or marked
-        if note_heard(storage, known):
+        if note_applied(storage, known):
             return known, marked
     raise WriteConflict(f"More and more was told of the application {run.application_run}", after=2)

@@ -15,11 +15,12 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import END_STRENGTH
 from shared.processing.processor import process_run
 from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
-from shared.records.lease_session import LeaseSession, take_shift
+from shared.records.checkpoint import SWEEP
 from shared.records.run_state import RunState
 from shared.records.states import State
+from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import CONTROL, EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob, written_by
+from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, processes_written_by, stored_from_blob
 from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
@@ -87,12 +88,12 @@ def sweep(storage: Storage, how: SweepOptions) -> Swept:
 
     Raises StorageUnavailable when storage is away; the next tick goes on.
     """
-    shift = take_shift(storage, _LEASE, how.seconds)
+    shift = start_session(storage, _LEASE, how.seconds)
     if shift is None:
         return Swept()
     try:
         done = _sweep_all(storage, how, shift)
-        moved = archive(storage, how.archiving, goes_on=shift.goes_on, beat=shift.goes_on)
+        moved = archive(storage, how.archiving, may_continue=shift.may_continue, beat=shift.may_continue)
     finally:
         shift.lease.release()
     return replace(done, archived=moved["archived"], deleted=moved["deleted"])
@@ -115,7 +116,7 @@ def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swep
             continue
         if now - run.last_arrival < how.grace:
             continue
-        if not shift.goes_on():
+        if not shift.may_continue():
             break
         outcome = _sweep_run(at, run, trouble, how, now)
         done[outcome] += 1
@@ -125,7 +126,7 @@ def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swep
     at.ended()
     decided_until = min(undecided, default=decided_until)  # who was in trouble may be older than where it began
     if decided_until != begins:
-        storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": decided_until.isoformat()}))
+        SWEEP.save(storage, decided_until)
     return Swept(
         timed_out=done["timed_out"],
         undelivered=done["undelivered"],
@@ -137,8 +138,7 @@ def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swep
 
 def _watermark(storage: Storage) -> datetime:
     """Up to which last arrival every run has been decided."""
-    found = storage.read(CONTROL, "sweep", "until")
-    return datetime.fromisoformat(str(found.values["time"])) if found else datetime(1970, 1, 1, tzinfo=UTC)
+    return SWEEP.load(storage) or datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _sweep_run(at: AtWork, run: _Arrivals, trouble: RetryState | None, how: SweepOptions, now: datetime) -> str:
@@ -227,7 +227,7 @@ def _missed(storage: Storage, run: _Arrivals, state: RunState | None) -> StoredE
     if state is None:
         end = next((event for event in run.events if event.end), None)
         start = next((event for event in run.events if event.type == "START"), None)
-        return end or (start if start and written_by(storage, run.run_id) else None)
+        return end or (start if start and processes_written_by(storage, run.run_id) else None)
     left = [event for event in run.events if not state.settled or event.digest not in state.merged]
     return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 

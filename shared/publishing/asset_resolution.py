@@ -16,8 +16,9 @@ from shared.atlas.entities import PLACED
 from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
-from shared.naming.matching import Candidate, Rank, candidates, rank, search_words
-from shared.records.asset_matches import AssetMatch, look_soon, remember, remembered
+from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
+from shared.records.asset_matches import AssetMatch, read_matches, save_matches
+from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 
 _SEARCHED = 100
@@ -62,7 +63,7 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
     comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
     """
     wanted = {(asset.type, asset.qualified_name): asset.also for asset in assets}
-    known = remembered(storage, sorted(wanted))
+    known = read_matches(storage, sorted(wanted))
     now = how.now()
     found = {key: each for key, each in known.items() if not each.is_due(now, how.finding.believed(each))}
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
@@ -81,9 +82,9 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
         for key in searched.keys() - before - news.keys():
             base = asked.get(key) or known.get(key) or AssetMatch(own=key, also=wanted[key])
             news[key] = structs.replace(base, searched=(now, searched[key]))
-        kept = {each.own: structs.replace(each, searched=None) for each in remember(storage, news.values())}
+        kept = {each.own: structs.replace(each, searched=None) for each in save_matches(storage, news.values())}
     if any(each.left for each in asked.values()):
-        look_soon(storage)  # others may still be on the placeholder
+        RECONCILE.clear(storage)  # others may still be on the placeholder
     return found | asked | kept
 
 
@@ -103,7 +104,7 @@ def continued(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
         found,
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns if found.guid == before.guid else None,
-        tellers=before.tellers if found.guid and not found.scanned else (),
+        column_sources=before.column_sources if found.guid and not found.scanned else (),
         until=before.until,
         etag=before.etag,
     )
@@ -158,7 +159,7 @@ def _search(
     what it gives is read once more by name.
     """
     best: dict[AssetKey, tuple[AssetKey, ...]] = {}
-    words = {key: said for key in wanted if (said := search_words(*key))}
+    words = {key: said for key in wanted if (said := search_terms(*key))}
     best |= {key: searched[key] for key in words if key in searched}
     for nodes in _searched_for(catalog, how, sorted({said for key, said in words.items() if key not in best})):
         for key in [key for key, said in words.items() if said in nodes]:
@@ -198,7 +199,7 @@ def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ..
     """All finds of a search that fit an asset, the best first, each with how well it does; none where it is not
     searched for.
     """
-    words = search_words(*wanted)
+    words = search_terms(*wanted)
     return _fitting(wanted, catalog.search(words, _SEARCHED) if words else ())
 
 

@@ -12,7 +12,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.catalog_write import Published, Refusal, write
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.planner import Plan, PublishOptions
-from shared.records.asset_matches import AssetMatch, forget
+from shared.records.asset_matches import AssetMatch, expire_matches
 from shared.storage.port import Storage
 
 _NOT_FOUND = 404
@@ -75,7 +75,7 @@ class _Sifting:
         known = [each for each in found.values() if each.guid]
         held = self._catalog.look_up([each.key for each in known])
         stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        forget(self._storage, stale)
+        expire_matches(self._storage, stale)
         return bool(stale)
 
     def _write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:

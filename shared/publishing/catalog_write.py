@@ -16,11 +16,11 @@ from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.process_telemetry import report_process
 from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
 from shared.records.asset_matches import AssetMatch
-from shared.records.ledger import Entry, note
-from shared.records.publish_queue import clean
-from shared.records.states import Held
+from shared.records.ledger import LedgerEntry, put_entry
+from shared.records.publish_queue import dequeue
+from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import DIRTY
+from shared.storage_layout import PUBLISH_QUEUE
 
 _TAKEN = 200
 
@@ -105,7 +105,7 @@ class _Begun:
 
     plan: Plan
     entity: ProcessEntity
-    entry: Entry
+    entry: LedgerEntry
 
 
 def _send(
@@ -133,8 +133,10 @@ def _send(
     def finish(each: _Begun) -> None:
         schemas, told = schema_digest(each.plan.process), keys_told(each.plan.process)
         guid = written[each.entity.qualified_name]
-        if note(storage, replace(each.entry, state=Held.WRITTEN, guid=guid, schemas=schemas, told=told, until=lands)):
-            clean(storage, each.plan.dirty, each.plan.revisit)
+        if put_entry(
+            storage, replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, told=told, until=lands)
+        ):
+            dequeue(storage, each.plan.dirty, each.plan.revisit)
 
     for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
         report_process(how, each.plan, "written")
@@ -149,8 +151,8 @@ def _let_land(storage: Storage, how: PublishOptions, begun: Sequence[_Begun]) ->
 
     def shorten(each: _Begun) -> None:
         until = landed(how, each.entry.until)
-        if note(storage, replace(each.entry, until=until)):
-            storage.replace(DIRTY, replace(each.plan.dirty, due=until).row())
+        if put_entry(storage, replace(each.entry, until=until)):
+            storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
 
     for _ in how.side_by_side.each(shorten, begun):
         pass
@@ -174,11 +176,11 @@ def _back(
     back = []
     for each in begun:
         lands = max(landed_well(catalog, how, each.entry.until), how.now())
-        nothing = refused and each.plan.entry.state is Held.NOTHING
+        nothing = refused and each.plan.entry.state is LedgerState.NOTHING
         entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
-        noted = note(storage, entry)
+        noted = put_entry(storage, entry)
         dirty = replace(each.plan.dirty, due=how.now())
-        etag = storage.replace(DIRTY, dirty.row())
+        etag = storage.replace(PUBLISH_QUEUE, dirty.row())
         if noted and etag:
             plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
             back.append(Refusal(plan=plan, error=error, alone=sent == 1))
@@ -192,7 +194,7 @@ def _begun(storage: Storage, how: PublishOptions, plans: Sequence[Plan], until: 
         claimed = _claim(storage, plan, until)
         if not claimed or not claimed.entity:
             return None
-        entry = note(storage, _writing(claimed, claimed.entity, until))
+        entry = put_entry(storage, _writing(claimed, claimed.entity, until))
         return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
 
     wanted = [plan for plan in plans if plan.entity]
@@ -208,7 +210,7 @@ def _nothing_left(
     storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan, done: Published
 ) -> list[Refusal]:
     """What it reads and what it writes turned out to be one asset."""
-    if plan.entry.state is not Held.NOTHING:
+    if plan.entry.state is not LedgerState.NOTHING:
         try:
             done.removed += remove(storage, catalog, how, plan)
         except CatalogRefused as error:
@@ -218,7 +220,7 @@ def _nothing_left(
         return []
     done.unchanged += 1
     report_process(how, plan, "unchanged")
-    clean(storage, plan.dirty, plan.revisit)
+    dequeue(storage, plan.dirty, plan.revisit)
     return []
 
 
@@ -227,14 +229,14 @@ def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
     published by another, since the mark was read: the plan may then be old.
     """
     claimed = replace(plan.dirty, due=until, revisit=False)
-    etag = storage.replace(DIRTY, claimed.row())
+    etag = storage.replace(PUBLISH_QUEUE, claimed.row())
     return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
 
 
-def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> Entry:
+def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
         plan.entry.telling(keys_told(plan.process)),
-        state=Held.WRITING,
+        state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
@@ -247,15 +249,15 @@ def remove(storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan) 
     """Take a process away that nothing speaks for any more. How many were removed."""
     until = how.now() + 2 * how.call_bound
     claimed = _claim(storage, plan, until)
-    entry = note(storage, replace(plan.entry, state=Held.WRITING, until=until)) if claimed else None
+    entry = put_entry(storage, replace(plan.entry, state=LedgerState.WRITING, until=until)) if claimed else None
     if claimed is None or entry is None or not is_in_time(how, until):
         report_process(how, plan, "overtaken")
         return 0
     catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
     lands = landed_well(catalog, how, until)
     note_schemas(storage, [replace(plan, process=None)])
-    gone = replace(entry, state=Held.NOTHING, fingerprint="", schemas="", told=frozenset(), guid="", until=lands)
-    if note(storage, gone):
-        clean(storage, claimed.dirty, claimed.revisit)
+    gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", schemas="", told=frozenset(), guid="", until=lands)
+    if put_entry(storage, gone):
+        dequeue(storage, claimed.dirty, claimed.revisit)
     report_process(how, plan, "removed")
     return 1

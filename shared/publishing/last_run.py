@@ -10,7 +10,7 @@ from shared.records.run_state import RunState
 from shared.storage.port import Storage
 from shared.storage_layout import RUNS, STATE
 from shared.telemetry.port import SILENT
-from shared.translation.run.facts import facts_told
+from shared.translation.run.facts import describe_run
 
 _LOG = logging.getLogger("throughline.last_run")
 
@@ -23,7 +23,7 @@ def last_run(storage: Storage, how: PublishOptions, plan: Plan) -> str:
     facts = RunState.of(found, storage).facts if found else None
     if facts is None or plan.process is None:
         return ""
-    return facts_told(facts, plan.process, _statement(storage, plan.speaker) if how.with_statement else "")
+    return describe_run(facts, plan.process, _statement(storage, plan.speaker) if how.with_statement else "")
 
 
 def _statement(storage: Storage, run_id: str) -> str:

@@ -13,34 +13,34 @@ from msgspec import structs
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.concurrency.parallel_map import ParallelMap
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
-from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.resolved_process import final_entity, with_names
-from shared.records.application_rows import fates_and_links
-from shared.records.asset_matches import remembered
-from shared.records.ledger import Entry, ledger_entry
-from shared.records.process_index import FATED, contributions_of
-from shared.records.publish_queue import Dirty
+from shared.records.application_entries import lifecycle_and_links
+from shared.records.asset_matches import read_matches
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
+from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import ContributionRecord, RunState
-from shared.records.states import Held
+from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
-    ASSET,
     CONTRIBUTIONS,
-    DIRTY_PARTITION,
     LEDGER,
-    LINK,
+    PROCESS_REF,
+    QUEUE_PARTITION,
+    QUEUED_ASSET,
     RUNS,
     SHADOW,
     STATE,
     process_key,
+    processes_written_by,
     stored_from_row,
-    written_by,
 )
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
-from shared.translation.application.staging_elimination import Lasting, lasting
-from shared.translation.path_filter import shown
+from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
+from shared.translation.path_filter import filter_paths
 
 _RUNS_TOLD = 8
 
@@ -66,7 +66,7 @@ class PublishOptions:
     call_bound: timedelta = timedelta(seconds=120)
     with_indirect: bool = False
     with_statement: bool = False
-    paths: Choice = ANYTHING
+    paths: GlobFilter = MATCH_ALL
     shadow: bool = False
     patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
     pause: timedelta = timedelta(seconds=15)
@@ -89,8 +89,8 @@ class Plan:
     plan was begun (nanoseconds of the clock).
     """
 
-    dirty: Dirty
-    entry: Entry
+    dirty: QueueEntry
+    entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
     said: str = ""
@@ -104,9 +104,9 @@ class Plan:
     def unchanged(self) -> bool:
         """Whether the catalog holds it already."""
         if self.entity is None:
-            return self.entry.state is Held.NOTHING
+            return self.entry.state is LedgerState.NOTHING
         is_known = bool(self.entry.fingerprint) and self.entry.said == self.said
-        return self.entry.state is Held.WRITTEN and is_known
+        return self.entry.state is LedgerState.WRITTEN and is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Reading:
     """
 
     rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
-    remains: dict[str, tuple[Lasting, ...]] = field(default_factory=dict)
+    remains: dict[str, tuple[StagingResult, ...]] = field(default_factory=dict)
     known: dict[str, ApplicationTimes] = field(default_factory=dict)
 
     def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
@@ -152,7 +152,7 @@ def _said(storage: Storage, process: str, reading: Reading, after: datetime | No
     fated: set[str] = set()
     for row in reading.contributions(storage, process):
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             fated.add(application_run)
         else:
             rows.append((row, ContributionRecord.without_content(row)))
@@ -192,7 +192,7 @@ def current(
         if each
     ]
     total = aggregate(said, facts, now=how.now(), patience=how.patience)
-    return structs.replace(total, process=shown(total.process, how.paths))
+    return structs.replace(total, process=filter_paths(total.process, how.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
@@ -204,15 +204,15 @@ def _remaining(storage: Storage, application_run: str, process: str, reading: Re
             yield each.remains
 
 
-def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[Lasting, ...]:
+def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[StagingResult, ...]:
     """All that an application run says, and what remains of it as its data sets are now."""
-    fates, links = fates_and_links(storage, application_run)
+    fates, links = lifecycle_and_links(storage, application_run)
     said = (
         ContributionRecord.of(row, storage).contribution
         for link in links
-        for row in _said_of(storage, link.key.removeprefix(LINK), application_run, reading)
+        for row in _said_of(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
     )
-    return lasting([each for each in said if each], fates)
+    return eliminate_staging([each for each in said if each], fates)
 
 
 def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
@@ -221,7 +221,7 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
         return (row for row, _ in contributions_of(storage, process, application_run))
     mine = f"{application_run}|"
     rows = reading.contributions(storage, process)
-    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{FATED}")
+    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
 
 
 def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
@@ -229,12 +229,12 @@ def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, P
     it is remembered what its assets are there.
     """
     reading = Reading()
-    retired = {row.partition: Entry.of(row).retired for row in storage.scan(LEDGER)}
-    shadowed = (row.key for row in storage.partition(SHADOW, DIRTY_PARTITION) if not row.key.startswith(ASSET))
+    retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
         process = current(storage, key, how, reading, after=retired.get(key)).process
         keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs)) if process else ()
-        entity = process and final_entity(process, remembered(storage, keys), with_indirect=how.with_indirect)
+        entity = process and final_entity(process, read_matches(storage, keys), with_indirect=how.with_indirect)
         if process and entity:
             yield process, entity
 
@@ -244,26 +244,24 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
     reads and what it writes are one of them.
     """
     keys = ((asset.type, asset.qualified_name) for asset in (*process.inputs, *process.outputs))
-    return with_names(process, remembered(storage, keys))
+    return with_names(process, read_matches(storage, keys))
 
 
 def _speaker(rows: Iterable[Row]) -> str:
     """The run that spoke last of a process, and stands by it."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
-    words = [
-        (word.seen.last, run) for record in records for run, word in record.supporters.items() if not word.withdrawn
-    ]
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
+    words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
     return max(words)[1] if words else ""
 
 
 def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that spoke last of a process, or took back what they had said."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{FATED}"))
-    words = ((word.seen.last, run) for record in records for run, word in record.supporters.items())
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
+    words = ((word.at, run) for record in records for run, word in record.supporters.items())
     return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
 
 
-def plan_for(storage: Storage, how: PublishOptions, dirty: Dirty, reading: Reading | None = None) -> Plan:
+def plan_for(storage: Storage, how: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
     """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
     began = time.time_ns()
     entry = ledger_entry(storage, dirty.process)
@@ -338,7 +336,7 @@ def _known(storage: Storage, application_run: str) -> ApplicationTimes:
 
 def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
     """When an application run that seems quiet last wrote anything: also other processes than the one in question."""
-    for process in written_by(storage, application_run):
+    for process in processes_written_by(storage, application_run):
         for _, record in contributions_of(storage, process, application_run):
             last = max(last, record.seen.last) if record.seen else last
     return last

@@ -21,13 +21,21 @@ from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
 from shared.publishing.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
-from shared.records.asset_lifecycle import is_asset
-from shared.records.lease_session import LeaseSession, take_shift
-from shared.records.process_index import APPLICATION, spread_fates
-from shared.records.publish_queue import Dirty, clean, dirty_processes, mark_dirty, pause, resume, vain_before
+from shared.records.asset_lifecycle import is_asset_entry
+from shared.records.process_index import QUEUED_APPLICATION, mark_dependent
+from shared.records.publish_queue import (
+    QueueEntry,
+    dequeue,
+    enqueue,
+    failures_before,
+    pause,
+    queue_entries,
+    resume_publishing,
+)
 from shared.secrets import text_without_secrets
+from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
-from shared.storage_layout import DIRTY, DIRTY_PARTITION
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 from shared.telemetry.kinds import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
@@ -53,7 +61,7 @@ def publish(storage: Storage, catalog: Catalog, how: PublishOptions) -> Publishe
     """
     done = Published()
     while not done.error:
-        shift = take_shift(storage, PUBLISHER, how.seconds)
+        shift = start_session(storage, PUBLISHER, how.seconds)
         if shift is None:
             break
         try:
@@ -65,16 +73,16 @@ def publish(storage: Storage, catalog: Catalog, how: PublishOptions) -> Publishe
     return done
 
 
-def _due(storage: Storage, how: PublishOptions) -> tuple[list[Dirty], bool]:
+def _due(storage: Storage, how: PublishOptions) -> tuple[list[QueueEntry], bool]:
     """The processes that are due, and whether the catalog was being left alone."""
     now = how.now()
-    found, until, _ = dirty_processes(storage)
+    found, until, _ = queue_entries(storage)
     if until and now < until:
         return [], False
     return [each for each in found if each.due <= now], until is not None
 
 
-def _due_together(storage: Storage, how: PublishOptions) -> tuple[list[Dirty], bool]:
+def _due_together(storage: Storage, how: PublishOptions) -> tuple[list[QueueEntry], bool]:
     """As `_due`, once no more marks are made, or after a while: many runs of an application mark the same process
     within moments, and it is read and written once for all of them.
     """
@@ -98,7 +106,7 @@ class _Step:
     removed is removed now, and not put off.
     """
 
-    batch: Sequence[Dirty]
+    batch: Sequence[QueueEntry]
     full: bool = True
     last: bool = False
 
@@ -121,11 +129,11 @@ class _Stride:
         self.vain = max(0, self.vain - 1)
 
 
-def _batches(due: Sequence[Dirty], stride: _Stride) -> Iterator[_Step]:
+def _batches(due: Sequence[QueueEntry], stride: _Stride) -> Iterator[_Step]:
     """As many in a call as it is worth: those that have never failed; then those that were in a call that failed, in
     smaller ones the more often they were; then each by itself that the catalog would not have by itself.
     """
-    groups: dict[int, list[Dirty]] = {}
+    groups: dict[int, list[QueueEntry]] = {}
     for each in due:
         if not each.alone:
             groups.setdefault(each.attempts, []).append(each)
@@ -139,35 +147,35 @@ def _batches(due: Sequence[Dirty], stride: _Stride) -> Iterator[_Step]:
     yield from (_Step(batch=[each]) for each in due if each.alone)
 
 
-def _steps(due: Sequence[Dirty], stride: _Stride, leaving: Sequence[Dirty]) -> Iterator[_Step]:
+def _steps(due: Sequence[QueueEntry], stride: _Stride, leaving: Sequence[QueueEntry]) -> Iterator[_Step]:
     """All batches; then what was found `leaving` on the way: where a process goes by another name now, that one is
     there before the old one goes; and at last data sets, of which all that tells.
     """
-    yield from _batches([each for each in due if not is_asset(each)], stride)
+    yield from _batches([each for each in due if not is_asset_entry(each)], stride)
     yield from (_Step(batch=[each], last=True) for each in leaving)
-    yield from _batches([each for each in due if is_asset(each)], stride)
+    yield from _batches([each for each in due if is_asset_entry(each)], stride)
 
 
 def _drain(storage: Storage, catalog: Catalog, how: PublishOptions, shift: LeaseSession, done: Published) -> bool:
     """Publish until nothing is due. False when that did not come: the shift is over, or the catalog is away."""
-    how = replace(how, beat=shift.goes_on)
+    how = replace(how, beat=shift.may_continue)
     look = _due_together
     while True:
         due, was_paused = look(storage, how)
         if not due:
             return True
         look = _due_together
-        if spread := [each for each in due if each.process.startswith(APPLICATION)]:
+        if spread := [each for each in due if each.process.startswith(QUEUED_APPLICATION)]:
             if not _spread(storage, how, shift, spread, done):
                 return False
             look = _due  # what was waited for is here
             continue
-        leaving: list[Dirty] = []
+        leaving: list[QueueEntry] = []
         ready: list[Plan] = []
         before = done.progress
-        stride = _Stride(most=how.batch, vain=vain_before(storage) if was_paused else 0)
+        stride = _Stride(most=how.batch, vain=failures_before(storage) if was_paused else 0)
         for step in _steps(due, stride, leaving):
-            if how.stopped() or not shift.goes_on():
+            if how.stopped() or not shift.may_continue():
                 return False
             at_hand = [*(plan.dirty for plan in ready), *step.batch]
             try:
@@ -184,38 +192,42 @@ def _drain(storage: Storage, catalog: Catalog, how: PublishOptions, shift: Lease
             stride.went_well()
             how.note(done)
         if was_paused:
-            resume(storage)
+            resume_publishing(storage)
 
 
 def _spread(
-    storage: Storage, how: PublishOptions, shift: LeaseSession, applications: Iterable[Dirty], done: Published
+    storage: Storage, how: PublishOptions, shift: LeaseSession, applications: Iterable[QueueEntry], done: Published
 ) -> bool:
     """Mark all that these applications wrote, once however many of their runs asked for it. One that can't be read
     waits, longer each time, and holds up no other. False when the shift is over.
     """
     for dirty in applications:
-        if not shift.goes_on():
+        if not shift.may_continue():
             return False
         try:
-            mark_dirty(storage, spread_fates(storage, dirty.process.removeprefix(APPLICATION)), since=dirty.since)
-            storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
+            enqueue(storage, mark_dependent(storage, dirty.process.removeprefix(QUEUED_APPLICATION)), since=dirty.since)
+            storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
         except ContentLost as error:
             _put_off(storage, how, dirty, error, done)
     return True
 
 
 def _put_off(
-    storage: Storage, how: PublishOptions, dirty: Dirty, error: Exception, done: Published, *, alone: bool = False
+    storage: Storage, how: PublishOptions, dirty: QueueEntry, error: Exception, done: Published, *, alone: bool = False
 ) -> None:
     """Leave it for later: what can't be read until `verify --fix` mends it, what is refused until it is not."""
     done.refused += 1
     later = _failed(dirty, dirty.attempts, _told(error), how.now(), timedelta(minutes=1))
-    storage.replace(DIRTY, replace(later, alone=alone).row())
+    storage.replace(PUBLISH_QUEUE, replace(later, alone=alone).row())
     _LOG.error("process left process=%s error=%s", dirty.process, later.error)
 
 
 def _leave_alone(
-    storage: Storage, how: PublishOptions, batch: Sequence[Dirty], error: CatalogUnavailable | CatalogRefused, vain: int
+    storage: Storage,
+    how: PublishOptions,
+    batch: Sequence[QueueEntry],
+    error: CatalogUnavailable | CatalogRefused,
+    vain: int,
 ) -> None:
     """Leave the catalog alone for a while. What may have been the reason is set behind the others: one asset that the
     catalog always chokes on must not keep everything else from being published.
@@ -223,9 +235,11 @@ def _leave_alone(
     wait = max(how.pause, timedelta(seconds=getattr(error, "after", _WITHOUT_ACCESS)))
     pause(storage, how.now() + wait, _told(error), vain)
     for dirty in batch if isinstance(error, CatalogUnavailable) and error.blames else ():
-        found = storage.read(DIRTY, DIRTY_PARTITION, dirty.process)
+        found = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process)
         if found:
-            storage.replace(DIRTY, _failed(Dirty.of(found), dirty.attempts, _told(error), how.now(), how.pause).row())
+            storage.replace(
+                PUBLISH_QUEUE, _failed(QueueEntry.of(found), dirty.attempts, _told(error), how.now(), how.pause).row()
+            )
     _LOG.warning("catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), _told(error))
 
 
@@ -235,7 +249,7 @@ def _told(error: Exception) -> str:
     return f"{text}. {_LACKS_TYPE}" if isinstance(error, CatalogRefused) and error.unknown_type else text
 
 
-def _failed(dirty: Dirty, attempts: int, error: str, now: datetime, pause: timedelta) -> Dirty:
+def _failed(dirty: QueueEntry, attempts: int, error: str, now: datetime, pause: timedelta) -> QueueEntry:
     """To be tried again later: longer each time, and each a little apart from the others (always by the same share,
     so that what happened can be repeated).
     """
@@ -248,14 +262,14 @@ def _processes(
     storage: Storage,
     catalog: Catalog,
     how: PublishOptions,
-    batch: Sequence[Dirty],
+    batch: Sequence[QueueEntry],
     done: Published,
     *,
     reading: Reading,
-) -> Iterator[Dirty]:
+) -> Iterator[QueueEntry]:
     """The processes of a batch; the data sets in it are published on the way. One that is refused waits."""
     for dirty in batch:
-        if not is_asset(dirty):
+        if not is_asset_entry(dirty):
             yield dirty
             continue
         try:
@@ -269,7 +283,7 @@ def _processes(
 
 
 def _plans(
-    storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Dirty], done: Published
+    storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[QueueEntry], done: Published
 ) -> Iterator[Plan]:
     """The plans for the processes of a batch. One of which something that was said can't be read waits until
     `verify --fix` has mended that, longer each time, and holds up no other.
@@ -289,7 +303,7 @@ def _publish_batch(
     step: _Step,
     *,
     done: Published,
-    leaving: list[Dirty],
+    leaving: list[QueueEntry],
     ready: list[Plan],
 ) -> None:
     """Publish a batch. What is to be written is added to what is `ready`, and written once that fills a call or the
@@ -300,11 +314,11 @@ def _publish_batch(
             done.unchanged += 1
             report_process(how, plan, "unchanged")
             if tell_schemas(storage, plan):
-                clean(storage, plan.dirty, plan.revisit)
+                dequeue(storage, plan.dirty, plan.revisit)
         elif plan.entry.may_still_land(how.now()):
             done.postponed += 1
             report_process(how, plan, "postponed")
-            storage.replace(DIRTY, replace(plan.dirty, due=plan.entry.until).row())
+            storage.replace(PUBLISH_QUEUE, replace(plan.dirty, due=plan.entry.until).row())
         elif plan.entity:
             ready.append(plan)
         elif step.last:
@@ -340,7 +354,7 @@ def _refuse(
     storage: Storage, how: PublishOptions, plan: Plan, error: CatalogRefused | CatalogUnavailable, done: Published
 ) -> None:
     """A process that the catalog would not have by itself waits, longer each time, and holds up no other."""
-    found = storage.read(DIRTY, DIRTY_PARTITION, plan.dirty.process)
-    dirty = Dirty.of(found) if found else plan.dirty
+    found = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, plan.dirty.process)
+    dirty = QueueEntry.of(found) if found else plan.dirty
     _put_off(storage, how, replace(dirty, attempts=plan.dirty.attempts), error, done, alone=True)
     report_process(how, plan, "refused", _told(error))

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
-from shared.records.asset_matches import forget, remembered
-from shared.records.lease_session import LeaseSession, take_shift
-from shared.records.process_index import FATED, link_of
+from shared.records.asset_matches import expire_matches, read_matches
+from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of
 from shared.records.run_state import ContributionRecord
+from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, links_of
+from shared.storage_layout import CONTRIBUTIONS, process_refs_of
 
 PUBLISHER = "publisher"
 """The lease of whoever writes to the catalog."""
@@ -32,7 +32,7 @@ def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Ite
     most: so long it is waited for. Raises WriteConflict when it does not.
     """
     tries = _TRIES
-    while (shift := take_shift(storage, PUBLISHER)) is None:
+    while (shift := start_session(storage, PUBLISHER)) is None:
         if not tries:
             raise WriteConflict("A publisher has been at work all the time", after=60)
         tries -= 1
@@ -49,7 +49,7 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
     renaming: set[str] = set()
     for row in storage.scan(CONTRIBUTIONS):
         run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             renaming.add(run)
             continue
         content = ContributionRecord.of(row, storage).content
@@ -57,7 +57,7 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
             assets = (*content.inputs, *content.outputs, *content.around)
             found |= {(asset.type, asset.qualified_name) for asset in assets}
     for run in sorted(renaming):
-        sinks = (link_of(row, storage).sink for row in links_of(storage, run))
+        sinks = (process_ref_of(row, storage).sink for row in process_refs_of(storage, run))
         found |= {(sink.type, sink.qualified_name) for sink in sinks}
     return found
 
@@ -101,7 +101,7 @@ def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, 
     if wait:
         with turn(storage):
             return _remove_unlinked(storage, catalog, keys)
-    shift = take_shift(storage, PUBLISHER)
+    shift = start_session(storage, PUBLISHER)
     if shift is None:
         return None
     try:
@@ -114,6 +114,6 @@ def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey
     held = catalog.placeholders(keys)
     doomed = {key: each for key, each in sorted(held.items()) if not each.links}
     if doomed:
-        forget(storage, [each for each in remembered(storage, doomed).values() if not each.scanned])
+        expire_matches(storage, [each for each in read_matches(storage, doomed).values() if not each.scanned])
         catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
     return Removed(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))

@@ -16,12 +16,12 @@ from shared.catalog.port import AssetKey, Catalog
 from shared.publishing.placeholders.creation import found_for
 from shared.publishing.placeholders.update import described
 from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
-from shared.records.asset_lifecycle import is_asset
-from shared.records.publish_queue import Dirty, clean, mark_dirty
+from shared.records.asset_lifecycle import is_asset_entry
+from shared.records.publish_queue import QueueEntry, dequeue, enqueue
 from shared.records.run_state import packed_cell, unpacked_cell
-from shared.records.states import Held as Written
+from shared.records.states import LedgerState as Written
 from shared.storage.port import Row, Storage
-from shared.storage_layout import DIRTY, DIRTY_PARTITION, SHADOW
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
 
 
 class Action(StrEnum):
@@ -56,7 +56,7 @@ class Shadow:
 _decode = msgspec.json.Decoder(Held).decode
 
 
-def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Dirty]) -> int:
+def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[QueueEntry]) -> int:
     """Do with these dirty processes all that publishing would do, up to the catalog's first write. How many are held
     now.
 
@@ -66,17 +66,17 @@ def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Seq
     plans: list[Plan] = []
     held = 0
     for dirty in batch:
-        if is_asset(dirty):
+        if is_asset_entry(dirty):
             held += _rehearse_state(storage, catalog, how, dirty, reading)
             continue
-        before = storage.read(SHADOW, DIRTY_PARTITION, dirty.process)
+        before = storage.read(SHADOW, QUEUE_PARTITION, dirty.process)
         plan = plan_for(storage, how, dirty, reading)
         if plan.entry.may_still_land(how.now()):
-            storage.replace(DIRTY, replace(dirty, due=plan.entry.until).row())
+            storage.replace(PUBLISH_QUEUE, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
             if before:  # only this row: a publisher that was overtaken must not take away what is newer
-                storage.delete(SHADOW, DIRTY_PARTITION, dirty.process, before.etag)
-            clean(storage, dirty, plan.revisit)
+                storage.delete(SHADOW, QUEUE_PARTITION, dirty.process, before.etag)
+            dequeue(storage, dirty, plan.revisit)
         else:
             plans.append(plan)
     found, plans = found_for(storage, catalog, how, plans)
@@ -86,33 +86,35 @@ def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Seq
         if plan.entity:
             what = Held(action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates)))
         elif plan.entry.state is Written.NOTHING:
-            clean(storage, plan.dirty, plan.revisit)
+            dequeue(storage, plan.dirty, plan.revisit)
             held -= 1
             continue
         else:
             what = Held(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
         _hold(storage, plan.dirty.process, what)
-        clean(storage, plan.dirty, plan.revisit)
+        dequeue(storage, plan.dirty, plan.revisit)
     return held + len(plans)
 
 
-def _rehearse_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: Dirty, reading: Reading) -> bool:
+def _rehearse_state(
+    storage: Storage, catalog: Catalog, how: PublishOptions, dirty: QueueEntry, reading: Reading
+) -> bool:
     entity = described(storage, dirty, how, reading)
     ours = entity and catalog.placeholders([(entity.type, entity.qualified_name)])
     if entity and ours:
         _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
-    clean(storage, dirty)
+    dequeue(storage, dirty)
     return bool(ours)
 
 
 def _hold(storage: Storage, key: str, what: Held) -> None:
-    row = Row(partition=DIRTY_PARTITION, key=key, values=packed_cell(storage, "held", what))
+    row = Row(partition=QUEUE_PARTITION, key=key, values=packed_cell(storage, "held", what))
     storage.upsert(SHADOW, row)
 
 
 def held_back(storage: Storage) -> Iterator[tuple[str, Held]]:
     """All that shadow mode keeps from the catalog, by the key of its process or data set."""
-    for row in storage.partition(SHADOW, DIRTY_PARTITION):
+    for row in storage.partition(SHADOW, QUEUE_PARTITION):
         yield row.key, _decode(unpacked_cell(storage, "held", row))
 
 
@@ -133,8 +135,8 @@ def step_out(storage: Storage, how: PublishOptions) -> int:
     if how.shadow:
         return 0
     number = 0
-    for row in storage.partition(SHADOW, DIRTY_PARTITION):
-        mark_dirty(storage, [row.key])
-        storage.delete(SHADOW, DIRTY_PARTITION, row.key, row.etag)
+    for row in storage.partition(SHADOW, QUEUE_PARTITION):
+        enqueue(storage, [row.key])
+        storage.delete(SHADOW, QUEUE_PARTITION, row.key, row.etag)
         number += 1
     return number

@@ -10,7 +10,7 @@ from datetime import datetime
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import Catalog
 from shared.publishing.planner import PublishOptions
-from shared.records.ledger import OVER
+from shared.records.ledger import NOTHING_BEGUN
 
 CALLS_TO_PLACE = 2
 """Data sets are created with their columns, and without them where these are refused."""
@@ -50,4 +50,4 @@ def landed(how: PublishOptions, until: datetime) -> datetime:
 
 def landed_well(catalog: Catalog, how: PublishOptions, until: datetime) -> datetime:
     """The same of calls that went well in the end: only tries are left whose answers were lost."""
-    return landed(how, until) if catalog.may_still_land() else OVER
+    return landed(how, until) if catalog.may_still_land() else NOTHING_BEGUN

@@ -8,23 +8,23 @@ generation of its settling: a run that turns out to have failed takes it back.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
 import msgspec
 
 from shared.atlas.entities import AssetEntity, asset_entity
-from shared.errors import WriteConflict
 from shared.model import Asset
-from shared.openlineage.merging import MergedRun
-from shared.records.publish_queue import Dirty
+from shared.openlineage.run import MergedRun
+from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET, ASSETS, STATE, digest_of
-from shared.translation.application.context import RunContext
-from shared.translation.run.changes import Change, changes_in
+from shared.storage_layout import ASSET_LIFECYCLE, QUEUED_ASSET, STATE, digest_of
+from shared.translation.run.changes import StateChange
 
-_TRIES = 8
-_REMEMBERED = 16
-"""Runs whose words on a data set are kept one by one, and may be taken back."""
+MAX_ENTRIES = 16
+"""Runs whose changes of a data set are kept one by one, and may be retracted."""
 
 _ALIVE = frozenset({"CREATE", "OVERWRITE"})
 _LOST = frozenset({"DROP", "RENAME"})
@@ -49,80 +49,103 @@ class AssetState:
         return f"Renamed to {self.became} on {at:%Y-%m-%d}." if state == "RENAME" else f"Dropped on {at:%Y-%m-%d}."
 
 
-class _Told(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """A change as it is kept."""
+class AssetChange(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A change as it is kept; `became`: the qualified name that a RENAME gave."""
 
     at: datetime
     state: str
     became: str = ""
 
 
-class _Word(msgspec.Struct, frozen=True, array_like=True):
-    """What one run did to a data set, in which generation of its settling; nothing when it has taken it back."""
-
-    generation: int
-    told: tuple[_Told, ...] = ()
-
-
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a data set: the words of the latest runs, and what others said before them (`folded`)."""
+    """All that is known of a data set: what each of the latest runs changed, and the changes by earlier ones
+    (`folded`).
+    """
 
     asset: Asset | None = None
-    words: dict[str, _Word] = {}
-    folded: tuple[_Told, ...] = ()
+    entries: dict[str, VersionedEntry[tuple[AssetChange, ...]]] = {}
+    folded: tuple[AssetChange, ...] = ()
+
+    @property
+    def changes(self) -> tuple[AssetChange, ...]:
+        """All that still hold, by time."""
+        return tuple(sorted(chain(self.folded, *contents(self.entries))))
 
     def state(self) -> AssetState | None:
-        """Put together, whatever the order in which it came; None when nothing was said that still holds."""
-        told = sorted((*self.folded, *(each for word in self.words.values() for each in word.told)))
-        if self.asset is None or not told:
+        """Put together, whatever the order in which it came; None when nothing holds any more."""
+        changes = self.changes
+        if self.asset is None or not changes:
             return None
-        became = next((each.became for each in reversed(told) if each.state == "RENAME"), "")
-        return AssetState(asset=self.asset, times={each.state: each.at for each in told}, became=became)
+        became = next((each.became for each in reversed(changes) if each.state == "RENAME"), "")
+        return AssetState(asset=self.asset, times={each.state: each.at for each in changes}, became=became)
 
     @property
     def may_be_lost(self) -> bool:
-        """Whether people may have been told that it is gone, or should be."""
-        told = (*self.folded, *(each for word in self.words.values() for each in word.told))
-        return any(each.state in _LOST for each in told) or any(not word.told for word in self.words.values())
+        """Whether the catalog may say that it is gone, or should."""
+        return any(each.state in _LOST for each in self.changes) or any(
+            each.retracted for each in self.entries.values()
+        )
 
-    def with_word(self, run_id: str, word: _Word, asset: Asset | None) -> "_Record":
-        """With a run's word, unless it has one of a later generation. The oldest of too many are folded."""
-        known = self.words.get(run_id)
-        if known and known.generation >= word.generation:
+    def with_entry(self, run_id: str, entry: VersionedEntry[tuple[AssetChange, ...]], asset: Asset | None) -> "_Record":
+        """With a run's entry, unless a newer one is there. Of those that leave the latest of each state is kept."""
+        entries, left = merge_entry(self.entries, run_id, entry, most=MAX_ENTRIES)
+        if entries is self.entries:
             return self
-        words = {**self.words, run_id: word}
-        if len(words) > _REMEMBERED:
-            oldest = min(words, key=lambda run: (bool(words[run].told), words[run].told, run))
-            latest = {each.state: each for each in sorted((*self.folded, *words.pop(oldest).told))}
-            return _Record(asset=self.asset or asset, words=words, folded=tuple(sorted(latest.values())))
-        return _Record(asset=self.asset or asset, words=words, folded=self.folded)
+        latest = {each.state: each for each in sorted(chain(self.folded, *left))}
+        return _Record(asset=self.asset or asset, entries=dict(entries), folded=tuple(sorted(latest.values())))
 
 
 _decode = msgspec.json.Decoder(_Record).decode
 
-Changes = Mapping[str, tuple[Change, ...]]
-"""What a run did to data sets as wholes, by their keys in `assets`."""
+Changes = Mapping[str, tuple[Asset, tuple[AssetChange, ...]]]
+"""What a run did to data sets as wholes: each with its changes, by their keys in `assets`."""
 
 
-def changes_by_asset(run: MergedRun, heard: RunContext) -> Changes:
-    """What a run did to data sets as wholes. Pure."""
-    found: dict[str, tuple[Change, ...]] = {}
-    for change in changes_in(run, heard):
-        found[_key(change.asset)] = (*found.get(_key(change.asset), ()), change)
+def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
+    """What a run did to data sets as wholes, but internal ones; a renamed one was created under its new name. Pure."""
+    found: dict[str, tuple[Asset, tuple[AssetChange, ...]]] = {}
+
+    def add(asset: Asset, change: AssetChange) -> None:
+        first, others = found.get(_key(asset), (asset, ()))
+        found[_key(asset)] = (first, (*others, change))
+
+    for each in changes:
+        if each.internal:
+            continue
+        became = each.became.qualified_name if each.became else ""
+        add(each.asset, AssetChange(at=each.at, state=each.state, became=became))
+        if each.became:
+            add(each.became, AssetChange(at=each.at, state="CREATE"))
     return found
 
 
-def note_states(storage: Storage, run_id: str, changes: Changes, before: Iterable[str], generation: int) -> set[str]:
-    """Put on record what a run did, and take back what it said `before` of other data sets. Returns what is to be
-    marked dirty, since people should know of it.
+def record_changes(
+    storage: Storage, run: MergedRun, changes: Changes, before: Iterable[str], generation: int
+) -> set[str]:
+    """Record what a run did, and retract what it said `before` of other data sets. Returns the queue keys of those of
+    which the catalog may have to say something else. Raises WriteConflict.
     """
-    marks: set[str] = set()
-    for key in sorted({*changes, *before}):
-        told = tuple(sorted(_Told(at=each.at, state=each.state, became=each.became) for each in changes.get(key, ())))
-        asset = changes[key][0].asset if key in changes else None
-        if _note(storage, key, run_id, _Word(generation=generation, told=told), asset).may_be_lost:
-            marks.add(f"{ASSET}{key}")
-    return marks
+    return {
+        f"{QUEUED_ASSET}{key}"
+        for key in sorted({*changes, *before})
+        if _note(storage, key, run, changes.get(key), generation).may_be_lost
+    }
+
+
+def _note(
+    storage: Storage, key: str, run: MergedRun, change: tuple[Asset, tuple[AssetChange, ...]] | None, generation: int
+) -> _Record:
+    """The record as it is then."""
+    asset, changes = change or (None, None)
+    entry = VersionedEntry(generation, run.last, changes and tuple(sorted(changes)))
+    swapped = compare_and_swap(
+        storage,
+        Place(ASSET_LIFECYCLE, key, STATE),
+        lambda known: (known or _Record()).with_entry(run.run_id, entry, asset),
+        decode=lambda row: _decode(unpacked_cell(storage, "state", row)),
+        encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "state", record)),
+    )
+    return swapped.after or _Record()
 
 
 def _key(asset: Asset) -> str:
@@ -130,34 +153,21 @@ def _key(asset: Asset) -> str:
 
 
 def _mark(asset: Asset) -> str:
-    return f"{ASSET}{_key(asset)}"
-
-
-def _note(storage: Storage, key: str, run_id: str, word: _Word, asset: Asset | None) -> _Record:
-    """The record as it is then."""
-    for _ in range(_TRIES):
-        found = storage.read(ASSETS, key, STATE)
-        before = _decode(unpacked_cell(storage, "state", found)) if found else _Record()
-        after = before.with_word(run_id, word, asset)
-        cell = packed_cell(storage, "state", after)
-        row = Row(partition=key, key=STATE, values=cell, etag=found.etag if found else "")
-        if after == before or (storage.replace(ASSETS, row) if found else storage.insert(ASSETS, row)):
-            return after
-    raise WriteConflict(f"The state of the data set {key} kept changing", after=2)
+    return f"{QUEUED_ASSET}{_key(asset)}"
 
 
 def _state(storage: Storage, row: Row | None) -> AssetState | None:
     return _decode(unpacked_cell(storage, "state", row)).state() if row else None
 
 
-def is_asset(dirty: Dirty) -> bool:
+def is_asset_entry(dirty: QueueEntry) -> bool:
     """Whether a dirty mark stands for a data set, not for a process."""
-    return dirty.process.startswith(ASSET)
+    return dirty.process.startswith(QUEUED_ASSET)
 
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
     """A data set by its key, if it is on record, and what people should know of it."""
-    row = storage.read(ASSETS, key, STATE)
+    row = storage.read(ASSET_LIFECYCLE, key, STATE)
     record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
     state = record.state()
     return record.asset, state.sentence if state else ""
@@ -165,7 +175,7 @@ def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
-    found = {_mark(asset): _state(storage, storage.read(ASSETS, _key(asset), STATE)) for asset in assets}
+    found = {_mark(asset): _state(storage, storage.read(ASSET_LIFECYCLE, _key(asset), STATE)) for asset in assets}
     return {mark: state.sentence if state else "" for mark, state in found.items()}
 
 
@@ -176,5 +186,5 @@ def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str,
 
 def states(storage: Storage) -> tuple[AssetState, ...]:
     """All states on record, by qualified name."""
-    found = (state for row in storage.scan(ASSETS) if (state := _state(storage, row)))
+    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _state(storage, row)))
     return tuple(sorted(found, key=lambda state: (state.asset.qualified_name, state.asset.type)))

@@ -7,11 +7,11 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.errors import WriteConflict
-from shared.records.publish_queue import mark_dirty
+from shared.records.publish_queue import enqueue
 from shared.records.run_state import packed_cell, unpacked_cell
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET, CONTROL, FOUND, FOUND_PARTITION, digest_of
+from shared.storage_layout import ASSET_MATCHES, ASSET_PARTITION, QUEUED_ASSET, digest_of
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     one is meant, and nothing tells which. `because`: why the scanned one won.
 
     `columns`: those that our placeholder has, pairs of name and type; None where that is not known, and then it is to
-    be described. `tellers`: the processes (by key) that may tell them: all who do, and some who did. `until`: a
+    be described. `column_sources`: the processes (by key) that may tell them: all who do, and some who did. `until`: a
     description that somebody began may land until then. `left`: our placeholder is there although a scan has found the
     asset; `moved`: when what used it was told to leave it. `at`: when the catalog was asked. `searched`: what a search
     gave of one that is not placed yet, and when: a search is a call for each asset, which need not be made again where
@@ -36,7 +36,7 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     guid: str = ""
     rivals: tuple[AssetKey, ...] = ()
     columns: tuple[tuple[str, str], ...] | None = None
-    tellers: tuple[str, ...] = ()
+    column_sources: tuple[str, ...] = ()
     until: datetime = _NEVER
     left: bool = False
     moved: datetime | None = None
@@ -61,7 +61,7 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     def row(self, storage: Storage) -> Row:
         """As a row of `found`."""
         values = packed_cell(storage, "found", structs.replace(self, etag=""))
-        return Row(partition=FOUND_PARTITION, key=found_key(self.own), values=values, etag=self.etag)
+        return Row(partition=ASSET_PARTITION, key=match_key(self.own), values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "AssetMatch":
@@ -70,38 +70,37 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(AssetMatch).decode
-_TRIES = 8
 
 
-def found_key(own: AssetKey) -> str:
+def match_key(own: AssetKey) -> str:
     """The key of an asset's row: the same as in `assets`."""
     return digest_of("|".join(own).encode())
 
 
-def mark_of(key: str) -> str:
+def queue_key(key: str) -> str:
     """The dirty mark of a data set, by the key of its row."""
-    return f"{ASSET}{key}"
+    return f"{QUEUED_ASSET}{key}"
 
 
-def remembered(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, AssetMatch]:
+def read_matches(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, AssetMatch]:
     """What is on record of these assets, whatever its age: a point read each."""
-    found = {key: storage.read(FOUND, FOUND_PARTITION, found_key(key)) for key in own}
+    found = {key: storage.read(ASSET_MATCHES, ASSET_PARTITION, match_key(key)) for key in own}
     return {key: AssetMatch.of(row, storage) for key, row in found.items() if row}
 
 
-def remembered_by(storage: Storage, key: str) -> AssetMatch | None:
+def match_by_key(storage: Storage, key: str) -> AssetMatch | None:
     """What is on record under this key."""
-    row = storage.read(FOUND, FOUND_PARTITION, key)
+    row = storage.read(ASSET_MATCHES, ASSET_PARTITION, key)
     return AssetMatch.of(row, storage) if row else None
 
 
-def all_remembered(storage: Storage) -> Iterator[AssetMatch]:
+def all_matches(storage: Storage) -> Iterator[AssetMatch]:
     """All that is on record."""
-    for row in storage.partition(FOUND, FOUND_PARTITION):
+    for row in storage.partition(ASSET_MATCHES, ASSET_PARTITION):
         yield AssetMatch.of(row, storage)
 
 
-def remember(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch, ...]:
+def save_matches(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch, ...]:
     """Put these on record: as they are there then. Where another publisher was there since it was read, what both know
     is kept: else who tells the columns of a placeholder could be forgotten. Which it has is not known then, and so it
     is described anew. Raises WriteConflict.
@@ -110,19 +109,30 @@ def remember(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch,
 
 
 def _remembered(storage: Storage, found: AssetMatch) -> AssetMatch:
-    wanted = found
-    for _ in range(_TRIES):
-        row = wanted.row(storage)
-        unknown = wanted is not found and wanted.is_placeholder and wanted.columns is None
-        marks = [mark_of(row.key)] if unknown else []
-        mark_dirty(storage, marks)  # before, should we die in between, and after, should it be cleaned in between
-        etag = storage.replace(FOUND, row) if wanted.etag else storage.insert(FOUND, row)
-        if etag:
-            mark_dirty(storage, marks)
-            return structs.replace(wanted, etag=etag)
-        there = remembered_by(storage, row.key)
-        wanted = _of_both(found, there) if there else structs.replace(found, etag="")
-    raise WriteConflict(f"What is remembered of {found.own[1]} kept changing", after=2)
+    row = found.row(storage)
+    etag = write_if_unchanged(storage, ASSET_MATCHES, row)
+    if etag:
+        return structs.replace(found, etag=etag)
+
+    def mark(wanted: AssetMatch | None) -> None:
+        if wanted and wanted.is_placeholder and wanted.columns is None:
+            enqueue(storage, [queue_key(row.key)])
+
+    def change(there: AssetMatch | None) -> AssetMatch:
+        both = _of_both(found, there) if there else structs.replace(found, etag="")
+        if there:
+            mark(both)  # before it is written: this process may die, or another clean the mark, in between
+        return both
+
+    swapped = compare_and_swap(
+        storage,
+        Place(ASSET_MATCHES, ASSET_PARTITION, row.key),
+        change,
+        decode=lambda there: AssetMatch.of(there, storage),
+        encode=lambda both: both.row(storage),
+    )
+    mark(swapped.before and swapped.after)
+    return structs.replace(swapped.after or found, etag=swapped.etag)
 
 
 def _of_both(mine: AssetMatch, there: AssetMatch) -> AssetMatch:
@@ -135,44 +145,25 @@ def _of_both(mine: AssetMatch, there: AssetMatch) -> AssetMatch:
     known = {each.columns for each in (mine, there) if each.is_placeholder}
     return structs.replace(
         later,
-        tellers=tuple(sorted({*mine.tellers, *there.tellers})),
+        column_sources=tuple(sorted({*mine.column_sources, *there.column_sources})),
         columns=known.pop() if len(known) == 1 else None,
         until=max(mine.until, there.until),
         etag=there.etag,
     )
 
 
-def overtake(storage: Storage, found: AssetMatch) -> AssetMatch | None:
+def replace_match(storage: Storage, found: AssetMatch) -> AssetMatch | None:
     """Put one on record only where nobody was there since it was read; None where somebody was."""
-    etag = storage.replace(FOUND, found.row(storage))
+    etag = storage.replace(ASSET_MATCHES, found.row(storage))
     return structs.replace(found, etag=etag) if etag else None
 
 
-def forget(storage: Storage, found: Iterable[AssetMatch]) -> None:
+def expire_matches(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Have these be looked up the next time: the catalog refused what was remembered of them."""
-    remember(storage, [structs.replace(each, at=_NEVER) for each in found])
+    save_matches(storage, [structs.replace(each, at=_NEVER) for each in found])
 
 
-def drop(storage: Storage, found: Iterable[AssetMatch]) -> None:
+def delete_matches(storage: Storage, found: Iterable[AssetMatch]) -> None:
     """Forget these wholly: the catalog has neither the asset nor a placeholder of ours."""
     for each in found:
-        storage.delete(FOUND, FOUND_PARTITION, found_key(each.own))
-
-
-_LOOK = ("reconcile", "due")
-
-
-def next_look(storage: Storage) -> datetime | None:
-    """When placeholders are to be looked for the next time; None for at once."""
-    row = storage.read(CONTROL, *_LOOK)
-    return datetime.fromisoformat(str(row.values["time"])) if row else None
-
-
-def note_next_look(storage: Storage, at: datetime) -> None:
-    """Let it rest until then."""
-    storage.upsert(CONTROL, Row(partition=_LOOK[0], key=_LOOK[1], values={"time": at.isoformat()}))
-
-
-def look_soon(storage: Storage) -> None:
-    """There is something to reconcile."""
-    storage.delete(CONTROL, *_LOOK)
+        storage.delete(ASSET_MATCHES, ASSET_PARTITION, match_key(each.own))

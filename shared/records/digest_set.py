@@ -18,7 +18,7 @@ def short(digest: str) -> int:
     return int(digest[:_SHORT], 16)
 
 
-def mark(*parts: str) -> int:
+def combined_digest(*parts: str) -> int:
     """Eight bytes that stand for several words together."""
     return short(hashlib.sha256("|".join(parts).encode()).hexdigest())
 
@@ -28,7 +28,7 @@ def shorts(digests: Iterable[str]) -> "array[int]":
     return array("Q", sorted(map(short, digests)))
 
 
-def holds(known: "array[int]", one: int) -> bool:
+def contains(known: "array[int]", one: int) -> bool:
     """Whether it is among these, which are in order."""
     place = bisect_left(known, one)
     return place < len(known) and known[place] == one

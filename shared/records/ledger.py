@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.errors import WriteConflict
-from shared.records.states import Held
+from shared.records.states import LedgerState
+from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 
@@ -12,21 +12,20 @@ RETIRED = "its process was retired"
 PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
-NOT_KNOWN = "?"
+UNKNOWN_DIGEST = "?"
 """In place of a digest: what was told last is not known, and so whatever is told next is new."""
 
-_TRIES = 8
 _KEY_BYTES = 16
 _BEGINS = b"1"
 _CELL = 60 * 1024
 _TOLD = tuple(f"told{number}" for number in range(8))
 """The cells of all keys together: half of what a row may hold."""
-OVER = datetime(1970, 1, 1, tzinfo=UTC)
+NOTHING_BEGUN = datetime(1970, 1, 1, tzinfo=UTC)
 """Until then something may land of which nothing is on its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """`state`: nothing (never written, or removed), writing, or written. Up to `until` a call that was begun may still
     land: of one that went well, a try whose answer was lost.
 
@@ -38,14 +37,14 @@ class Entry:
     """
 
     process: str
-    state: Held = Held.NOTHING
+    state: LedgerState = LedgerState.NOTHING
     qualified_name: str = ""
     fingerprint: str = ""
     said: str = ""
     schemas: str = ""
     told: frozenset[str] | None = frozenset()
     guid: str = ""
-    until: datetime = OVER
+    until: datetime = NOTHING_BEGUN
     retired: datetime | None = None
     because: str = ""
     etag: str = ""
@@ -79,17 +78,17 @@ class Entry:
             },
         )
 
-    def telling(self, told: frozenset[str]) -> "Entry":
+    def telling(self, told: frozenset[str]) -> "LedgerEntry":
         """That it may tell the columns of these too."""
         return self if self.told is None else replace(self, told=self.told | told)
 
     @classmethod
-    def of(cls, row: Row) -> "Entry":
+    def of(cls, row: Row) -> "LedgerEntry":
         """From a row of `ledger`; the oldest ones know of no retiring, nor of finding."""
         retired = str(row.values.get("retired", ""))
         return cls(
             process=row.partition,
-            state=Held(str(row.values["state"])),
+            state=LedgerState(str(row.values["state"])),
             qualified_name=str(row.values["qualified_name"]),
             fingerprint=str(row.values["fingerprint"]),
             said=str(row.values.get("said", row.values["fingerprint"])),
@@ -120,26 +119,26 @@ def _told(row: Row) -> frozenset[str] | None:
     return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
 
 
-def ledger_entry(storage: Storage, process: str) -> Entry:
+def ledger_entry(storage: Storage, process: str) -> LedgerEntry:
     """The entry of a process, by key."""
     found = storage.read(LEDGER, process, CATALOG)
-    return Entry.of(found) if found else Entry(process=process)
+    return LedgerEntry.of(found) if found else LedgerEntry(process=process)
 
 
-def note(storage: Storage, entry: Entry) -> Entry | None:
+def put_entry(storage: Storage, entry: LedgerEntry) -> LedgerEntry | None:
     """Put an entry on record in place of the one that it was made from: as it is now, or None when another publisher
     has written meanwhile. A publisher that lost its lease while it was stalled is thus kept from writing old lineage.
     """
-    etag = storage.replace(LEDGER, entry.row()) if entry.etag else storage.insert(LEDGER, entry.row())
+    etag = write_if_unchanged(storage, LEDGER, entry.row())
     return replace(entry, etag=etag) if etag else None
 
 
-def write_anew(storage: Storage, process: str) -> None:
+def request_rewrite(storage: Storage, process: str) -> None:
     """Have the ledger not know what was written of a process (by key), so that the publisher writes it again. Raises
     WriteConflict.
     """
-    for _ in range(_TRIES):
-        entry = ledger_entry(storage, process)
-        if entry.state is Held.NOTHING or note(storage, replace(entry, fingerprint="")):
-            return
-    raise WriteConflict(f"The ledger of process {process} kept changing", after=2)
+
+    def change(entry: LedgerEntry | None) -> LedgerEntry | None:
+        return replace(entry, fingerprint="") if entry and entry.state is not LedgerState.NOTHING else entry
+
+    compare_and_swap(storage, Place(LEDGER, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row)

@@ -3,7 +3,7 @@
 import functools
 import gzip
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -13,21 +13,23 @@ from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
 from shared.records.states import State
+from shared.records.versioned_entry import Entries, VersionedEntry, contents, merge_entry
+from shared.storage.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import CONTENTS, STATE, digest_of
+from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts
 
 _INLINE = 48 * 1024
 """Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""
 
-_SUPPORTERS = 64
-"""Runs that a contribution remembers one by one; older ones are folded into one span."""
+MAX_SUPPORTERS = 64
+"""Runs that a contribution keeps one by one; older ones are folded into one span."""
 
 ContentKey = tuple[str, str, str]
 """A process's key, the application run that speaks, and the digest of what it says."""
 
-WordKey = tuple[str, str]
-"""An application run, and the key of a row in its partition of `runs`: where a run left word for the others."""
+EntryKey = tuple[str, str]
+"""An application run, and the key of a row in its partition of `runs`: where a run left an entry for the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class RunState:
     reason: str = ""
     heard: str = ""
     attempted: frozenset[ContentKey] = frozenset()
-    left: frozenset[WordKey] = frozenset()
+    left: frozenset[EntryKey] = frozenset()
     changed: frozenset[str] = frozenset()
     current: frozenset[ContentKey] = frozenset()
     merged: frozenset[str] = frozenset()
@@ -127,6 +129,24 @@ class RunState:
         )
 
 
+def change_run_state(
+    storage: Storage,
+    run_id: str,
+    change: Callable[[RunState | None], RunState | None],
+    *,
+    read: Row | None = UNREAD,
+) -> Swapped[RunState]:
+    """Change a run's state by `compare_and_swap`. Raises WriteConflict."""
+    return compare_and_swap(
+        storage,
+        Place(RUNS, run_id, STATE),
+        change,
+        decode=lambda row: RunState.of(row, storage),
+        encode=lambda state: state.row(storage),
+        read=read,
+    )
+
+
 class _Lists(msgspec.Struct, frozen=True):
     """The parts of a run's state that may be long."""
 
@@ -134,22 +154,14 @@ class _Lists(msgspec.Struct, frozen=True):
     current: list[ContentKey]
     merged: list[str]
     seen: Span | None
-    left: list[WordKey] = []
+    left: list[EntryKey] = []
     changed: list[str] = []
     facts: RunFacts | None = None
 
 
-class Supporter(msgspec.Struct, frozen=True, array_like=True):
-    """One run behind a contribution: when it said so, in which generation, and whether it has taken it back."""
-
-    seen: Span
-    generation: int
-    withdrawn: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionRecord:
-    """A contribution with the runs that speak for it; `folded` is the span of those no longer kept one by one.
+    """A contribution with its supporters: the runs that say so, and when. `folded`: the span of those no longer kept.
 
     `content` is missing only while nobody but a run that takes its word back has spoken.
     """
@@ -158,15 +170,14 @@ class ContributionRecord:
     application_run: str
     digest: str
     content: Process | None = None
-    supporters: Mapping[str, Supporter] = field(default_factory=dict)
+    supporters: Entries[Span] = field(default_factory=dict)
     folded: Span | None = None
     etag: str = ""
 
     @property
     def seen(self) -> Span | None:
         """When it was said; None when every run has taken it back."""
-        spans = [supporter.seen for supporter in self.supporters.values() if not supporter.withdrawn]
-        spans += [self.folded] if self.folded else []
+        spans = (*contents(self.supporters), *([self.folded] if self.folded else []))
         return functools.reduce(operator.or_, spans) if spans else None
 
     @property
@@ -176,18 +187,15 @@ class ContributionRecord:
             return None
         return Contribution(application_run=self.application_run, content=self.content, seen=self.seen)
 
-    def with_word(self, run_id: str, supporter: Supporter, content: Process | None) -> "ContributionRecord | None":
-        """With this run's word; None when the record already has a word of the same or a later generation."""
-        known = self.supporters.get(run_id)
-        if known and known.generation >= supporter.generation:
-            return None
-        supporters = {**self.supporters, run_id: supporter}
-        folded = self.folded
-        while len(supporters) > _SUPPORTERS:
-            oldest = min(supporters, key=lambda run: (supporters[run].seen.last, run))
-            gone = supporters.pop(oldest)
-            if not gone.withdrawn:
-                folded = folded | gone.seen if folded else gone.seen
+    def with_supporter(
+        self, run_id: str, supporter: VersionedEntry[Span], content: Process | None
+    ) -> "ContributionRecord":
+        """With what this run says now, unless a newer entry of it is there."""
+        supporters, left = merge_entry(self.supporters, run_id, supporter, most=MAX_SUPPORTERS)
+        if supporters is self.supporters:
+            return self
+        spans = (*([self.folded] if self.folded else []), *left)
+        folded = functools.reduce(operator.or_, spans) if spans else None
         return replace(self, content=self.content or content, supporters=supporters, folded=folded)
 
     def row(self, storage: Storage) -> Row:
@@ -242,7 +250,7 @@ def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
 
 _decode_lists = msgspec.json.Decoder(_Lists).decode
 _decode_content = msgspec.json.Decoder(Process | None).decode
-_decode_supporters = msgspec.json.Decoder(tuple[dict[str, Supporter], Span | None]).decode
+_decode_supporters = msgspec.json.Decoder(tuple[dict[str, VersionedEntry[Span]], Span | None]).decode
 
 
 def content_digest(content: Process) -> str:

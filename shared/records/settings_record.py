@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from shared.errors import Misconfigured
+from shared.errors import Misconfigured, WriteConflict
+from shared.storage.compare_and_swap import Place, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
 
@@ -25,7 +26,6 @@ _FORM = 1
 
 _CELL = 60 * 1024
 _MOST_CELLS = 14
-_TRIES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +62,19 @@ def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime
         raise ValueError("settings without a catalog hold nothing to record")
     encoded = msgspec.json.encode(dict(sorted(texts.items())))
     digest = digest_of(encoded)
-    for _ in range(_TRIES):
-        found = storage.read(CONTROL, *_KEY)
-        if found and found.values.get("digest") == digest:
-            return False
-        row = _row(encoded, digest, now or datetime.now(UTC), found.etag if found else "")
-        if storage.replace(CONTROL, row) if found else storage.insert(CONTROL, row):
-            return True
-    return False  # others keep writing theirs: the sweeper looks again within a minute
+
+    def change(found: Row | None) -> Row:
+        return found if found and found.values.get("digest") == digest else _row(encoded, digest, now)
+
+    try:
+        return compare_and_swap(
+            storage, Place(CONTROL, *_KEY), change, decode=lambda row: row, encode=lambda row: row
+        ).changed
+    except WriteConflict:
+        return False  # others keep writing theirs: the sweeper looks again within a minute
 
 
-def _row(encoded: bytes, digest: str, since: datetime, etag: str) -> Row:
+def _row(encoded: bytes, digest: str, since: datetime | None) -> Row:
     packed = gzip.compress(encoded, mtime=0)
     cells = [packed[start : start + _CELL] for start in range(0, len(packed), _CELL)]
     if len(cells) > _MOST_CELLS:
@@ -83,11 +85,10 @@ def _row(encoded: bytes, digest: str, since: datetime, etag: str) -> Row:
     return Row(
         partition=_KEY[0],
         key=_KEY[1],
-        etag=etag,
         values={
             "form": _FORM,
             "digest": digest,
-            "since": since.astimezone(UTC).isoformat(),
+            "since": (since or datetime.now(UTC)).astimezone(UTC).isoformat(),
             "cells": len(cells),
             **{f"texts{number}": cell for number, cell in enumerate(cells)},
         },

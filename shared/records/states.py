@@ -1,4 +1,4 @@
-"""The states of an event, of a run, of what the catalog holds, and of a process's mark: names and allowed changes.
+"""The states of an event, a run, a ledger entry and a process in the publish queue: names and allowed changes.
 
 Tables, and nothing else: what changes a state stands where it is done, under these names. docs/concepts/states.md draws
 these tables, and random histories are held to them.
@@ -18,7 +18,7 @@ class State(StrEnum):
     DEAD = "dead"
 
 
-class Held(StrEnum):
+class LedgerState(StrEnum):
     """What the catalog holds of a process, as the ledger has it."""
 
     NOTHING = "nothing"
@@ -26,12 +26,12 @@ class Held(StrEnum):
     WRITTEN = "written"
 
 
-class Mark(StrEnum):
-    """Of a process: whether it is to be published anew. A mark is a row in `dirty`; clean is to have none."""
+class QueueState(StrEnum):
+    """Of a process in the publish queue; idle is to have no row there."""
 
-    CLEAN = "clean"
-    DIRTY = "dirty"
-    POSTPONED = "postponed"
+    IDLE = "idle"
+    PENDING = "pending"
+    PUBLISHING = "publishing"
     REFUSED = "refused"
     REVISIT = "revisit"
 
@@ -60,8 +60,8 @@ class Machine:
         return before == after or any((each.before, each.after) == (before, after) for each in self.changes)
 
 
-def _changes(*rows: tuple[StrEnum, StrEnum, str]) -> tuple[Change, ...]:
-    return tuple(Change(before=before, after=after, by=by) for before, after, by in rows)
+def _changes(*rows: tuple[str, str, str], states: type[StrEnum]) -> tuple[Change, ...]:
+    return tuple(Change(before=states(before), after=states(after), by=by) for before, after, by in rows)
 
 
 EVENT = Machine(
@@ -69,27 +69,28 @@ EVENT = Machine(
     states=State,
     begins=State.RECEIVED,
     meanings={
-        State.RECEIVED: "its row and its blob are stored, and the sender was told so",
+        State.RECEIVED: "its row and its blob are stored, and the sender got its answer",
         State.WAITING: "for the end of its run, for the parser, or for the catalog",
         State.PUBLISHED: "it was merged into its run, and what the run says is in the catalog",
         State.SKIPPED: "it changes nothing in the catalog; the reason says why",
         State.DEAD: "it can't be used as it is; the dead letter says why",
     },
     changes=_changes(
-        (State.RECEIVED, State.SKIPPED, "selection: no lineage can need it"),
-        (State.RECEIVED, State.WAITING, "it is kept, and the parser told of it"),
-        (State.WAITING, State.PUBLISHED, "its run was settled, and every process of it published"),
-        (State.WAITING, State.SKIPPED, "its run was settled and says nothing, or other runs say it away"),
-        (State.WAITING, State.DEAD, "it can't be read, or its run can't be used"),
-        (State.PUBLISHED, State.WAITING, "its process is to be published anew"),
-        (State.PUBLISHED, State.SKIPPED, "a late failure, a dropped table or a newer run took the process away"),
-        (State.PUBLISHED, State.DEAD, "a later event made its run unusable"),
-        (State.SKIPPED, State.WAITING, "a later event changed its run"),
-        (State.SKIPPED, State.PUBLISHED, "a later event or a replay gave its run something to say"),
-        (State.SKIPPED, State.DEAD, "a later event made its run unusable"),
-        (State.DEAD, State.WAITING, "replay: it can be used now, and its run or its process is waited for"),
-        (State.DEAD, State.PUBLISHED, "replay: it can be used now, and is"),
-        (State.DEAD, State.SKIPPED, "discarded; or replayed, and its run says nothing"),
+        ("received", "skipped", "selection: no lineage can need it"),
+        ("received", "waiting", "it is stored, and the parser is triggered"),
+        ("waiting", "published", "its run was processed, and every process of it published"),
+        ("waiting", "skipped", "its run was processed and contributes nothing, or was superseded by other runs"),
+        ("waiting", "dead", "it can't be read, or its run can't be used"),
+        ("published", "waiting", "its process is to be published again"),
+        ("published", "skipped", "a late failure, a dropped table or a newer run removed the process"),
+        ("published", "dead", "a later event made its run unusable"),
+        ("skipped", "waiting", "a later event changed its run"),
+        ("skipped", "published", "after a later event or a replay its run contributes"),
+        ("skipped", "dead", "a later event made its run unusable"),
+        ("dead", "waiting", "replay: it can be used now, and waits for its run or its process"),
+        ("dead", "published", "replay: it can be used now, and is"),
+        ("dead", "skipped", "discarded; or replayed, and its run contributes nothing"),
+        states=State,
     ),
 )
 
@@ -98,76 +99,79 @@ RUN = Machine(
     states=State,
     begins=State.RECEIVED,
     meanings={
-        State.RECEIVED: "events of it are stored, and nobody has settled it",
+        State.RECEIVED: "events of it are stored, and it was not processed yet",
         State.WAITING: "its end was not seen yet",
-        State.PUBLISHED: "it has something to say: contributions to processes",
-        State.SKIPPED: "it has nothing to say; the reason says why",
+        State.PUBLISHED: "it contributes to processes",
+        State.SKIPPED: "it contributes nothing; the reason says why",
         State.DEAD: "none of its events can be used",
     },
     changes=_changes(
-        (State.RECEIVED, State.WAITING, "settled without an end"),
-        (State.RECEIVED, State.PUBLISHED, "settled"),
-        (State.RECEIVED, State.SKIPPED, "settled"),
-        (State.RECEIVED, State.DEAD, "settled, and no event could be used"),
-        (State.WAITING, State.PUBLISHED, "its end came, or was waited for long enough"),
-        (State.WAITING, State.SKIPPED, "its end came, or was waited for long enough"),
-        (State.WAITING, State.DEAD, "a later event made it unusable"),
-        (State.PUBLISHED, State.SKIPPED, "it failed after all, or the others of its application explain it"),
-        (State.PUBLISHED, State.DEAD, "a later event made it unusable"),
-        (State.SKIPPED, State.PUBLISHED, "a later event, another run of its application, or a replay"),
-        (State.SKIPPED, State.DEAD, "a later event made it unusable"),
-        (State.DEAD, State.WAITING, "replay: its events can be used now, and its end is waited for"),
-        (State.DEAD, State.PUBLISHED, "replay, or an event that can be used"),
-        (State.DEAD, State.SKIPPED, "replay, or an event that can be used"),
+        ("received", "waiting", "processed without an end"),
+        ("received", "published", "processed"),
+        ("received", "skipped", "processed"),
+        ("received", "dead", "processed, and no event could be used"),
+        ("waiting", "published", "its end came, or the wait for it timed out"),
+        ("waiting", "skipped", "its end came, or the wait for it timed out"),
+        ("waiting", "dead", "a later event made it unusable"),
+        ("published", "skipped", "it failed after all, or other runs of its application supersede it"),
+        ("published", "dead", "a later event made it unusable"),
+        ("skipped", "published", "a later event, another run of its application, or a replay"),
+        ("skipped", "dead", "a later event made it unusable"),
+        ("dead", "waiting", "replay: its events can be used now, and it waits for its end"),
+        ("dead", "published", "replay, or an event that can be used"),
+        ("dead", "skipped", "replay, or an event that can be used"),
+        states=State,
     ),
 )
 
 LEDGER = Machine(
-    title="What the catalog holds of a process",
-    states=Held,
-    begins=Held.NOTHING,
+    title="The ledger's entry of a process",
+    states=LedgerState,
+    begins=LedgerState.NOTHING,
     meanings={
-        Held.NOTHING: "it was never written, or was removed",
-        Held.WRITING: "a call was begun, and until the noted time it may still land; then it is done again",
-        Held.WRITTEN: "the call has answered; the fingerprint is that of what was written",
+        LedgerState.NOTHING: "the catalog was never written, or the process was removed",
+        LedgerState.WRITING: "a call was begun; until the noted time it may still take effect, then it is made again",
+        LedgerState.WRITTEN: "the call has answered; the fingerprint is that of what was written",
     },
     changes=_changes(
-        (Held.NOTHING, Held.WRITING, "before the call"),
-        (Held.WRITTEN, Held.WRITING, "before the call, to write it anew or to remove it"),
-        (Held.WRITING, Held.WRITTEN, "the call has answered; or it was refused, and what was there before still is"),
-        (Held.WRITING, Held.NOTHING, "it was removed; or there was no access for the first call"),
+        ("nothing", "writing", "before the call"),
+        ("written", "writing", "before the call that writes it again or removes it"),
+        ("writing", "written", "the call has answered; or it was refused, and what was there before still is"),
+        ("writing", "nothing", "it was removed; or the first call was denied access"),
+        states=LedgerState,
     ),
 )
 
-MARK = Machine(
-    title="A process's mark",
-    states=Mark,
-    begins=Mark.CLEAN,
+QUEUE = Machine(
+    title="A process in the publish queue",
+    states=QueueState,
+    begins=QueueState.IDLE,
     meanings={
-        Mark.CLEAN: "the catalog holds what is on record",
-        Mark.DIRTY: "to be published now",
-        Mark.POSTPONED: "a publisher is at it, or a call that somebody began may still land",
-        Mark.REFUSED: "the catalog refused it, or did not answer: tried in smaller calls, at last alone, ever later",
-        Mark.REVISIT: "published; the passing of time alone may change it",
+        QueueState.IDLE: "not in the queue: the catalog holds what is on record",
+        QueueState.PENDING: "to be published now",
+        QueueState.PUBLISHING: "a publisher works on it, or a call that was begun may still take effect",
+        QueueState.REFUSED: "the catalog refused it or did not answer; retried in smaller calls, with growing waits",
+        QueueState.REVISIT: "published; looked at again later, since the passing of time may change it",
     },
     changes=_changes(
-        (Mark.CLEAN, Mark.DIRTY, "a run was settled that speaks, or spoke, for it"),
-        (Mark.DIRTY, Mark.CLEAN, "published, or nothing has changed"),
-        (Mark.DIRTY, Mark.POSTPONED, "a publisher has claimed it, or a call may still land"),
-        (Mark.DIRTY, Mark.REFUSED, "the catalog refused it, or did not answer"),
-        (Mark.DIRTY, Mark.REVISIT, "nothing has changed; an edge of it may leave with time"),
-        (Mark.POSTPONED, Mark.CLEAN, "published"),
-        (Mark.POSTPONED, Mark.DIRTY, "marked anew, or its time has come"),
-        (Mark.POSTPONED, Mark.REFUSED, "the catalog refused it, or did not answer"),
-        (Mark.POSTPONED, Mark.REVISIT, "published; an edge of it may leave with time"),
-        (Mark.REFUSED, Mark.CLEAN, "published"),
-        (Mark.REFUSED, Mark.DIRTY, "marked anew"),
-        (Mark.REFUSED, Mark.REVISIT, "published; an edge of it may leave with time"),
-        (Mark.REVISIT, Mark.CLEAN, "its time has come, and nothing is left that time may change"),
-        (Mark.REVISIT, Mark.DIRTY, "marked anew"),
-        (Mark.REVISIT, Mark.POSTPONED, "its time has come, and a publisher has claimed it"),
-        (Mark.REVISIT, Mark.REFUSED, "the catalog refused it, or did not answer"),
+        ("idle", "pending", "a run was processed that contributes, or contributed, to it"),
+        ("pending", "idle", "published, or nothing has changed"),
+        ("pending", "publishing", "a publisher has claimed it, or a call may still take effect"),
+        ("pending", "refused", "the catalog refused it or did not answer"),
+        ("pending", "revisit", "nothing has changed; one of its edges may leave with time"),
+        ("publishing", "idle", "published"),
+        ("publishing", "pending", "enqueued again, or its time has come"),
+        ("publishing", "refused", "the catalog refused it or did not answer"),
+        ("publishing", "revisit", "published; one of its edges may leave with time"),
+        ("refused", "idle", "published"),
+        ("refused", "pending", "enqueued again"),
+        ("refused", "revisit", "published; one of its edges may leave with time"),
+        ("revisit", "idle", "its time has come, and nothing is left that time may change"),
+        ("revisit", "pending", "enqueued again"),
+        ("revisit", "publishing", "its time has come, and a publisher has claimed it"),
+        ("revisit", "refused", "the catalog refused it or did not answer"),
+        states=QueueState,
     ),
 )
 
-MACHINES = (EVENT, RUN, LEDGER, MARK)
+MACHINES = (EVENT, RUN, LEDGER, QUEUE)

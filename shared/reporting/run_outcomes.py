@@ -15,14 +15,15 @@ from typing import TypeVar
 from shared.errors import ContentLost
 from shared.events.archive_index import ARCHIVED, CLOSED
 from shared.model import Contribution
-from shared.records.application_rows import fates_told, has_fates, is_word
-from shared.records.digest_set import holds, short, shorts
-from shared.records.process_index import FATED
+from shared.records.application_entries import holds_entries, lifecycle_in
+from shared.records.application_record import resolves_together
+from shared.records.digest_set import contains, short, shorts
+from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import lasting
+from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.reference import NO_PROCESS
 
 T = TypeVar("T")
@@ -113,9 +114,9 @@ class Verdicts:
         for row in rows:
             if row.key == STATE:
                 state = _state(storage, row)
-            elif has_fates(row):
+            elif resolves_together(row):
                 fated = True
-            elif fated and is_word(row):
+            elif fated and holds_entries(row):
                 words.append(row)
             elif row.key.startswith(ARCHIVED):
                 archived_job = intern(str(row.values["job"]))
@@ -123,7 +124,7 @@ class Verdicts:
                 events = True
                 jobs[place.digest] = intern(str(row.values.get("job", "")))
         if fated:
-            self.fates[run_id] = fates_told(storage, words)
+            self.fates[run_id] = lifecycle_in(storage, words)
         if events or state:
             self.runs[run_id] = _word(state, jobs, archived_job)
 
@@ -132,9 +133,9 @@ class Verdicts:
         run = self.runs.get(event.run_id)
         if run is None or run.verdict == _UNKNOWN:
             return "waiting", Waiting.PARSER if event.end else Waiting.END
-        if run.closed and not holds(run.merged, short(event.digest)):
+        if run.closed and not contains(run.merged, short(event.digest)):
             return "skipped", CLOSED
-        if not run.verdict or not holds(run.merged, short(event.digest)):
+        if not run.verdict or not contains(run.merged, short(event.digest)):
             return "waiting", Waiting.PARSER
         if run.verdict == "waiting":
             return "waiting", Waiting.END
@@ -203,11 +204,11 @@ def _present(
     rows: dict[str, list[Row]] = {run: [] for run in fates}
     for row in counted(seen, "contributions", storage.scan(CONTRIBUTIONS)):
         application_run, _, digest = row.key.partition("|")
-        if application_run in rows and digest != FATED:
+        if application_run in rows and digest != RESOLVE_TOGETHER:
             rows[application_run].append(row)
     found: dict[tuple[str, int], set[int]] = {}
     for run, own in rows.items():
-        for each in lasting([*_said(storage, own)], fates[run]):
+        for each in eliminate_staging([*_said(storage, own)], fates[run]):
             now = found.setdefault((run, short(process_key(each.said.content.qualified_name))), set())
             if each.remains:
                 now.add(short(process_key(each.remains.content.qualified_name)))

@@ -15,11 +15,11 @@ from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letters
 from shared.events.stored_runs import Arrived, arrivals
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
-from shared.records.asset_matches import all_remembered
-from shared.records.digest_set import DigestSet, mark, short
-from shared.records.ledger import Entry
-from shared.records.publish_queue import Dirty, dirty_processes
-from shared.records.states import Held
+from shared.records.asset_matches import all_matches
+from shared.records.digest_set import DigestSet, combined_digest, short
+from shared.records.ledger import LedgerEntry
+from shared.records.publish_queue import QueueEntry, queue_entries
+from shared.records.states import LedgerState
 from shared.reporting.run_outcomes import Processes, Seen, Verdicts, Waiting, counted
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
@@ -172,11 +172,11 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     """
     verdicts = Verdicts.read(storage, seen)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
-    dirty, paused_until, why = dirty_processes(storage)
+    dirty, paused_until, why = queue_entries(storage)
     unsettled = frozenset(_key(each) for each in dirty if not each.revisit)
     held = dict(held_back(storage))
-    ledger = [Entry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
-    written = frozenset(short(entry.process) for entry in ledger if entry.state is Held.WRITTEN)
+    ledger = [LedgerEntry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
+    written = frozenset(short(entry.process) for entry in ledger if entry.state is LedgerState.WRITTEN)
     processes = Processes(
         written=written,
         unsettled=unsettled,
@@ -189,13 +189,13 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
     listed = DigestSet()
     for each in counted(seen, "events", arrivals(storage)):
         known.count(counts, each)
-        listed.add(mark(EVENTS, each.name))
+        listed.add(combined_digest(EVENTS, each.name))
     for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
         known.ignore(counts, fact.name)
-        listed.add(mark(IGNORED, fact.name))
+        listed.add(combined_digest(IGNORED, fact.name))
     for archived in counted(seen, "archive", _archived(storage)):
         for name in archived.blobs:
-            if listed.meet(mark(IGNORED if archived.ignored else EVENTS, name)):
+            if listed.meet(combined_digest(IGNORED if archived.ignored else EVENTS, name)):
                 continue  # it was moved meanwhile, or that was cut off
             if archived.ignored:
                 known.ignore(counts, name)
@@ -223,12 +223,12 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what
         processes=len(written),
         dirty=len(unsettled),
         last_errors=tuple(errors[-_LAST_ERRORS:]),
-        unsure=tuple(sorted(each.own[1] for each in all_remembered(storage) if each.rivals)),
+        unsure=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
         shadow=summed(tuple(held.values())),
         groups=tuple(counts.groups()),
     )
 
 
-def _key(dirty: Dirty) -> int:
+def _key(dirty: QueueEntry) -> int:
     """A dirty mark's process; those of data sets are told apart by what stands before the digest."""
     return short(digest_of(dirty.process.encode())) if "|" in dirty.process else short(dirty.process)

@@ -1,8 +1,8 @@
-"""How requests reach storage: one pool of connections, and what does not change told once instead of each time.
+"""The HTTP transport of storage: one pool of connections, and requests that are sent as the SDK built them.
 
-The SDK's own transport asks requests for every call to read the environment for proxies and to build each request
-from its parts, cookies and redirects included, which storage has none of. That took a third of a call's time
-(`python -m bench --only receiver`).
+`requests.Session.request` builds each request again from its parts, with cookies, redirects and proxies, none of which
+storage has. With it a call takes 1.7 times as many function calls and about twice the CPU (0.5 ms against 0.3 ms), also
+with `use_env_settings=False`; a test counts the calls.
 """
 
 from collections.abc import Mapping
@@ -14,52 +14,11 @@ import requests
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
-from requests.utils import get_encoding_from_headers, requote_uri, super_len
+from requests.utils import requote_uri, super_len
 from urllib3.util import Retry
 
 _CONNECTIONS = 32
 """More than the threads of a functions host's worker."""
-
-_AFTER_SCHEME = len("https://")
-"""From here on the first slash of an address is the end of its host; `http://` has a host of more than a character."""
-
-
-class _Adapter(HTTPAdapter):
-    """Asks for the pool of connections to a host once, and takes answers as they are: storage sets no cookies."""
-
-    def __init__(self) -> None:
-        never_again = Retry(total=False, redirect=False, raise_on_status=False)
-        super().__init__(pool_maxsize=_CONNECTIONS, max_retries=never_again)
-        self._pools: dict[tuple[str, bool | str | None, Any, bool], Any] = {}
-
-    def get_connection_with_tls_context(
-        self,
-        request: requests.PreparedRequest,
-        verify: bool | str | None,
-        proxies: Mapping[str, str] | None = None,
-        cert: Any = None,
-    ) -> Any:
-        """The pool for a request's host: whether a proxy is between depends on the host alone."""
-        url = request.url or ""
-        key = (url[: url.find("/", _AFTER_SCHEME)], verify, cert, bool(proxies))
-        found = self._pools.get(key)
-        if found is None:
-            found = super().get_connection_with_tls_context(request, verify, proxies=dict(proxies or {}), cert=cert)
-            self._pools[key] = found
-        return found
-
-    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        """An answer, not read yet."""
-        response = requests.Response()
-        response.status_code = resp.status
-        response.headers = CaseInsensitiveDict(resp.headers)
-        response.encoding = get_encoding_from_headers(response.headers)
-        response.raw = resp
-        response.reason = resp.reason
-        response.url = req.url or ""
-        response.request = req
-        response.connection = self
-        return response
 
 
 class _Session(requests.Session):
@@ -113,8 +72,9 @@ def transport(
     session.trust_env = False
     session.proxies = dict(proxies)
     session.verify = authorities or True
+    never_again = Retry(total=False, redirect=False, raise_on_status=False)
     for scheme in ("http://", "https://"):
-        session.mount(scheme, _Adapter())
+        session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS, max_retries=never_again))
     return RequestsTransport(
         session=session,
         session_owner=False,

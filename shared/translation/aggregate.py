@@ -135,7 +135,7 @@ def union(contents: Sequence[Process]) -> Process:
         outputs=assets(asset for content in contents for asset in content.outputs),
         columns=columns,
         end_not_seen=all(content.end_not_seen for content in contents),
-        weak=any(content.weak for content in contents),
+        generic_identity=any(content.generic_identity for content in contents),
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
         around=_around(contents),

@@ -7,7 +7,7 @@ sources on, all stays on our own record, and a changed setting needs no event ag
 from msgspec.structs import replace
 
 from shared.model import Asset, Process
-from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import dataset_names
 
 
@@ -16,11 +16,11 @@ def asset_names(asset: Asset) -> tuple[str, ...]:
     return (asset.qualified_name, *dataset_names(asset.namespace, asset.name), *asset.tables)
 
 
-def shown(process: Process | None, paths: Choice) -> Process | None:
+def filter_paths(process: Process | None, paths: GlobFilter) -> Process | None:
     """The process without the data sets that are not wanted, and without their columns; None when no input or no output
     is left.
     """
-    if process is None or paths == ANYTHING:
+    if process is None or paths == MATCH_ALL:
         return process
     inputs = tuple(asset for asset in process.inputs if paths.takes(asset_names(asset)))
     outputs = tuple(asset for asset in process.outputs if paths.takes(asset_names(asset)))

@@ -10,22 +10,23 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import ApplicationTimes, Contribution, Lineage, Process, Span
+from shared.model import ApplicationTimes, Contribution, Process, RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     ApplicationFacts,
-    Batch,
     RunContext,
+    StreamBatch,
     application_facts_of,
-    enclosing,
+    enclosing_batches,
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
-from shared.translation.application.staging_elimination import lasting
+from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 from shared.translation.run.translate import Skip, Wait, translate
 
@@ -80,7 +81,7 @@ def translate_history(
         if (run := runs.get(run_id))
     }
     fates = _fates(runs.values(), arounds)
-    found = [each for words in spoken.values() for each in lasting(words, fates(words))]
+    found = [each for words in spoken.values() for each in eliminate_staging(words, fates(words))]
 
     grouped: dict[str, list[Contribution]] = {}
     for each in found:
@@ -117,23 +118,23 @@ def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContex
         known = told.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
         if known is not NO_APPLICATION_FACTS:
             arounds[run_id] = RunContext(told=known, names=names)
-    batches: dict[str, list[Batch]] = {}
+    batches: dict[str, list[StreamBatch]] = {}
     for run_id, run in runs.items():
         if run.ended and (batch := batch_of(run, arounds[run_id])):
             batches.setdefault(run.application_run, []).append(batch)
     for run_id, run in runs.items():
         if run.application_run in batches and names_no_source(run):
-            arounds[run_id] = replace(arounds[run_id], batches=enclosing(batches[run.application_run], run))
+            arounds[run_id] = replace(arounds[run_id], batches=enclosing_batches(batches[run.application_run], run))
     return arounds
 
 
 def _contributions(
-    runs: Mapping[str, MergedRun], said: Mapping[str, Lineage | Skip | Wait]
+    runs: Mapping[str, MergedRun], said: Mapping[str, RunLineage | Skip | Wait]
 ) -> dict[str, list[Contribution]]:
     """By application run: one contribution for each distinct content."""
     told: dict[tuple[str, str], list[Contribution]] = {}
     for run_id, word in said.items():
-        if isinstance(word, Lineage):
+        if isinstance(word, RunLineage):
             by = word.application_run
             seen = Span(first=runs[run_id].first, last=runs[run_id].last)
             for content in word.processes:
@@ -169,7 +170,7 @@ def _fates(
     return lambda spoken: of.get(spoken[0].application_run, none)
 
 
-def _verdict(run_id: str, word: Lineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
+def _verdict(run_id: str, word: RunLineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
     if isinstance(word, Wait):
         return RunVerdict(run_id=run_id, state="waiting", reason=word.reason)
     if isinstance(word, Skip):

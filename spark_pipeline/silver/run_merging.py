@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.errors import Refused
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
 from spark_pipeline.bronze.decoded_events import contents, event_of

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import Lasting, lasting
+from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
@@ -86,12 +86,12 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 continue
             contribution = _contribution(application_run, row)
             if lifecycle_events is None:
-                yield _row(row.digest, Lasting(said=contribution, remains=contribution))
+                yield _row(row.digest, StagingResult(said=contribution, remains=contribution))
             else:
                 digests[id(contribution)] = row.digest
                 contributions.append(contribution)
         if lifecycle_events is not None:
-            yield from (_row(digests[id(each.said)], each) for each in lasting(contributions, lifecycle_events))
+            yield from (_row(digests[id(each.said)], each) for each in eliminate_staging(contributions, lifecycle_events))
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:
@@ -99,7 +99,7 @@ def _contribution(application_run: str, row: Record) -> Contribution:
     return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
-def _row(digest: str, each: Lasting) -> Row:
+def _row(digest: str, each: StagingResult) -> Row:
     content = each.remains.content if each.remains else each.said.content
     remains = each.remains is not None
     return {

@@ -5,8 +5,8 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from shared.model import Asset, Span
-from shared.openlineage.merging import MergedRun
-from shared.translation.application.context import AT_ONCE, Batch, enclosing
+from shared.openlineage.run import MergedRun
+from shared.translation.application.context import AT_ONCE, StreamBatch, enclosing_batches
 from spark_pipeline.tables.encoding import micros, moment
 
 
@@ -25,7 +25,7 @@ class Batches:
         """How many there are."""
         return len(self._runs)
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: StreamBatch) -> None:
         """One that ended no earlier than all before it."""
         self._last.append(micros(batch.seen.last))
         self._first.append(micros(batch.seen.first))
@@ -34,9 +34,9 @@ class Batches:
         self._runs.append(batch.run_id)
         self._inputs.append(self._known.setdefault(batch.inputs, batch.inputs))
 
-    def around(self, run: MergedRun) -> tuple[Batch, ...]:
-        """As `enclosing` of all: no more are looked at than those that may be it."""
-        found: list[Batch] = []
+    def around(self, run: MergedRun) -> tuple[StreamBatch, ...]:
+        """As `enclosing_batches` of all: no more are looked at than those that may be it."""
+        found: list[StreamBatch] = []
         until = micros(run.last)
         earliest = self._earliest_from_here()
         for index in range(bisect_left(self._last, until), len(self)):
@@ -44,8 +44,8 @@ class Batches:
             if over or earliest[index] > until:
                 break
             if self._since[index] <= until:
-                found += enclosing((self._at(index),), run)
-        return enclosing(found, run)
+                found += enclosing_batches((self._at(index),), run)
+        return enclosing_batches(found, run)
 
     def _earliest_from_here(self) -> "array[int]":
         """By batch, since when what ended later than it, or with it, may have enclosed anything."""
@@ -54,7 +54,7 @@ class Batches:
             self._earliest.reverse()
         return self._earliest
 
-    def _at(self, index: int) -> Batch:
+    def _at(self, index: int) -> StreamBatch:
         seen = Span(first=moment(self._first[index]), last=moment(self._last[index]))
         began = bool(self._began[index])
-        return Batch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)
+        return StreamBatch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)

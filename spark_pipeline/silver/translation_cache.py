@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from shared.model import Lineage, Process
-from shared.openlineage.merging import MergedRun
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.datasets import Datasets
@@ -73,10 +73,10 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     lifecycle_events = lifecycle_events_in(run, context)
     seen = schemas_in(datasets) if datasets else ()
     return {
-        "outcome": "translated" if isinstance(found, Lineage) else "skipped" if isinstance(found, Skip) else "waiting",
-        "reason": None if isinstance(found, Lineage) else found.reason,
+        "outcome": "translated" if isinstance(found, RunLineage) else "skipped" if isinstance(found, Skip) else "waiting",
+        "reason": None if isinstance(found, RunLineage) else found.reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
-        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, Lineage) else [],
+        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],
         "schemas": [(each.asset.qualified_name, each.written, each.columns) for each in seen],
     }
 

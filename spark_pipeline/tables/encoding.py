@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from shared.model import Process
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import ApplicationFacts
 from shared.translation.application.lifecycle import LifecycleEvent
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -214,6 +215,15 @@ def test_explain_tells_it_before_anything_fails(with_rule: Worker) -> None:
     assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
     run(with_rule, "apply")
     assert "it would be placed" in runner.invoke(app, look, obj=with_rule).output
+
+
+def test_explain_tells_it_of_a_file_that_only_the_command_names(tmp_path: Path, fresh_catalog: CatalogServer) -> None:
+    """A rule is tried by `--names` before the settings know of it."""
+    file = tmp_path / "names.toml"
+    file.write_text(RULES)
+    look = ("explain", "file", "/sales/x", "--look", "--names", str(file))
+    said = runner.invoke(app, look, obj=worker(fresh_catalog))
+    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in said.output
 
 
 def test_doctor_tells_it_before_anything_fails(with_rule: Worker) -> None:

@@ -24,7 +24,7 @@ from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -189,7 +189,7 @@ class Life:
         return EPOCH + timedelta(seconds=self.turns.now)
 
     def _left_due(self) -> int:
-        found, paused_until, _ = dirty_processes(self.storage)
+        found, paused_until, _ = queue_entries(self.storage)
         return 0 if paused_until else sum(each.due <= self._now() and not each.attempts for each in found)
 
     def _calm_down(self) -> int:

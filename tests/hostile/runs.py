@@ -16,7 +16,7 @@ from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.catalog_write import Published
 from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
@@ -114,7 +114,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     struck: dict[str, int] = {}
     for number in range(ROUNDS):
         done.add(publish(storage, catalog, how))
-        if not dirty_processes(storage)[0]:
+        if not queue_entries(storage)[0]:
             break
         told.passed += 60
         if number == heal_after:
@@ -139,7 +139,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         well=sum(count for answers in calls.values() for code, count in answers.items() if code < "3") - unheard,
         held=held,
         storage=storage,
-        left=len(dirty_processes(storage)[0]),
+        left=len(queue_entries(storage)[0]),
         minutes=told.passed / 60,
     )
 

@@ -11,7 +11,7 @@ from local.catalog import CatalogServer
 from tests.plugins.atlas import V2
 
 Json = dict[str, Any]
-NOWHERE = str(uuid.uuid4())
+NO_ENVIRONMENT = str(uuid.uuid4())
 TABLE = "azure_sql_table"
 
 
@@ -83,13 +83,13 @@ CASES = {
     "too large a number": Case(
         POST, bulk(entity("a", "azure_sql_column", data_type="int", length=2**31)), 404, "ATLAS-404-00-007"
     ),
-    "dangling guid": Case(POST, bulk(process([{"guid": NOWHERE, "typeName": TABLE}])), 404, "ATLAS-404-00-00A"),
+    "dangling guid": Case(POST, bulk(process([{"guid": NO_ENVIRONMENT, "typeName": TABLE}])), 404, "ATLAS-404-00-00A"),
     "dangling placeholder": Case(POST, bulk(process([{"guid": "-5", "typeName": TABLE}])), 404, "ATLAS-404-00-00A"),
     "dangling name": Case(POST, bulk(process([named("none")])), 404, "ATLAS-404-00-00A"),
     "name of another type": Case(POST, bulk(process([named("stored", "hive_table")])), 404, "ATLAS-404-00-00A"),
     "name in other case": Case(POST, bulk(process([named("Stored")])), 404, "ATLAS-404-00-00A"),
     "name in the same request": Case(POST, bulk(entity("a"), process([named("a")])), 404, "ATLAS-404-00-00A"),
-    "unknown own guid": Case(POST, bulk(entity("a", guid=NOWHERE)), 404, "ATLAS-404-00-00A"),
+    "unknown own guid": Case(POST, bulk(entity("a", guid=NO_ENVIRONMENT)), 404, "ATLAS-404-00-00A"),
     "no guid at all": Case(POST, bulk(entity("a", guid="one")), 404, "ATLAS-404-00-00A"),
     "reference without a type": Case(
         POST, bulk(process([{"uniqueAttributes": {"qualifiedName": "stored"}}])), 400, "ATLAS-400-00-021"
@@ -120,8 +120,8 @@ CASES = {
     "labels that are none": Case(POST, bulk(entity("a") | {"labels": "x"}), 400, "ATLAS-400-00-029", real=CHOKES),
     "a default that does not fit": Case(POST, bulk(entity("a", "misfit")), 404, "ATLAS-404-00-007", real=TAKES),
     "single: nothing": Case("POST entity", {}, 400, "ATLAS-400-00-01A"),
-    "guid not found": Case(f"GET entity/guid/{NOWHERE}", None, 404, "ATLAS-404-00-005"),
-    "one of the guids not found": Case(f"GET entity/bulk?guid={NOWHERE}", None, 404, "ATLAS-404-00-005"),
+    "guid not found": Case(f"GET entity/guid/{NO_ENVIRONMENT}", None, 404, "ATLAS-404-00-005"),
+    "one of the guids not found": Case(f"GET entity/bulk?guid={NO_ENVIRONMENT}", None, 404, "ATLAS-404-00-005"),
     "no guids": Case("GET entity/bulk", None, 404, "ATLAS-404-00-005"),
     "nothing to delete named": Case("DELETE entity/bulk", None, 400, "ATLAS-400-00-01A"),
     "name not found": Case(f"GET {UNIQUE}?attr:qualifiedName=none", None, 404, "ATLAS-404-00-009"),
@@ -133,7 +133,7 @@ CASES = {
     ),
     "not a unique attribute": Case(f"GET {UNIQUE}?attr:name=stored", None, 400, "ATLAS-400-00-013"),
     "unique attribute not given": Case(f"GET {UNIQUE}", None, 400, "ATLAS-400-00-013"),
-    "lineage of nothing": Case(f"GET lineage/{NOWHERE}", None, 404, "ATLAS-404-00-005"),
+    "lineage of nothing": Case(f"GET lineage/{NO_ENVIRONMENT}", None, 404, "ATLAS-404-00-005"),
     "lineage of a name not found": Case(
         f"GET lineage/uniqueAttribute/type/{TABLE}?attr:qualifiedName=none", None, 404, "ATLAS-404-00-009"
     ),
@@ -221,7 +221,7 @@ CASES = {
     ),
     "unknown type by name": Case("GET types/typedef/name/nope", None, 404, "ATLAS-404-00-001"),
     "type of another kind": Case(f"GET types/enumdef/name/{TABLE}", None, 404, "ATLAS-404-00-001"),
-    "unknown type by guid": Case(f"GET types/typedef/guid/{NOWHERE}", None, 404, "ATLAS-404-00-002"),
+    "unknown type by guid": Case(f"GET types/typedef/guid/{NO_ENVIRONMENT}", None, 404, "ATLAS-404-00-002"),
     "delete of an unknown type": Case("DELETE types/typedef/name/nope", None, 404, "ATLAS-404-00-001"),
     "delete of a type with entities": Case(f"DELETE types/typedef/name/{TABLE}", None, 409, "ATLAS-409-00-002"),
 }

@@ -8,7 +8,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 Json = dict[str, Any]

@@ -14,13 +14,13 @@ from shared.catalog.port import Catalog
 from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.inconsistencies import World
 from shared.publishing.planner import PublishOptions
-from shared.records.ledger import Entry
-from shared.records.run_state import ContributionRecord, RunState, Supporter, content_digest
-from shared.records.states import Held
+from shared.records.ledger import LedgerEntry
+from shared.records.run_state import ContributionRecord, RunState, content_digest
+from shared.records.states import LedgerState
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
-from shared.storage_layout import EVENTS, StoredEvent, process_key, stored_from_blob
+from shared.storage_layout import EVENTS, LIFECYCLE, StoredEvent, process_key, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
@@ -99,8 +99,10 @@ def _contribution(world: World, application: str) -> ContributionRecord:
     return ContributionRecord.of(row, world.storage)
 
 
-def _entry(world: World, sink: str) -> Entry:
-    return next(each for row in world.storage.scan("ledger") if (each := Entry.of(row)).qualified_name.endswith(sink))
+def _entry(world: World, sink: str) -> LedgerEntry:
+    return next(
+        each for row in world.storage.scan("ledger") if (each := LedgerEntry.of(row)).qualified_name.endswith(sink)
+    )
 
 
 def _lost_event_row(world: World) -> None:
@@ -161,7 +163,7 @@ def _lost_contribution(world: World) -> None:
 def _lost_voice(world: World) -> None:
     """The contribution is there, but has lost who said it."""
     record = _contribution(world, "app1")
-    other = {run_id("nobody"): structs.replace(word, withdrawn=True) for word in record.supporters.values()}
+    other = {run_id("nobody"): structs.replace(word, content=None) for word in record.supporters.values()}
     world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
 
 
@@ -184,7 +186,7 @@ def _ghost(world: World) -> None:
 def _wrong_voice(world: World) -> None:
     """A run stands in a contribution of another."""
     record = _contribution(world, "app1")
-    word = Supporter(seen=next(iter(record.supporters.values())).seen, generation=1)
+    word = structs.replace(next(iter(record.supporters.values())), generation=1)
     supporters = {**record.supporters, run_id("b"): word}
     world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
 
@@ -198,14 +200,14 @@ def _lost_link(world: World) -> None:
 
 
 def _lost_word(world: World) -> None:
-    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith("fate|"))
+    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith(LIFECYCLE))
 
 
 def _lost_mark(world: World) -> None:
     for place in post(world.storage, *write("more", "app2", "11:10", "/more")):
         settle(world.storage, place)
-    for row in list(world.storage.scan("dirty")):
-        world.storage.delete("dirty", row.partition, row.key)
+    for row in list(world.storage.scan("publishqueue")):
+        world.storage.delete("publishqueue", row.partition, row.key)
 
 
 def _lost_entry(world: World) -> None:
@@ -214,7 +216,7 @@ def _lost_entry(world: World) -> None:
 
 def _never_noted_end(world: World) -> None:
     past = datetime.now(UTC) - timedelta(hours=1)
-    world.storage.replace("ledger", replace(_entry(world, "/out"), state=Held.WRITING, until=past).row())
+    world.storage.replace("ledger", replace(_entry(world, "/out"), state=LedgerState.WRITING, until=past).row())
 
 
 def _deleted_process(world: World) -> None:
@@ -268,7 +270,7 @@ def _removed_in_the_ledger_alone(world: World) -> None:
     name = _entry(world, "/final").qualified_name
     held = replace(_held(world, "/final"), qualified_name=f"{name}/old")
     _write(world, held)
-    entry = Entry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
+    entry = LedgerEntry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
     world.storage.insert("ledger", entry.row())
 
 

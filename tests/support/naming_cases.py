@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shared.naming.datasets.identity import NOWHERE, Where
+from shared.naming.datasets.identity import NO_ENVIRONMENT, RunEnvironment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,4 +13,4 @@ class Case:
     type: str
     to: str
     spellings: tuple[tuple[str, str], ...]
-    where: Where = NOWHERE
+    where: RunEnvironment = NO_ENVIRONMENT

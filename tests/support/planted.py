@@ -14,7 +14,7 @@ SAS = f"sv=2024-11-04&sr=c&sig={SECRET}%2Fx%3D"
 JOB = f"nightly https://ann:{SECRET}@git.example.com password={SECRET}"
 BEARER = f"Bearer {SECRET}.{SECRET}.{SECRET}"
 TABLES = (
-    *("runs", "contributions", "dirty", "assets", "ledger", "deadletters", "control", "refused"),
+    *("runs", "contributions", "publishqueue", "assetlifecycle", "ledger", "deadletters", "control", "refused"),
     *("applications", "archive", "archived"),
 )
 CONTAINERS = ("events", "ignored", "contributions", "archive")

@@ -13,7 +13,7 @@ from shared.atlas.types import Action, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Types
-from shared.records.publish_queue import try_refused_again
+from shared.records.publish_queue import retry_refused
 
 PENDING = 3
 """The exit code of a plan that holds changes: 0 is for none, 1 for what is in the way, 2 for wrong use."""
@@ -52,7 +52,7 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
     parts = parts_of(context, home)
     with one_sentence():
         done = apply_types(_types(parts), parts.names.rules_by_type)
-        again = try_refused_again(parts.storage) if done.changes else 0
+        again = retry_refused(parts.storage) if done.changes else 0
     _show(done.changes)
     if again:
         out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")

@@ -10,7 +10,8 @@ from shared.atlas.types import TypeChange
 from shared.bootstrap import Worker
 from shared.catalog.port import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.naming.matching import AssetName, Candidate, candidates, rank_told
+from shared.naming.matching import AssetName, Candidate, candidates, describe_rank
+from shared.naming.names import Names
 from shared.publishing.asset_resolution import ask
 from shared.publishing.asset_resolution import finds as publishing_finds
 from shared.records.asset_matches import AssetMatch
@@ -45,17 +46,17 @@ class Answer:
         return "wins" if self.found.scanned == name else "there"
 
 
-def looked(parts: Worker, key: AssetName, also: Sequence[AssetName]) -> Answer:
-    """Ask the catalog; ends the command with one sentence when it does not answer."""
+def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName]) -> Answer:
+    """Ask the catalog for a data set that these rules name; ends the command with one sentence if it can't."""
     try:
-        names = [each.key for step in candidates(*key, also) for each in step]
+        keys = [each.key for step in candidates(*key, also) for each in step]
         finds = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
         found = ask(parts.catalog, parts.publishing, {key: tuple(also)})[key]
         return Answer(
-            held=parts.catalog.look_up(names),
+            held=parts.catalog.look_up(keys),
             found=found,
-            problem=None if found.guid or found.rivals else type_problem(parts, key[0]),
-            searched=tuple((name, rank_told(key, fits)) for name, fits in finds if name not in names),
+            problem=None if found.guid or found.rivals else type_problem(parts, names, key[0]),
+            searched=tuple((name, describe_rank(key, fits)) for name, fits in finds if name not in keys),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
         fail(f"the catalog can't be asked: {error}")

@@ -8,9 +8,9 @@ from cli.commands.lineage.catalog_matches import looked, looked_document, show_c
 from cli.context.names_file import NamesFile, names_in
 from cli.context.target import HOME, Home, parts_of
 from cli.ui.console import fail, note, out, plain, print_json
-from shared.naming.datasets.identity import Where
+from shared.naming.datasets.identity import RunEnvironment
 from shared.naming.explanation import Explanation, explain
-from shared.naming.matching import AssetName, candidates, not_derived
+from shared.naming.matching import AssetName, candidates, underivable_names
 from shared.naming.stores.kafka import split_names
 
 _WRONG_USE = 2
@@ -46,13 +46,13 @@ def explain_command(
     throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
     throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
     """  # noqa: D301 - \b keeps the lines of the examples apart
-    where = Where(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
+    where = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else names_in(names)
     found = explain(namespace, name, symlinks=links, where=where, names=rules)
     steps = candidates(*_key(found), _also(found))
-    answer = looked(parts, _key(found), _also(found)) if parts and not found.noise else None
+    answer = looked(parts, rules, _key(found), _also(found)) if parts and not found.noise else None
     if as_json:
         print_json({**as_document(found), **looked_document(steps, answer)})
     else:
@@ -97,7 +97,7 @@ def _key(found: Explanation) -> AssetName:
 
 
 def _also(found: Explanation) -> tuple[AssetName, ...]:
-    return not_derived(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
+    return underivable_names(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
 
 
 def _show(found: Explanation) -> None:

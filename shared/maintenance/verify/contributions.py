@@ -8,11 +8,11 @@ import msgspec
 from shared.events.stored_runs import noted
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.maintenance.verify.runs import settle_anew, state_of
-from shared.records.process_index import note_link
-from shared.records.publish_queue import mark_dirty
+from shared.records.process_index import note_process_ref
+from shared.records.publish_queue import enqueue
 from shared.records.run_state import ContentKey, ContributionRecord, RunState, contribution_key
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LINK, RUNS, STATE
+from shared.storage_layout import CONTENTS, CONTRIBUTIONS, PROCESS_REF, RUNS, STATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,12 @@ def take_back(world: World, damage: Inconsistency) -> bool:
         return True
     if not _is_orphan(world.storage, run_id, key):
         return True
-    gone = msgspec.structs.replace(record.supporters[run_id], withdrawn=True)
+    gone = msgspec.structs.replace(record.supporters[run_id], content=None)
     supporters = replace(record, supporters={**record.supporters, run_id: gone}).row(world.storage).values["supporters"]
     fresh = replace(found, values={**found.values, "supporters": supporters})
     if world.storage.replace(CONTRIBUTIONS, fresh) is None:
         return False
-    mark_dirty(world.storage, [record.process])
+    enqueue(world.storage, [record.process])
     return True
 
 
@@ -109,9 +109,9 @@ def say_again(world: World, damage: Inconsistency) -> bool:
         if storage.replace(CONTRIBUTIONS, record.row(storage)) is None:
             return False
         for run_id, word in sorted(record.supporters.items()):
-            if not word.withdrawn:
+            if not word.retracted:
                 settle_anew(world, run_id)
-        mark_dirty(storage, [record.process])
+        enqueue(storage, [record.process])
     after = _read(storage, key)
     said = ContributionRecord.of(after, storage) if after else record
     return said.content is not None or said.seen is None
@@ -120,7 +120,7 @@ def say_again(world: World, damage: Inconsistency) -> bool:
 def lost_links(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
     """Processes that an application run wrote without knowing of it: its end and its tables' fates would miss them."""
     process, by, _ = spoken.key
-    if not spoken.linked and spoken.record.seen and world.storage.read(RUNS, by, f"{LINK}{process}") is None:
+    if not spoken.linked and spoken.record.seen and world.storage.read(RUNS, by, f"{PROCESS_REF}{process}") is None:
         yield Inconsistency(subject=_named(spoken.key), words="the application run has no link to it", about=spoken.key)
 
 
@@ -129,8 +129,8 @@ def link_again(world: World, damage: Inconsistency) -> bool:
     found = _read(world.storage, damage.about)
     record = ContributionRecord.of(found, world.storage) if found else None
     if record and record.content and record.seen:
-        note_link(world.storage, record.application_run, record.content)
-        mark_dirty(world.storage, [record.process])
+        note_process_ref(world.storage, record.application_run, record.content)
+        enqueue(world.storage, [record.process])
     return True
 
 
@@ -154,7 +154,7 @@ def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
         return True
     record = ContributionRecord.without_content(found)
     word = record.supporters.get(run_id)
-    return word.withdrawn if word else record.folded is None
+    return word.retracted if word else record.folded is None
 
 
 def lost_words(world: World, said: Said) -> Iterator[Inconsistency]:

@@ -11,7 +11,8 @@ from shared.maintenance.replay import Outcome, replay_letters
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
-from shared.records.application_rows import application, around
+from shared.records.application_record import read_application
+from shared.records.run_context import context_of
 from shared.storage.port import Storage
 from shared.translation.run.translate import translate
 
@@ -62,7 +63,8 @@ def _usable(world: World, letter: DeadLetter) -> bool:
                 return False
     try:
         run = merge(events)
-        translate(run, around(world.storage, run, application(world.storage, run.application_run), world.names))
+        known = read_application(world.storage, run.application_run)
+        translate(run, context_of(world.storage, run, known, world.names))
     except _UNUSABLE:
         return False
     return True

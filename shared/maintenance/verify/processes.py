@@ -9,11 +9,11 @@ from shared.errors import ContentLost
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.publishing.planner import Plan, Reading, current
 from shared.publishing.publisher_lease import removed_of
-from shared.records.digest_set import mark, short
-from shared.records.ledger import Entry, ledger_entry, note
-from shared.records.publish_queue import Dirty, mark_dirty
-from shared.records.states import Held
-from shared.storage_layout import DIRTY, DIRTY_PARTITION, process_key
+from shared.records.digest_set import combined_digest, short
+from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.records.publish_queue import QueueEntry, enqueue
+from shared.records.states import LedgerState
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +23,12 @@ class Planned:
     """
 
     plan: Plan
-    dirty: Dirty | None = None
+    dirty: QueueEntry | None = None
     at_work: bool = False
     held: HeldProcess | None = None
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> LedgerEntry:
         """What the ledger says."""
         return self.plan.entry
 
@@ -47,7 +47,7 @@ class Planned:
         yield Inconsistency(subject=self.subject, words=words, about=self.entry)
 
 
-def is_at_work(world: World, dirty: Dirty | None) -> bool:
+def is_at_work(world: World, dirty: QueueEntry | None) -> bool:
     """Whether somebody is to publish what is marked so: now, not only once time may have changed it."""
     return dirty is not None and (not dirty.revisit or dirty.due <= world.publishing.now())
 
@@ -57,24 +57,24 @@ def lost_marks(world: World, found: Planned) -> Iterator[Inconsistency]:
     nobody is told to look.
     """
     plan, storage, process = found.plan, world.storage, found.entry.process
-    if found.at_work or found.entry.state is Held.WRITING or (found.held and not found.entry.etag):
+    if found.at_work or found.entry.state is LedgerState.WRITING or (found.held and not found.entry.etag):
         return
     if not plan.unchanged:
-        before = found.entry.state is Held.WRITTEN
+        before = found.entry.state is LedgerState.WRITTEN
         words = "differs from what was last written" if before else "was never written"
         words = words if plan.entity else "has nothing to say any more, but is in the catalog"
     elif plan.revisit and not found.dirty:
         words = f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}"
     else:
         return
-    row = storage.read(DIRTY, DIRTY_PARTITION, process)
-    if not is_at_work(world, Dirty.of(row) if row else None) and ledger_entry(storage, process) == found.entry:
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, process)
+    if not is_at_work(world, QueueEntry.of(row) if row else None) and ledger_entry(storage, process) == found.entry:
         yield from found.damage(f"{words}, and no mark says so")
 
 
 def publish_again(world: World, damage: Inconsistency) -> bool:
     """Mark it, so that it is published as it should be."""
-    mark_dirty(world.storage, [damage.about.process])
+    enqueue(world.storage, [damage.about.process])
     return True
 
 
@@ -87,7 +87,7 @@ def lost_entries(_world: World, found: Planned) -> Iterator[Inconsistency]:
 def unfinished_writes(world: World, found: Planned) -> Iterator[Inconsistency]:
     """Writes that somebody began and did not end, long after they can still land."""
     entry = found.entry
-    if entry.state is Held.WRITING and world.publishing.now() - entry.until >= world.grace:
+    if entry.state is LedgerState.WRITING and world.publishing.now() - entry.until >= world.grace:
         yield from found.damage(
             f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and nobody says how that ended"
         )
@@ -95,20 +95,20 @@ def unfinished_writes(world: World, found: Planned) -> Iterator[Inconsistency]:
 
 def gone_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes that we have written and somebody has deleted."""
-    if found.entry.state is Held.WRITTEN and found.held is None:
+    if found.entry.state is LedgerState.WRITTEN and found.held is None:
         yield from found.damage("was written, but the catalog has no such process")
 
 
 def forget_written(world: World, damage: Inconsistency) -> bool:
     """Have the ledger say that nothing is there; then it is published anew."""
-    return _change(world, replace(damage.about, state=Held.NOTHING, fingerprint="", guid=""))
+    return _change(world, replace(damage.about, state=LedgerState.NOTHING, fingerprint="", guid=""))
 
 
-def _change(world: World, entry: Entry) -> bool:
+def _change(world: World, entry: LedgerEntry) -> bool:
     """Change the ledger, unless it has changed meanwhile, and have the process published by what it says then."""
-    if note(world.storage, entry) is None:
+    if put_entry(world.storage, entry) is None:
         return False
-    mark_dirty(world.storage, [entry.process])
+    enqueue(world.storage, [entry.process])
     return True
 
 
@@ -118,7 +118,7 @@ _LINEAGE = ("columnMapping",)
 
 def changed_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes whose lineage in the catalog is not what we wrote."""
-    if found.entry.state is Held.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
+    if found.entry.state is LedgerState.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
         differs = _differences(found.held.entity, found.plan.entity)
         if differs:
             yield from found.damage(f"was changed in the catalog by another hand: {', '.join(differs)}")
@@ -137,7 +137,7 @@ def write_again(world: World, damage: Inconsistency) -> bool:
 
 def other_guids(_world: World, found: Planned) -> Iterator[Inconsistency]:
     """Processes that somebody deleted and made anew under the same name: ours is no longer the one that it was."""
-    if found.entry.state is Held.WRITTEN and found.held and found.held.guid != found.entry.guid:
+    if found.entry.state is LedgerState.WRITTEN and found.held and found.held.guid != found.entry.guid:
         yield Inconsistency(
             subject=found.subject,
             words=f"has the guid {found.held.guid} in the catalog, and {found.entry.guid or 'none'} in the ledger",
@@ -148,7 +148,7 @@ def other_guids(_world: World, found: Planned) -> Iterator[Inconsistency]:
 def note_guid(world: World, damage: Inconsistency) -> bool:
     """Have the ledger say what the catalog says."""
     entry, guid = damage.about
-    return note(world.storage, replace(entry, guid=guid)) is not None
+    return put_entry(world.storage, replace(entry, guid=guid)) is not None
 
 
 def orphan_processes(world: World, node: Node) -> Iterator[Inconsistency]:
@@ -163,7 +163,7 @@ def orphan_processes(world: World, node: Node) -> Iterator[Inconsistency]:
 def _is_spoken_for(world: World, qualified_name: str) -> bool:
     """Whether anything on record stands for a process."""
     entry = ledger_entry(world.storage, process_key(qualified_name))
-    if entry.state is not Held.NOTHING:
+    if entry.state is not LedgerState.NOTHING:
         return True
     try:
         return current(world.storage, entry.process, world.publishing, Reading()).process is not None
@@ -177,12 +177,12 @@ def adopt(world: World, damage: Inconsistency) -> bool:
     if _is_spoken_for(world, node.qualified_name):
         return True
     entry = ledger_entry(world.storage, process_key(node.qualified_name))
-    return _change(world, replace(entry, state=Held.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
+    return _change(world, replace(entry, state=LedgerState.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
 
 
 def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
     """Data sets that we placed and that no process reads or writes any more."""
-    if world.survey.used.meet(mark(node.type, node.qualified_name)):
+    if world.survey.used.meet(combined_digest(node.type, node.qualified_name)):
         return
     key = (node.type, node.qualified_name)
     found = world.catalog.placeholders([key]).get(key)

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import msgspec
-
 from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.stored_runs import Arrived, last_arrival, noted, packed_event
 from shared.maintenance.replay import settle_stored
@@ -16,12 +14,13 @@ from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import process_run
-from shared.records.application_rows import is_word
+from shared.records.application_entries import generations_in, holds_entries
 from shared.records.process_index import contributions_of
-from shared.records.run_state import ContentKey, RunState, WordKey, unpacked_cell
+from shared.records.run_state import ContentKey, EntryKey, RunState
 from shared.secrets import text_without_secrets
+from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, written_by
+from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, processes_written_by
 
 _LOG = logging.getLogger("throughline.verify")
 
@@ -158,8 +157,7 @@ def settle_anew(world: World, run_id: str) -> bool:
     state, unreadable = state_of(storage, row)
     if state is None:
         fresh = _restored(storage, run_id, events).row(storage)
-        wrote = storage.replace(RUNS, replace(fresh, etag=row.etag)) if row else storage.insert(RUNS, fresh)
-        if not wrote:
+        if not write_if_unchanged(storage, RUNS, replace(fresh, etag=row.etag if row else "")):
             raise WriteConflict(f"Run {run_id} is being settled by somebody else", after=2)
         _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
         state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
@@ -182,7 +180,7 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
     for place in places:
         end = stronger_end(end, place.end)
     generations: dict[ContentKey, int] = {}
-    for process in written_by(storage, by):
+    for process in processes_written_by(storage, by):
         for _, record in contributions_of(storage, process, by):
             if run_id in record.supporters:
                 generations[process, by, record.digest] = record.supporters[run_id].generation
@@ -196,20 +194,11 @@ def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> R
     )
 
 
-class _Left(msgspec.Struct, frozen=True, array_like=True):
-    """How a word that a run left for the others of its application begins: with the generation in which it was left."""
-
-    generation: int
-
-
-_decode_left = msgspec.json.Decoder(dict[str, _Left]).decode
-
-
-def _left_by(storage: Storage, application_run: str, run_id: str) -> dict[WordKey, int]:
-    """Where a run has left word for the others, with the generation of each."""
-    rows = (row for row in storage.partition(RUNS, application_run) if is_word(row))
-    words = ((row.key, _decode_left(unpacked_cell(storage, "words", row))) for row in rows)
-    return {(application_run, key): each[run_id].generation for key, each in words if run_id in each}
+def _left_by(storage: Storage, application_run: str, run_id: str) -> dict[EntryKey, int]:
+    """Where a run has left an entry for the others, with the generation of each."""
+    rows = (row for row in storage.partition(RUNS, application_run) if holds_entries(row))
+    left = ((row.key, generations_in(storage, row)) for row in rows)
+    return {(application_run, key): each[run_id] for key, each in left if run_id in each}
 
 
 def _opened(storage: Storage, place: StoredEvent) -> Event | None:

@@ -23,16 +23,25 @@ from shared.maintenance.verify.processes import Planned, is_at_work
 from shared.maintenance.verify.runs import RunOnRecord, state_of
 from shared.publishing.placeholders.creation import under_final_names
 from shared.publishing.planner import Reading, plan_for
-from shared.records.application_rows import is_word
-from shared.records.asset_matches import remembered
-from shared.records.digest_set import mark, short
-from shared.records.process_index import FATED
-from shared.records.publish_queue import Dirty, dirty_processes
+from shared.records.application_entries import holds_entries
+from shared.records.asset_matches import read_matches
+from shared.records.digest_set import combined_digest, short
+from shared.records.process_index import RESOLVE_TOGETHER
+from shared.records.publish_queue import QueueEntry, queue_entries
 from shared.records.run_state import ContributionRecord, RunState
-from shared.records.states import Held
+from shared.records.states import LedgerState
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Row
-from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, LINK, RUNS, STATE, StoredEvent, stored_from_row
+from shared.storage_layout import (
+    CONTENTS,
+    CONTRIBUTIONS,
+    LEDGER,
+    PROCESS_REF,
+    RUNS,
+    STATE,
+    StoredEvent,
+    stored_from_row,
+)
 
 
 def _letters(world: World) -> Iterator[DeadLetter]:
@@ -67,9 +76,9 @@ def _run(world: World, run_id: str, rows: Iterator[Row], there: "array[int]") ->
     state, unreadable = state_of(world.storage, found)
     if state and state.settled:
         for key in state.current:
-            survey.spoken.add(mark(run_id, *key))
+            survey.spoken.add(combined_digest(run_id, *key))
         for word in state.left:
-            survey.words.add(mark(*word))
+            survey.words.add(combined_digest(*word))
     stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
     known = set(stored)
     missing = tuple(place for place in places if place not in known)
@@ -80,10 +89,10 @@ def _run(world: World, run_id: str, rows: Iterator[Row], there: "array[int]") ->
 
 def _noted(survey: Survey, row: Row, there: "array[int]") -> StoredEvent | None:
     """The event of a row, if it is one's; links and words are noted."""
-    if row.key.startswith(LINK):
-        survey.links.add(mark(row.partition, row.key.removeprefix(LINK)))
-    elif is_word(row):
-        there.append(mark(row.partition, row.key))
+    if row.key.startswith(PROCESS_REF):
+        survey.links.add(combined_digest(row.partition, row.key.removeprefix(PROCESS_REF)))
+    elif holds_entries(row):
+        there.append(combined_digest(row.partition, row.key))
     else:
         return stored_from_row(row.partition, row.key)
     return None
@@ -101,23 +110,23 @@ def _unnoted(world: World) -> Iterator[Arrived]:
 def _contributions(world: World) -> Iterator[Spoken]:
     survey = world.survey
     for fact in counted(world.seen, "contents", world.storage.blobs(CONTENTS)):
-        survey.contents.add(mark(fact.name))
+        survey.contents.add(combined_digest(fact.name))
     for row in counted(world.seen, Stage.CONTRIBUTIONS, world.storage.scan(CONTRIBUTIONS)):
         application_run, _, digest = row.key.partition("|")
-        if digest == FATED:
+        if digest == RESOLVE_TOGETHER:
             continue
         record = ContributionRecord.without_content(row)
         key = (record.process, application_run, digest)
         if record.folded:
-            survey.folded.add(mark(*key))
-        speak = [run for run, word in record.supporters.items() if not word.withdrawn]
+            survey.folded.add(combined_digest(*key))
+        speak = [run for run, word in record.supporters.items() if not word.retracted]
         blob = str(row.values.get("content_blob") or "")
         yield Spoken(
             row=row,
             record=record,
-            unspoken=tuple(run for run in speak if not survey.spoken.meet(mark(run, *key))),
-            blob=blob if blob and not survey.contents.meet(mark(blob)) else "",
-            linked=survey.links.meet(mark(application_run, record.process)),
+            unspoken=tuple(run for run in speak if not survey.spoken.meet(combined_digest(run, *key))),
+            blob=blob if blob and not survey.contents.meet(combined_digest(blob)) else "",
+            linked=survey.links.meet(combined_digest(application_run, record.process)),
         )
 
 
@@ -132,9 +141,11 @@ def _said(world: World) -> Iterator[Said]:
             continue
         run = state.run_id
         lost = tuple(
-            key for key in sorted(state.current) if mark(run, *key) in contributions and mark(*key) not in survey.folded
+            key
+            for key in sorted(state.current)
+            if combined_digest(run, *key) in contributions and combined_digest(*key) not in survey.folded
         )
-        unheard = tuple(word for word in sorted(state.left) if mark(*word) in words)
+        unheard = tuple(word for word in sorted(state.left) if combined_digest(*word) in words)
         if lost or unheard:
             yield Said(state=state, contributions=lost, words=unheard)
 
@@ -152,22 +163,22 @@ def _processes(world: World) -> Iterator[Planned]:
 
 
 def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
-    marks = {each.process: each for each in dirty_processes(world.storage)[0]}
+    marks = {each.process: each for each in queue_entries(world.storage)[0]}
     now, reading = datetime.now(UTC), Reading()
     found = []
     for key in keys:
         with suppress(ContentLost):  # found among the contributions; what the process should be can't be told before
-            plan = plan_for(world.storage, world.publishing, Dirty(process=key, due=now), reading)
-            known = remembered(world.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
+            plan = plan_for(world.storage, world.publishing, QueueEntry(process=key, due=now), reading)
+            known = read_matches(world.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
             plan = under_final_names(plan, known, world.publishing)
             dirty = marks.get(key)
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))
     held = world.catalog.read_processes([each.name for each in found if each.name])
     for each in found:
-        if each.entry.state is not Held.NOTHING:
+        if each.entry.state is not LedgerState.NOTHING:
             world.survey.written.add(short(each.entry.process))
         for asset in (*each.plan.entity.inputs, *each.plan.entity.outputs) if each.plan.entity else ():
-            world.survey.used.add(mark(*asset))
+            world.survey.used.add(combined_digest(*asset))
     return [replace(each, held=held.get(each.name)) for each in found]
 
 

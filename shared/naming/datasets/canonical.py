@@ -7,9 +7,9 @@ is followed to its source. Both work on text alone, so what was folded lately is
 import re
 from functools import lru_cache
 
-from shared.naming.datasets.identity import NOWHERE, Identity, Where
+from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.datasets.normalization import authority_folded
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import Store, families_by_scheme
 from shared.naming.stores import STORES
 from shared.secrets import address_without_secrets, without_secrets
 
@@ -17,17 +17,14 @@ _REMEMBERED = 16_384
 _SHORT = 2_000
 """Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
 
-_BY_SCHEME: dict[str, tuple[Store, ...]] = {}
-for _store in STORES:
-    for _scheme in _store.schemes:
-        _BY_SCHEME[_scheme] = (*_BY_SCHEME.get(_scheme, ()), _store)
+_BY_SCHEME = families_by_scheme(STORES)
 
 _DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
 
 
-def canonical(namespace: str, name: str, where: Where = NOWHERE) -> Identity:
+def canonical(namespace: str, name: str, where: RunEnvironment = NO_ENVIRONMENT) -> Identity:
     """The folded form of an OpenLineage namespace and name; `where` is what the run tells of its place."""
-    if where is not NOWHERE and (mounted := followed(namespace, name, where)):
+    if where is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, where)):
         namespace, name = mounted
     if len(namespace) + len(name) > _SHORT:
         return _folded(namespace, name)
@@ -81,7 +78,7 @@ def _split(namespace: str) -> tuple[str, str]:
     return namespace.rstrip("/").removesuffix(":").lower(), ""
 
 
-def followed(namespace: str, name: str, where: Where) -> tuple[str, str] | None:
+def resolve_mount(namespace: str, name: str, where: RunEnvironment) -> tuple[str, str] | None:
     """Where a path of Databricks' file system really leads: the source of the longest mount point that holds it, or
     `dbfs` for the same file seen as the driver's `/dbfs/…`. None for all other names.
     """

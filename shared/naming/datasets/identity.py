@@ -10,7 +10,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     name: str
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RunEnvironment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run tells of its place, which its data sets' names leave out.
 
     `workspace` is the host of a Databricks workspace (`adb-….azuredatabricks.net`), `mounts` are pairs of a mount point
@@ -26,5 +26,5 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.workspace.lower().removeprefix("https://").partition("/")[0]
 
 
-NOWHERE = Where()
+NO_ENVIRONMENT = RunEnvironment()
 """A run that tells nothing of its place."""

@@ -21,7 +21,7 @@ _PIECE = re.compile(
 _REPEAT = re.compile(r"\{\d*,\d*\}|\{\d+\}")
 
 
-def danger(pattern: str) -> str:
+def why_unsafe(pattern: str) -> str:
     """Why a pattern might take for ever, and what to write instead; an empty text when it will not."""
     repeated, wildcards = _nested_repeat(pattern)
     if repeated:

@@ -17,7 +17,7 @@ _MOST_BYTES = 4_000
 """Bytes, where letters take several: a catalog holds 4 KB of a name, and the asset's schema needs some of them."""
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CatalogName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A data set's place in the catalog, and the rule that gave it."""
 
     type: str
@@ -26,7 +26,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Also:
+class AlternateName:
     """Another name under which a scan may have found what a rule names; an empty `to` is the rule's own."""
 
     type: str
@@ -34,7 +34,7 @@ class Also:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class NamingRule:
     """`namespace` and `path` must match the whole of a data set's namespace and name; `to` makes the qualified name of
     their groups.
 
@@ -54,7 +54,7 @@ class Rule:
     to: str
     because: str = ""
     decides: bool = True
-    also: tuple[Also, ...] = ()
+    also: tuple[AlternateName, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     ids: tuple[tuple[str, tuple[str, ...]], ...] = ()
     needs_workspace: bool = False
@@ -77,7 +77,7 @@ class Rule:
                 found[group] = ids.get((group, *(found[each].casefold() for each in by)), found[group])
         return found
 
-    def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[Named, ...]:
+    def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[CatalogName, ...]:
         """The catalog's names, best first; none when this rule is not for it."""
         groups = self.groups(identity, workspace, ids)
         if groups is None:
@@ -85,8 +85,8 @@ class Rule:
         best = self._named(self.type, self.to, groups)
         return (best, *(self._named(other.type, other.to or self.to, groups) for other in self.also))
 
-    def _named(self, kind: str, to: str, groups: Mapping[str, str]) -> Named:
-        return Named(type=kind, qualified_name=_within(to.format_map(groups)), rule=self.name)
+    def _named(self, kind: str, to: str, groups: Mapping[str, str]) -> CatalogName:
+        return CatalogName(type=kind, qualified_name=_within(to.format_map(groups)), rule=self.name)
 
 
 def rule(
@@ -98,14 +98,14 @@ def rule(
     to: str,
     because: str = "",
     decides: bool = True,
-    also: tuple[Also, ...] = (),
+    also: tuple[AlternateName, ...] = (),
     defaults: tuple[tuple[str, str], ...] = (),
     ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
     clean: Callable[[str], str] | None = None,
-) -> Rule:
+) -> NamingRule:
     """A rule from two patterns with named groups and a template that uses them."""
     place, inside = re.compile(namespace, re.DOTALL), re.compile(path, re.DOTALL)
-    return Rule(
+    return NamingRule(
         name=name,
         type=type,
         namespace=place,
@@ -127,10 +127,10 @@ GENERIC = "DataSet"
 UNKNOWN_STORE = "unknown-store"
 
 
-def unknown_store(identity: Identity) -> Named:
+def unknown_store(identity: Identity) -> CatalogName:
     """What no rule knows is a plain data set: never a lost process."""
     qualified_name = f"{identity.namespace}/{identity.name.lstrip('/')}"
-    return Named(type=GENERIC, qualified_name=_within(qualified_name), rule=UNKNOWN_STORE)
+    return CatalogName(type=GENERIC, qualified_name=_within(qualified_name), rule=UNKNOWN_STORE)
 
 
 def _within(name: str) -> str:

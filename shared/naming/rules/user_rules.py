@@ -28,8 +28,8 @@ from typing import Any
 from shared.errors import Misconfigured
 from shared.naming.datasets.canonical import canonical
 from shared.naming.names import RULES, Names
-from shared.naming.rules.regex_safety import danger
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.regex_safety import why_unsafe
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.stores.onelake import workspace_folded
 
 _REQUIRED = ("rule", "type", "namespace", "name", "qualified_name")
@@ -69,7 +69,7 @@ def _document(text: str, place: str) -> dict[str, Any]:
 # --- rules
 
 
-def _rules(given: Any, problems: list[str]) -> Iterator[Rule]:
+def _rules(given: Any, problems: list[str]) -> Iterator[NamingRule]:
     if not isinstance(given, list):
         problems.append("rules must be a list: write [[rules]] above each of them")
         return
@@ -113,7 +113,7 @@ def _problems_of(entry: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{key} is no regular expression: {error}"
                 return
             groups |= compiled.groupindex.keys()
-            if reason := danger(pattern):
+            if reason := why_unsafe(pattern):
                 yield f"{key} could take for ever on a name that someone sends: {reason}"
     if isinstance(template := entry.get("qualified_name"), str):
         yield from _wrong_template(template, groups)

@@ -48,4 +48,4 @@ STORES: tuple[Store, ...] = (
     *unity_catalog.STORES,
     *iceberg.STORES,
 )
-"""All families. Of several with one scheme, the first whose authority fits is taken."""
+"""All families. Of several with one scheme the first whose authority fits is taken (`families_by_scheme`)."""

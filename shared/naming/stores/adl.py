@@ -1,11 +1,11 @@
 """Azure Data Lake Storage Gen1, as Purview's scan named it; the store itself was retired in 2024."""
 
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
 _NAME = "adl://{account}/{path}"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "adl-path",
         type="azure_datalake_gen1_path",
@@ -13,7 +13,7 @@ RULES: tuple[Rule, ...] = (
         path="(?P<path>.*)",
         to=_NAME,
         because="Purview's scan of ADLS Gen1 names files and folders so",
-        also=(Also(type="azure_datalake_gen1_resource_set", to=_NAME + "/{{SparkPartitions}}"),),
+        also=(AlternateName(type="azure_datalake_gen1_resource_set", to=_NAME + "/{{SparkPartitions}}"),),
     ),
 )
 

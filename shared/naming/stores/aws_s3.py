@@ -5,10 +5,10 @@ Mounts of old notebooks hold an access key before the bucket's name: it is left 
 """
 
 from shared.naming.datasets.normalization import authority_folded, path_folded
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "s3-path",
         type="aws_s3_v2_directory",
@@ -17,7 +17,7 @@ RULES: tuple[Rule, ...] = (
         to="s3://{bucket}/{path}",
         because="Purview's type for folders in S3; not verified that a scan names them so",
         decides=False,
-        also=(Also(type="aws_s3_v2_resource_set", to="s3://{bucket}/{path}/{{SparkPartitions}}"),),
+        also=(AlternateName(type="aws_s3_v2_resource_set", to="s3://{bucket}/{path}/{{SparkPartitions}}"),),
     ),
 )
 

@@ -7,7 +7,7 @@ registered, so each is the other's further name.
 import re
 
 from shared.naming.datasets.normalization import path_folded
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
 _CLOUDS = r"(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de)|storage\.azure\.net)"
@@ -17,7 +17,7 @@ _LAKE_NAME = "https://{account}.dfs.{cloud}/{container}"
 _BLOB_NAME = "https://{account}.blob.{cloud}/{container}"
 _AS_BLOB = re.compile(rf"([^@/]+@[^./]+(?:\.z\d+)?)\.blob\.({_CLOUDS})")
 
-PATH_RULES: tuple[Rule, ...] = (
+PATH_RULES: tuple[NamingRule, ...] = (
     rule(
         "adls-filesystem",
         type="azure_datalake_gen2_filesystem",
@@ -25,7 +25,7 @@ PATH_RULES: tuple[Rule, ...] = (
         path="",
         to=_LAKE_NAME,
         because="Purview's scan of ADLS Gen2 names file systems so",
-        also=(Also(type="azure_blob_container", to=_BLOB_NAME),),
+        also=(AlternateName(type="azure_blob_container", to=_BLOB_NAME),),
     ),
     rule(
         "adls-path",
@@ -35,13 +35,13 @@ PATH_RULES: tuple[Rule, ...] = (
         to=_LAKE_NAME + "/{path}",
         because="Purview's scan of ADLS Gen2 names files and folders so",
         also=(
-            Also(type="azure_datalake_gen2_resource_set", to=_LAKE_NAME + "/{path}/{{SparkPartitions}}"),
-            Also(type="azure_blob_path", to=_BLOB_NAME + "/{path}"),
+            AlternateName(type="azure_datalake_gen2_resource_set", to=_LAKE_NAME + "/{path}/{{SparkPartitions}}"),
+            AlternateName(type="azure_blob_path", to=_BLOB_NAME + "/{path}"),
         ),
     ),
 )
 
-BLOB_RULES: tuple[Rule, ...] = (
+BLOB_RULES: tuple[NamingRule, ...] = (
     rule(
         "blob-container",
         type="azure_blob_container",
@@ -49,7 +49,7 @@ BLOB_RULES: tuple[Rule, ...] = (
         path="",
         to=_BLOB_NAME,
         because="Purview's scan of Blob Storage names containers so",
-        also=(Also(type="azure_datalake_gen2_filesystem", to=_LAKE_NAME),),
+        also=(AlternateName(type="azure_datalake_gen2_filesystem", to=_LAKE_NAME),),
     ),
     rule(
         "blob-path",
@@ -59,8 +59,8 @@ BLOB_RULES: tuple[Rule, ...] = (
         to=_BLOB_NAME + "/{path}",
         because="Purview's scan of Blob Storage names files and folders so",
         also=(
-            Also(type="azure_blob_resource_set", to=_BLOB_NAME + "/{path}/{{SparkPartitions}}"),
-            Also(type="azure_datalake_gen2_path", to=_LAKE_NAME + "/{path}"),
+            AlternateName(type="azure_blob_resource_set", to=_BLOB_NAME + "/{path}/{{SparkPartitions}}"),
+            AlternateName(type="azure_datalake_gen2_path", to=_LAKE_NAME + "/{path}"),
         ),
     ),
 )

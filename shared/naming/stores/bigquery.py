@@ -4,10 +4,10 @@ and so does the colon that older clients put behind the project.
 
 import re
 
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "bigquery-table",
         type="bigquery_table",
@@ -15,7 +15,7 @@ RULES: tuple[Rule, ...] = (
         path=r"(?P<project>[^/]+)\.(?P<dataset>[^./]+)\.(?P<table>[^./]+)",
         to="bigquery://{project}/{dataset}/{table}",
         because="Purview's scan of BigQuery names tables so",
-        also=(Also(type="bigquery_view"),),
+        also=(AlternateName(type="bigquery_view"),),
     ),
 )
 

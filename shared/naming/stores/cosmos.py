@@ -1,10 +1,10 @@
 """Azure Cosmos DB's API for NoSQL, in all clouds."""
 
 from shared.naming.datasets.normalization import authority_folded
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "cosmos-collection",
         type="azure_cosmosdb_sqlapi_collection",

@@ -2,10 +2,10 @@
 the workspace's Hive metastore are named as Purview's scan of that metastore names them. The rest no scan finds.
 """
 
-from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "dbfs-hive-table",
         type="hive_table",

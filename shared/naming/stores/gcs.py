@@ -1,9 +1,9 @@
 """Google Cloud Storage. Purview documents no scan of it: a generic data set, and a table's name comes first."""
 
-from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "gcs-path",
         type=GENERIC,

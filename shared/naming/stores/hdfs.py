@@ -2,12 +2,12 @@
 table's name, where there is one, comes first.
 """
 
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
 _OURS = "Atlas' type for HDFS; not verified that a scan names it so"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "hdfs-path",
         type="hdfs_path",

@@ -4,14 +4,14 @@ The metastore is called by its host alone, and by the Databricks workspace where
 of a workspace's metastore names its tables.
 """
 
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _TABLE = r"(?:(?P<catalog>[^./`]+)\.)?(?P<database>[^./`]+)\.(?P<table>[^./`]+)"
 _PLACE = r"hive://(?P<host>[^:/]+)(?::\d+)?(?:/.*)?"
 _SCAN = "Purview's scan of a Hive metastore names tables so"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "hive-table-of-workspace",
         type="hive_table",
@@ -19,7 +19,7 @@ RULES: tuple[Rule, ...] = (
         path=_TABLE,
         to="{database}.{table}@{workspace}",
         because=_SCAN + ", by the Databricks workspace it serves",
-        also=(Also(type="hive_view"), Also(type="hive_table", to="{database}.{table}@{host}")),
+        also=(AlternateName(type="hive_view"), AlternateName(type="hive_table", to="{database}.{table}@{host}")),
     ),
     rule(
         "hive-table",
@@ -28,7 +28,7 @@ RULES: tuple[Rule, ...] = (
         path=_TABLE,
         to="{database}.{table}@{host}",
         because=_SCAN + ", by the metastore's host",
-        also=(Also(type="hive_view"),),
+        also=(AlternateName(type="hive_view"),),
     ),
 )
 

@@ -4,10 +4,10 @@ No scan is known to name them, so they only help where nothing else does: Iceber
 or by the Hive metastore or Unity Catalog that serves as their catalog.
 """
 
-from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "iceberg-rest-table",
         type=GENERIC,

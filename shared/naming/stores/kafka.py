@@ -3,10 +3,10 @@
 `subscribe` of several topics arrives as one name, `orders,routed`: `split_names` tells them apart before anything else.
 """
 
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store, as_name
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "kafka-topic",
         type="kafka_topic",

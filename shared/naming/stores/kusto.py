@@ -8,12 +8,12 @@ tables they do not tell is called `COMPLEX`: one generic data set for each datab
 import re
 
 from shared.naming.datasets.normalization import QUERY
-from shared.naming.rules.rule import GENERIC, Rule, rule
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "kusto-query",
         type=GENERIC,

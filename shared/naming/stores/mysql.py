@@ -5,11 +5,11 @@ it before a table that names its own.
 """
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 from shared.naming.stores.postgres import host_and_database
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "azure-mysql-table",
         type="azure_mysql_table",
@@ -17,7 +17,7 @@ RULES: tuple[Rule, ...] = (
         path=rf"(?P<database>{PART})\.(?P<table>{PART})",
         to="mysql://{host}/{database}/{table}",
         because="Purview's scan of Azure Database for MySQL names tables so",
-        also=(Also(type="azure_mysql_view"),),
+        also=(AlternateName(type="azure_mysql_view"),),
         clean=unquoted,
     ),
 )

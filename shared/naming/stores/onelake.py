@@ -9,7 +9,7 @@ import re
 from urllib.parse import quote, unquote
 
 from shared.naming.datasets.normalization import path_folded
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 
 _WORKSPACE = r"abfss://(?P<workspace>[^@/]+)@onelake\.dfs\.fabric\.microsoft\.com"
@@ -18,7 +18,7 @@ _GROUP = "https://app.fabric.microsoft.com/groups/{workspace}/lakehouses/{lakeho
 _IDS = (("lakehouse", ("workspace", "lakehouse")), ("workspace", ("workspace",)))
 _SCAN = "Purview's scan of Fabric names lakehouse tables so, by the ids of workspace and lakehouse"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "onelake-table",
         type="fabric_lakehouse_table",

@@ -7,10 +7,10 @@ descriptor), and 1.25 leaves the port before the service's name (seen by running
 import re
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "oracle-table",
         type="oracle_table",
@@ -18,7 +18,7 @@ RULES: tuple[Rule, ...] = (
         path=rf"(?P<service>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})",
         to="oracle://{host}/{schema}/{table}",
         because="Purview's scan of Oracle names tables so",
-        also=(Also(type="oracle_view"),),
+        also=(AlternateName(type="oracle_view"),),
         clean=unquoted,
     ),
 )

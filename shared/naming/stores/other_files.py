@@ -1,6 +1,9 @@
-"""Further file systems that Spark reaches by Hadoop's connectors: their names are paths, and no scan finds them."""
+"""Further file systems that Spark reaches by Hadoop's connectors: their names are paths, and no scan finds them.
 
-from shared.naming.rules.rule import GENERIC, Rule, rule
+All are fallbacks: a family of its own for one of these schemes comes first.
+"""
+
+from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
 _SCHEMES = (
@@ -8,7 +11,7 @@ _SCHEMES = (
     "ftp", "sftp",
 )  # fmt: skip
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "file-system-path",
         type=GENERIC,
@@ -21,5 +24,5 @@ RULES: tuple[Rule, ...] = (
 )
 
 STORES: tuple[Store, ...] = tuple(
-    Store(schemes=(scheme,), fold=as_path, rules=RULES, has_paths=True) for scheme in _SCHEMES
+    Store(schemes=(scheme,), fold=as_path, rules=RULES, has_paths=True, fallback=True) for scheme in _SCHEMES
 )

@@ -8,13 +8,13 @@ database and its table, and gives that.
 import re
 
 from shared.naming.datasets.normalization import PART, qualified, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _AZURE = r"[^./:]+\.postgres\.database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "azure-postgresql-table",
         type="azure_postgresql_table",
@@ -22,7 +22,7 @@ RULES: tuple[Rule, ...] = (
         path=_TABLE,
         to="postgresql://{host}/{database}/{schema}/{table}",
         because="Purview's scan of Azure Database for PostgreSQL names tables so",
-        also=(Also(type="azure_postgresql_view"),),
+        also=(AlternateName(type="azure_postgresql_view"),),
         clean=unquoted,
     ),
     rule(
@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
         to="postgresql://servers/{host}/dbs/{database}/schemas/{schema}/tables/{table}",
         because="Purview's scan of PostgreSQL names tables so",
         also=(
-            Also(
+            AlternateName(
                 type="postgresql_view",
                 to="postgresql://servers/{host}/dbs/{database}/schemas/{schema}/views/{table}",
             ),

@@ -7,7 +7,7 @@ A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a r
 import re
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Also, Rule, rule
+from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _DOMAIN = ".snowflakecomputing"
@@ -15,7 +15,7 @@ _TABLE = "/databases/{database}/schemas/{schema}/tables/{table}"
 _VIEW = "/databases/{database}/schemas/{schema}/views/{table}"
 
 
-def _of(name: str, account: str, *hosts: str) -> Rule:
+def _of(name: str, account: str, *hosts: str) -> NamingRule:
     """Tables of accounts of one form, by the hosts that such an account may have, the likeliest first."""
     best, *further = (f"snowflake://{host}" for host in hosts)
     return rule(
@@ -26,8 +26,8 @@ def _of(name: str, account: str, *hosts: str) -> Rule:
         to=best + _TABLE,
         because="Purview's scan of Snowflake names tables so, by the host of the account",
         also=(
-            Also(type="snowflake_view", to=best + _VIEW),
-            *(Also(type="snowflake_table", to=host + _TABLE) for host in further),
+            AlternateName(type="snowflake_view", to=best + _VIEW),
+            *(AlternateName(type="snowflake_table", to=host + _TABLE) for host in further),
         ),
         clean=unquoted,
     )
@@ -35,7 +35,7 @@ def _of(name: str, account: str, *hosts: str) -> Rule:
 
 _HOST = "{account}.snowflakecomputing.com"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     _of("snowflake-table", "(?P<account>[^./]+)", _HOST, "{account}"),
     _of(
         "snowflake-table-of-first-region",

@@ -12,7 +12,7 @@ database, which the tables that the statement names take the place of.
 import re
 
 from shared.naming.datasets.normalization import PART, QUERY, authority_folded, qualified, unquoted
-from shared.naming.rules.rule import GENERIC, Also, Rule, rule
+from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
@@ -22,7 +22,7 @@ _SYNAPSE = r"sql\.azuresynapse\.(?:net|azure\.cn|usgovcloudapi\.net)"
 _NAME = "mssql://{server}/{database}/{schema}/{table}"
 
 
-def _hosted(name: str, kind: str, server: str, of: str) -> Rule:
+def _hosted(name: str, kind: str, server: str, of: str) -> NamingRule:
     return rule(
         name,
         type=f"{kind}_table",
@@ -30,14 +30,14 @@ def _hosted(name: str, kind: str, server: str, of: str) -> Rule:
         path=_TABLE,
         to=_NAME,
         because=f"Purview's scan of {of} names tables so",
-        also=(Also(type=f"{kind}_view"),),
+        also=(AlternateName(type=f"{kind}_view"),),
         clean=unquoted,
     )
 
 
 _OWN = r"[^/:]+(?<!\.fabric\.microsoft\.com)"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "sql-server-query",
         type=GENERIC,
@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
         path=_TABLE,
         to="mssql://{server}/MSSQLSERVER/{database}/{schema}/{table}",
         because="Purview's scan of SQL Server names tables by server and instance; not verified for the default one",
-        also=(Also(type="mssql_view"), Also(type="mssql_table", to=_NAME)),
+        also=(AlternateName(type="mssql_view"), AlternateName(type="mssql_table", to=_NAME)),
         clean=unquoted,
     ),
     rule(
@@ -73,7 +73,7 @@ RULES: tuple[Rule, ...] = (
         path=_TABLE,
         to="mssql://{server}/{instance}/{database}/{schema}/{table}",
         because="Purview's scan of SQL Server names tables by server and instance",
-        also=(Also(type="mssql_view"),),
+        also=(AlternateName(type="mssql_view"),),
         clean=unquoted,
     ),
 )

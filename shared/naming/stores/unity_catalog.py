@@ -6,14 +6,14 @@ host; without it the host stands in its place, as one vendor's scanner has it.
 """
 
 from shared.naming.datasets.normalization import PART, authority_folded, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import Rule, rule
+from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 
 _TABLE = rf"(?P<catalog>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"
 _IDS = (("workspace", ("workspace",)),)
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NamingRule, ...] = (
     rule(
         "unity-catalog-table",
         type="databricks_table",

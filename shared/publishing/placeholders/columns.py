@@ -26,12 +26,12 @@ from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
 from shared.model import Process
 from shared.publishing.planner import Plan, PublishOptions, Reading, current
-from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember, remembered_by
-from shared.records.ledger import NOT_KNOWN, Entry, ledger_entry, note
-from shared.records.process_index import FATED
-from shared.records.publish_queue import mark_dirty
+from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
+from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
+from shared.records.process_index import RESOLVE_TOGETHER
+from shared.records.publish_queue import enqueue
 from shared.records.run_state import ContributionRecord
-from shared.records.states import Held
+from shared.records.states import LedgerState
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, digest_of, process_key
 
@@ -71,7 +71,7 @@ def columns_told(key: AssetKey, processes: Iterable[Process]) -> Columns:
 
 def keys_told(process: Process | None) -> frozenset[str]:
     """The keys (in `found`) of the assets whose columns a process tells."""
-    return frozenset(map(found_key, told_by(process))) if process else frozenset()
+    return frozenset(map(match_key, told_by(process))) if process else frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class ColumnReport:
     key: str
     found: AssetMatch | None
     columns: Columns = ()
-    words: Mapping[str, tuple[Entry, Process | None]] = field(default_factory=dict)
+    words: Mapping[str, tuple[LedgerEntry, Process | None]] = field(default_factory=dict)
 
     @property
     def is_ours(self) -> bool:
@@ -100,8 +100,8 @@ class ColumnReport:
         """Its tellers without those of whom it is certain that they do not tell of it any more."""
         return tuple(process for process, (entry, said) in sorted(self.words.items()) if self._may_tell(entry, said))
 
-    def _may_tell(self, entry: Entry, said: Process | None) -> bool:
-        unsettled = entry.state is Held.WRITING or schema_digest(said) != entry.schemas
+    def _may_tell(self, entry: LedgerEntry, said: Process | None) -> bool:
+        unsettled = entry.state is LedgerState.WRITING or schema_digest(said) != entry.schemas
         return unsettled or self.key in keys_told(said)
 
     def noted(self, storage: Storage) -> bool:
@@ -110,8 +110,8 @@ class ColumnReport:
         """
         for entry, said in self.words.values():
             if entry.etag and schema_digest(said) != entry.schemas:
-                heard = replace(entry.telling(frozenset({self.key})), schemas=NOT_KNOWN)
-                if heard != entry and not note(storage, heard):
+                heard = replace(entry.telling(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
+                if heard != entry and not put_entry(storage, heard):
                     return False
         return True
 
@@ -120,11 +120,11 @@ def telling_now(storage: Storage, how: PublishOptions, key: str, reading: Readin
     """What is told of a data set (by its key in `found`), if it is ours. What was read before of those who tell is not
     read again.
     """
-    found = remembered_by(storage, key)
+    found = match_by_key(storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)
-    words: dict[str, tuple[Entry, Process | None]] = {}
-    for process in found.tellers:
+    words: dict[str, tuple[LedgerEntry, Process | None]] = {}
+    for process in found.column_sources:
         entry = ledger_entry(storage, process)  # before what is said: what is said later is published later
         words[process] = entry, current(storage, process, how, reading, after=entry.retired).process
     columns = columns_told(found.own, [said for _, said in words.values() if said])
@@ -141,33 +141,33 @@ def note_schemas(
     what is remembered. Those that were `placed` for these plans are on record as told by them.
     """
     words = {plan.dirty.process: _Word.of(storage, plan) for plan in plans}
-    known = {found_key(own): each for own, each in (found or {}).items()}
+    known = {match_key(own): each for own, each in (found or {}).items()}
     # Who was cut off has most likely made it itself: it is the next one's to ask what columns that has.
     users = [plan for plan in plans if not words[plan.dirty.process].cut_off]
-    used = {found_key((asset.type, asset.qualified_name)) for plan in users for asset in plan.assets}
+    used = {match_key((asset.type, asset.qualified_name)) for plan in users for asset in plan.assets}
     named = frozenset[str]().union(*(word.named for word in words.values()))
     fresh: list[AssetMatch] = []
     marks: set[str] = set()
     for key in sorted(named | (used & known.keys())):
-        each = known[key] if key in known else remembered_by(storage, key)
+        each = known[key] if key in known else match_by_key(storage, key)
         if each is None or not each.is_placeholder or (key not in named and each.columns is not None):
             continue
         spoken = {process: word for process, word in words.items() if key in word.named}
-        tellers = {*each.tellers, *(process for process, word in spoken.items() if word.may_tell(key))}
-        unknown = {process for process, word in spoken.items() if word.cut_off and process not in each.tellers}
+        column_sources = {*each.column_sources, *(process for process, word in spoken.items() if word.may_tell(key))}
+        unknown = {process for process, word in spoken.items() if word.cut_off and process not in each.column_sources}
         cut_off = bool(unknown) and each.own not in placed
-        news = any(word.is_new for word in spoken.values()) or tellers != set(each.tellers)
+        news = any(word.is_new for word in spoken.values()) or column_sources != set(each.column_sources)
         if each.columns and not news and not cut_off:
             continue
         told = any(key in word.told for word in spoken.values())
-        if cut_off or tellers != set(each.tellers) or (news and told and each.own not in placed):
+        if cut_off or column_sources != set(each.column_sources) or (news and told and each.own not in placed):
             columns = None if cut_off else each.columns
-            fresh.append(structs.replace(each, tellers=tuple(sorted(tellers)), columns=columns))
-        said = [word.process for teller in tellers if (word := words.get(teller)) and word.process]
-        if cut_off or not tellers <= words.keys() or columns_told(each.own, said) != each.columns:
-            marks.add(mark_of(key))
-    remember(storage, fresh)
-    mark_dirty(storage, marks)
+            fresh.append(structs.replace(each, column_sources=tuple(sorted(column_sources)), columns=columns))
+        said = [word.process for teller in column_sources if (word := words.get(teller)) and word.process]
+        if cut_off or not column_sources <= words.keys() or columns_told(each.own, said) != each.columns:
+            marks.add(queue_key(key))
+    save_matches(storage, fresh)
+    enqueue(storage, marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ class _Word:
     @classmethod
     def of(cls, storage: Storage, plan: Plan) -> "_Word":
         """Where it tells what it told before nothing is read."""
-        cut_off = plan.entry.state is Held.WRITING
+        cut_off = plan.entry.state is LedgerState.WRITING
         is_new = cut_off or schema_digest(plan.process) != plan.entry.schemas
         told = keys_told(plan.process)
         before = plan.entry.told if is_new else frozenset[str]()
@@ -201,7 +201,7 @@ def _ever_named(storage: Storage, process: str) -> frozenset[str]:
     """All data sets (by key in `found`) that were ever named in what was said of a process (by key)."""
     found: set[str] = set()
     for row in storage.partition(CONTRIBUTIONS, process):
-        if row.key.endswith(f"|{FATED}"):
+        if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
             continue
         try:
             content = ContributionRecord.of(row, storage).content
@@ -209,7 +209,7 @@ def _ever_named(storage: Storage, process: str) -> frozenset[str]:
             _LOG.warning("schemas may stay as they were process=%s error=%s", process, error)
             continue
         if content:
-            found |= {found_key((asset.type, asset.qualified_name)) for asset in (*content.inputs, *content.outputs)}
+            found |= {match_key((asset.type, asset.qualified_name)) for asset in (*content.inputs, *content.outputs)}
     return frozenset(found)
 
 
@@ -220,13 +220,13 @@ def tell_schemas(storage: Storage, plan: Plan) -> bool:
     digest, told = schema_digest(plan.process), keys_told(plan.process)
     if digest == plan.entry.schemas:
         return True
-    begun: Entry | None = plan.entry
+    begun: LedgerEntry | None = plan.entry
     if plan.entry.telling(told) != plan.entry:
-        begun = note(storage, plan.entry.telling(told))
+        begun = put_entry(storage, plan.entry.telling(told))
     if begun is None:
         return False
     note_schemas(storage, [plan])
-    return note(storage, replace(begun, schemas=digest, told=told)) is not None
+    return put_entry(storage, replace(begun, schemas=digest, told=told)) is not None
 
 
 def tellers_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:

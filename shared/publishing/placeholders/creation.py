@@ -19,8 +19,8 @@ from shared.publishing.planner import Plan, PublishOptions
 from shared.publishing.resolved_process import final_entity
 from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
 from shared.records.asset_lifecycle import placeholder, sentences
-from shared.records.asset_matches import AssetMatch, found_key, mark_of, remember
-from shared.records.publish_queue import mark_dirty
+from shared.records.asset_matches import AssetMatch, match_key, queue_key, save_matches
+from shared.records.publish_queue import enqueue
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
 
@@ -72,17 +72,17 @@ def place(
         created, whole = _created(catalog, entities, how.batch)
         marks: set[str] = set()
         for key, guid in created.items():
-            now_told, tellers = tellers_of(plans, key), found[key].tellers
+            now_told, column_sources = tellers_of(plans, key), found[key].column_sources
             held = columns[wanted[key]] if key in whole or not columns[wanted[key]] else None
-            if held != columns[wanted[key]] or not now_told >= set(tellers):
-                marks.add(mark_of(found_key(key)))
-            tellers = tuple(sorted(now_told.union(tellers)))
-            found[key] = structs.replace(found[key], guid=guid, tellers=tellers, columns=held)
-        found |= {each.own: each for each in remember(storage, [found[key] for key in created])}
+            if held != columns[wanted[key]] or not now_told >= set(column_sources):
+                marks.add(queue_key(match_key(key)))
+            column_sources = tuple(sorted(now_told.union(column_sources)))
+            found[key] = structs.replace(found[key], guid=guid, column_sources=column_sources, columns=held)
+        found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
         if not is_in_time(how, until, 0):  # whoever went on meanwhile did not know what we have placed
-            marks |= {mark_of(found_key(key)) for key in created}
+            marks |= {queue_key(match_key(key)) for key in created}
         now = sentences(storage, batch)
-        mark_dirty(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
+        enqueue(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
         guids |= created
     return guids
 
@@ -121,4 +121,4 @@ def describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
     """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
     cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
     said = sentences(storage, cut_off)
-    mark_dirty(storage, (mark for mark in said if said[mark]))
+    enqueue(storage, (mark for mark in said if said[mark]))

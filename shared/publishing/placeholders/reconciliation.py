@@ -17,9 +17,10 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.asset_resolution import ask, continued
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher_lease import removed_of
-from shared.records.asset_matches import AssetMatch, all_remembered, drop, next_look, note_next_look, remember
-from shared.records.ledger import write_anew
-from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
+from shared.records.checkpoint import RECONCILE
+from shared.records.ledger import request_rewrite
+from shared.records.publish_queue import enqueue, queue_entries
 from shared.storage.port import Storage
 from shared.storage_layout import process_key
 from shared.translation.job.identity import OURS
@@ -51,7 +52,7 @@ class Reconciled:
 
 def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
     """All that we placed: what is remembered, and what the catalog's search tells of besides."""
-    found = {each.own: each for each in all_remembered(storage) if each.left or not each.scanned}
+    found = {each.own: each for each in all_matches(storage) if each.left or not each.scanned}
     for node in catalog.ours():
         key = (node.type, node.qualified_name)
         if not node.is_process and key not in found:
@@ -72,17 +73,17 @@ def move(
     once, and `again` where that is asked for, or was of no use for long.
     """
     fresh = looked_again(catalog, how, placed)
-    kept = {each.own: each for each in remember(storage, [each for each in fresh if each.guid])}
+    kept = {each.own: each for each in save_matches(storage, [each for each in fresh if each.guid])}
     fresh = [kept.get(each.own, each) for each in fresh]
-    drop(storage, [each for each in fresh if not each.guid])
+    delete_matches(storage, [each for each in fresh if not each.guid])
     left = [each for each in fresh if each.left]
     now = how.now()
     to_move = [each for each in left if again or each.moved is None or now - each.moved >= how.finding.misses]
     users = _users(catalog, [each.own for each in to_move])
     for process in users:
-        write_anew(storage, process)
-    mark_dirty(storage, users)
-    remember(storage, [structs.replace(each, moved=now) for each in to_move])
+        request_rewrite(storage, process)
+    enqueue(storage, users)
+    save_matches(storage, [structs.replace(each, moved=now) for each in to_move])
     return Reconciled(
         looked=len(fresh),
         found=sum(each.scanned is not None for each in fresh),
@@ -105,7 +106,7 @@ def remove_left(storage: Storage, catalog: Catalog, how: PublishOptions, *, wait
     """Remove those of our placeholders of which a scan has found the asset and to which nothing is linked any more: how
     many. `wait`: until nobody publishes; else nothing is done while somebody does.
     """
-    left = {each.own: each for each in all_remembered(storage) if each.left}
+    left = {each.own: each for each in all_matches(storage) if each.left}
     number = 0
     keys = sorted(left)
     for start in range(0, len(keys), how.batch):
@@ -114,7 +115,9 @@ def remove_left(storage: Storage, catalog: Catalog, how: PublishOptions, *, wait
         if done is None:
             break
         number += len(done.removed)
-        remember(storage, [structs.replace(left[key], left=False, moved=None) for key in batch if key not in done.kept])
+        save_matches(
+            storage, [structs.replace(left[key], left=False, moved=None) for key in batch if key not in done.kept]
+        )
     return number
 
 
@@ -123,10 +126,10 @@ def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
     tick. Where nothing is due it costs one read. A catalog that is away is left alone; the next tick tries again.
     """
     now = how.now()
-    due = next_look(storage)
-    if how.shadow or (due and now < due) or dirty_processes(storage)[1]:
+    due = RECONCILE.load(storage)
+    if how.shadow or (due and now < due) or queue_entries(storage)[1]:
         return Reconciled()
-    placed = [each for each in all_remembered(storage) if each.left or not each.scanned]
+    placed = [each for each in all_matches(storage) if each.left or not each.scanned]
     waiting = [each for each in placed if each.left or each.is_due(now, how.finding.misses)]
     batch = sorted(waiting, key=lambda each: (each.at, each.own))[: how.batch]
     done = Reconciled()
@@ -137,8 +140,8 @@ def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
     except (CatalogUnavailable, CatalogRefused) as error:
         _LOG.warning("reconciling put off error=%s", type(error).__name__)
         return done
-    if len(waiting) > len(batch) or any(each.left for each in all_remembered(storage)):
+    if len(waiting) > len(batch) or any(each.left for each in all_matches(storage)):
         return done
     rest = [each.at + how.finding.misses for each in placed if each not in batch]
-    note_next_look(storage, min([*rest, now + how.finding.misses]))
+    RECONCILE.save(storage, min([*rest, now + how.finding.misses]))
     return done

@@ -18,22 +18,22 @@ from shared.publishing.placeholders.columns import ColumnReport, telling_now
 from shared.publishing.planner import PublishOptions, Reading
 from shared.publishing.write_deadline import calls_to_describe, described_until, is_in_time, landed, landed_well
 from shared.records.asset_lifecycle import state_of
-from shared.records.asset_matches import overtake, remember
-from shared.records.ledger import OVER
-from shared.records.publish_queue import Dirty
+from shared.records.asset_matches import replace_match, save_matches
+from shared.records.ledger import NOTHING_BEGUN
+from shared.records.publish_queue import QueueEntry
 from shared.storage.port import Storage
-from shared.storage_layout import ASSET, DIRTY, DIRTY_PARTITION
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET
 
 _LOG = logging.getLogger("throughline.describing")
 
 
-def described(storage: Storage, dirty: Dirty, how: PublishOptions, reading: Reading) -> AssetEntity | None:
+def described(storage: Storage, dirty: QueueEntry, how: PublishOptions, reading: Reading) -> AssetEntity | None:
     """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
     return _described(storage, telling_now(storage, how, _key(dirty), reading))
 
 
-def _key(dirty: Dirty) -> str:
-    return dirty.process.removeprefix(ASSET)
+def _key(dirty: QueueEntry) -> str:
+    return dirty.process.removeprefix(QUEUED_ASSET)
 
 
 def _described(storage: Storage, telling: ColumnReport) -> AssetEntity | None:
@@ -44,14 +44,14 @@ def _described(storage: Storage, telling: ColumnReport) -> AssetEntity | None:
     return asset_entity(asset, sentence, telling.columns) if asset else None
 
 
-def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: Dirty, reading: Reading) -> bool:
+def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: QueueEntry, reading: Reading) -> bool:
     """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
     anything was written. Raises CatalogRefused where it refuses the columns, with the rest said, CatalogUnavailable,
     and ContentLost.
     """
     telling = telling_now(storage, how, _key(dirty), reading)
     if telling.found and how.now() < telling.found.until:
-        storage.replace(DIRTY, replace(dirty, due=telling.found.until).row())
+        storage.replace(PUBLISH_QUEUE, replace(dirty, due=telling.found.until).row())
         return False
     wanted = _described(storage, telling)
     written = False
@@ -64,7 +64,7 @@ def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty
         written = catalog.describe_placeholder(wanted)
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
-    storage.delete(DIRTY, DIRTY_PARTITION, dirty.process, dirty.etag)
+    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
     return written
 
 
@@ -76,19 +76,21 @@ def _describe_ours(
         return None
     calls = calls_to_describe(max(len(wanted.columns), len(telling.found.columns or ())))
     until = described_until(how, calls)
-    begun = overtake(storage, structs.replace(telling.found, columns=None, until=until))
+    begun = replace_match(storage, structs.replace(telling.found, columns=None, until=until))
     if begun is None or not is_in_time(how, until, calls):
         return None
     try:
         written = _describe(catalog, wanted, bare=telling.bare)
     except CatalogRefused:
-        remember(storage, [structs.replace(begun, until=OVER)])
+        save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN)])
         raise
     except CatalogUnavailable as error:
-        remember(storage, [structs.replace(begun, until=OVER if error.over else landed(how, until))])
+        save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN if error.over else landed(how, until))])
         raise
     lands = landed_well(catalog, how, until)
-    remember(storage, [structs.replace(begun, columns=wanted.columns, tellers=telling.speaking, until=lands)])
+    save_matches(
+        storage, [structs.replace(begun, columns=wanted.columns, column_sources=telling.speaking, until=lands)]
+    )
     return written
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from shared.model import Asset, Span
-from shared.naming.datasets.identity import NOWHERE, Where
+from shared.naming.datasets.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.secrets import address_without_secrets
-from shared.translation.job.databricks import telling, workspace
+from shared.translation.job.databricks import identifying_properties, workspace
 from shared.translation.job.identity import JobIdentity, identity_of, strongest
 
 
@@ -25,7 +25,7 @@ class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     identities: tuple[JobIdentity, ...] = ()
-    where: Where = NOWHERE
+    where: RunEnvironment = NO_ENVIRONMENT
 
     def __or__(self, other: "ApplicationFacts") -> "ApplicationFacts":
         if other in (self, NO_APPLICATION_FACTS):
@@ -33,16 +33,19 @@ class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         mounts: dict[str, str] = {}
         for point, source in (*self.where.mounts, *other.where.mounts):
             mounts[point] = min(mounts.get(point, source), source)
-        where = Where(workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items())))
+        where = RunEnvironment(
+            workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items()))
+        )
         return ApplicationFacts(
-            identities=strongest((*self.identities, *other.identities)), where=NOWHERE if where == NOWHERE else where
+            identities=strongest((*self.identities, *other.identities)),
+            where=NO_ENVIRONMENT if where == NO_ENVIRONMENT else where,
         )
 
 
 NO_APPLICATION_FACTS = ApplicationFacts()
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A stream's batch that writes nothing itself: when it ran, and what it read. Quick ones often have no START: where
     it `began` is then not known.
     """
@@ -74,7 +77,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     told: ApplicationFacts = NO_APPLICATION_FACTS
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[StreamBatch, ...] = ()
     names: Names = BUILT_IN
 
 
@@ -94,7 +97,7 @@ def application_facts_of(run: MergedRun) -> ApplicationFacts:
 _MOUNTS = "mountPoints"
 
 
-def _where(host: str, properties: Mapping[str, Any]) -> Where:
+def _where(host: str, properties: Mapping[str, Any]) -> RunEnvironment:
     """Where a run was: a Databricks workspace's host, and what is mounted there, whatever stands in the properties."""
     mounts = properties.get(_MOUNTS)
     pairs = {
@@ -104,7 +107,7 @@ def _where(host: str, properties: Mapping[str, Any]) -> Where:
         for point, source in ((mount.get("mountPoint"), mount.get("source")),)
         if isinstance(point, str) and isinstance(source, str) and point and source
     }
-    return Where(workspace=host, mounts=tuple(sorted(pairs))) if host or pairs else NOWHERE
+    return RunEnvironment(workspace=host, mounts=tuple(sorted(pairs))) if host or pairs else NO_ENVIRONMENT
 
 
 def needed_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +115,7 @@ def needed_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     that a run has, nothing else is ever read.
     """
     mounts = _where("", properties).mounts
-    kept: dict[str, Any] = telling(properties)
+    kept: dict[str, Any] = identifying_properties(properties)
     return kept | ({_MOUNTS: [{"mountPoint": point, "source": source} for point, source in mounts]} if mounts else {})
 
 
@@ -120,7 +123,7 @@ AT_ONCE = timedelta(milliseconds=2)
 """Ends so near to each other may stand in either order."""
 
 
-def enclosing(batches: Iterable[Batch], run: MergedRun) -> tuple[Batch, ...]:
+def enclosing_batches(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:
     """The batch in which this run wrote, sorted where it may be one of several; none for most.
 
     Streams that run side by side enclose each other's writes too. A batch ends as soon as what it wrote has ended, so

@@ -22,21 +22,21 @@ from shared.translation.run.schemas import of_those, one_each, renamed
 from shared.translation.sql.recovery import parsed_edge
 
 
-class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StagingResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A contribution, and what remains of it: None when all that it wrote was dropped again."""
 
     said: Contribution
     remains: Contribution | None
 
 
-def lasting(contributions: Sequence[Contribution], fates: LifecycleEvents) -> tuple[Lasting, ...]:
+def eliminate_staging(contributions: Sequence[Contribution], fates: LifecycleEvents) -> tuple[StagingResult, ...]:
     """What one application run says when its data sets are what they have become.
 
     `contributions` are all that it said, at least of all that has a fate. Contributions to temporary data sets go,
     those that read them read their sources; what was renamed is called by its new name on both sides.
     """
     if not fates and not any(each.content.wanted for each in contributions):
-        return tuple([Lasting(said=each, remains=each) for each in contributions])
+        return tuple([StagingResult(said=each, remains=each) for each in contributions])
     tables = Tables.of(
         asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
     )
@@ -51,7 +51,7 @@ def lasting(contributions: Sequence[Contribution], fates: LifecycleEvents) -> tu
             gone.append(whole)
     flow = _Flow.of(gone, fates)
     return tuple(
-        Lasting(said=said, remains=remains and replace(remains, content=flow.straight(remains.content, remains)))
+        StagingResult(said=said, remains=remains and replace(remains, content=flow.straight(remains.content, remains)))
         for said, remains in found
     )
 

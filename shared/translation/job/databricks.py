@@ -88,7 +88,7 @@ _DOTTED_HOST = re.compile(
 )
 
 
-def telling(properties: Mapping[str, Any]) -> dict[str, str]:
+def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """Only what is read here, and of the tags only the run's name: enough for the same notebook and job."""
     kept = {key: text for key in (_PATH, _JOB_ID) if (text := _text(properties, key))}
     name = _written_run_name(properties)

@@ -19,8 +19,8 @@ import msgspec
 
 from shared.naming.datasets.identity import Identity
 from shared.naming.rules.rule import bounded
-from shared.openlineage.merging import MergedRun
 from shared.openlineage.operations import UNKNOWN, split_job_name
+from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import job, notebook, without_host
 from shared.translation.job.volatile_names import VOLATILE, VolatilePart, is_generic, stable_name
@@ -61,7 +61,7 @@ _DBT_BUILD = ".build."
 class Strength(IntEnum):
     """How well an identity tells jobs apart. WEAK ones are names that many jobs share, such as `databricks_shell`."""
 
-    WEAK = 0
+    GENERIC = 0
     APPLICATION = 1
     JOB = 2
     NOTEBOOK = 3
@@ -72,7 +72,7 @@ class Strength(IntEnum):
         return self >= _STRONG
 
 
-_SHARED, _STRONG = Strength.WEAK, Strength.JOB
+_SHARED, _STRONG = Strength.GENERIC, Strength.JOB
 
 
 class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -82,7 +82,7 @@ class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
     name: str
 
     @property
-    def is_weak(self) -> bool:
+    def is_generic(self) -> bool:
         """Whether many jobs share the name."""
         return self.strength == _SHARED
 
@@ -108,7 +108,7 @@ def identify(
 
 def _by_name(application: str) -> JobIdentity:
     name = stable_name(without_host(application))
-    return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.APPLICATION, name=name)
+    return JobIdentity(strength=Strength.GENERIC if is_generic(name) else Strength.APPLICATION, name=name)
 
 
 _SHORT = 1000
@@ -136,7 +136,7 @@ def _own_name(job_name: str, integration: str) -> JobIdentity:
         if build and "." not in kind:
             name = before if kind == "run" else f"{before}.{kind}"
     name = stable_name(name)
-    return JobIdentity(strength=Strength.WEAK if is_generic(name) else Strength.JOB, name=name)
+    return JobIdentity(strength=Strength.GENERIC if is_generic(name) else Strength.JOB, name=name)
 
 
 _remembered_own = lru_cache(maxsize=4096)(_own_name)
@@ -182,7 +182,7 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
     if run.integration.upper() not in _SPARK:
         return None
     bare = identify(run.job.name, run.application.name if run.application else None, {})
-    return bare if bare.is_weak else None
+    return bare if bare.is_generic else None
 
 
 def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, version: str = NAMING) -> tuple[str, str]:

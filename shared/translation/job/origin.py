@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from shared.model import Origin
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import Captured
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import notebook, workspace
@@ -33,7 +33,7 @@ _FABRIC_PAGES = {"synapsenotebook": "synapsenotebooks", "sparkjobdefinition": "s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _OriginQuery:
     """What a platform's rule looks at; `host` is that of a Databricks workspace, `named` the job's name for people."""
 
     run: MergedRun
@@ -48,7 +48,7 @@ class _Asked:
 def origin_of(run: MergedRun, identity: JobIdentity, told_workspace: str = "") -> Origin:
     """Where a run's job is at home. `told_workspace`: the Databricks workspace that others of its application name."""
     host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or told_workspace
-    asked = _Asked(run=run, host=host, named="" if identity.is_weak else identity.name)
+    asked = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
     found = next(filter(None, (rule(asked) for rule in _RULES)))
     return Origin(
         platform=_word(found.platform),
@@ -58,7 +58,7 @@ def origin_of(run: MergedRun, identity: JobIdentity, told_workspace: str = "") -
     )
 
 
-def _databricks(asked: _Asked) -> Origin | None:
+def _databricks(asked: _OriginQuery) -> Origin | None:
     properties = asked.run.properties
     if not asked.host and not any(key.startswith("spark.databricks.") for key in properties):
         return None
@@ -67,7 +67,7 @@ def _databricks(asked: _Asked) -> Origin | None:
     return Origin(platform="Databricks", workspace=where, link=_databricks_link(asked))
 
 
-def _databricks_link(asked: _Asked) -> str:
+def _databricks_link(asked: _OriginQuery) -> str:
     """To the notebook, or to the job by its id where that is how it is known; else to the workspace. A path with a
     commit or a deployment in it leads nowhere after the next one, and a submitted run's job id never comes again.
     """
@@ -81,7 +81,7 @@ def _databricks_link(asked: _Asked) -> str:
     return f"https://{asked.host}/"
 
 
-def _fabric(asked: _Asked) -> Origin | None:
+def _fabric(asked: _OriginQuery) -> Origin | None:
     told = asked.captured
     if not (told.fabric_workspace or told.fabric_item):
         return None
@@ -103,7 +103,7 @@ def _fabric_link(group: str, item: str, kind: str) -> str:
     return f"{_FABRIC}/{group}/{page}/{item}" if page and _UUID.fullmatch(item) else f"{_FABRIC}/{group}/list"
 
 
-def _synapse(asked: _Asked) -> Origin | None:
+def _synapse(asked: _OriginQuery) -> Origin | None:
     """Without an address: Synapse Studio's name subscription and resource group, which no property tells."""
     told = asked.captured
     if not told.synapse_workspace:
@@ -113,12 +113,12 @@ def _synapse(asked: _Asked) -> Origin | None:
     )
 
 
-def _engine(asked: _Asked) -> Origin:
+def _engine(asked: _OriginQuery) -> Origin:
     kind = asked.run.integration
     return Origin(platform=_ENGINES.get(kind.upper(), kind))
 
 
-_RULES: tuple[Callable[[_Asked], Origin | None], ...] = (_databricks, _fabric, _synapse, _engine)
+_RULES: tuple[Callable[[_OriginQuery], Origin | None], ...] = (_databricks, _fabric, _synapse, _engine)
 """The first that knows its platform tells."""
 
 

@@ -1,6 +1,7 @@
 """What one run tells beside its lineage: batches of streams, fates and states of data sets. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,8 +10,8 @@ from msgspec.structs import replace
 from shared.model import Asset, Span
 from shared.naming.datasets.canonical import canonical
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
-from shared.translation.application.context import Batch, RunContext
+from shared.openlineage.run import MergedDataset, MergedRun
+from shared.translation.application.context import RunContext, StreamBatch
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.run.datasets import STREAMING, Datasets, Place
 from shared.translation.sql.recovery import table_changed
@@ -24,49 +25,66 @@ def names_no_source(run: MergedRun) -> bool:
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: RunContext) -> Batch | None:
+def batch_of(run: MergedRun, around: RunContext) -> StreamBatch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
     inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
     seen = Span(first=run.first, last=run.last)
-    return Batch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
+    return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
 
-def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
-    """What the run did to data sets as wholes: dropped, renamed or emptied them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange:
+    """What happened to a data set as a whole, in the listener's word (CREATE, OVERWRITE, ALTER, DROP, RENAME,
+    TRUNCATE).
+
+    A RENAME has the asset that it `became`, and both places as they stand in the names of processes. `internal`: the
+    data set is one that no catalog shows.
+    """
+
+    asset: Asset
+    state: str
+    at: datetime
+    became: Asset | None = None
+    before: str = ""
+    after: str = ""
+    internal: bool = False
+
+
+_RESOLVED = frozenset({DROP, RENAME, TRUNCATE})
+"""The states by which what an application says of one process depends on what it did to others' data sets."""
+
+
+def state_changes_in(
+    run: MergedRun, around: RunContext, states: AbstractSet[str] | None = None
+) -> tuple[StateChange, ...]:
+    """The changes of state that a run brought, of these `states` if given; none of a run that failed or is not over."""
     if run.ended != "COMPLETE":
         return ()
-    if not run.outputs:
-        state, table = table_changed(run.statement)
-        return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
-    changes = [
-        (dataset, state, before) for dataset in run.outputs for state, before in dataset.states if state in _FATES
-    ]
-    if not changes:
+    seen = [(dataset, *each) for dataset in run.outputs for each in dataset.states if not states or each[0] in states]
+    if not seen:
         return ()
     place = Place.of(around)
-    return tuple(fate for change in changes for fate in _fate(run, place, *change))
+    return tuple(change for each in seen if (change := _change(run, place, *each)))
 
 
-_FATES = frozenset({DROP, RENAME, TRUNCATE})
-
-
-def _fate(
+def _change(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[LifecycleEvent]:
-    if state in {DROP, TRUNCATE}:
-        yield LifecycleEvent(state=state, qualified_name=place.asset(_undoubled(dataset)).qualified_name, at=run.last)
-    elif state == RENAME and before:
-        old = MergedDataset(namespace=before[0], name=before[1])
-        yield LifecycleEvent(
-            state=RENAME,
-            qualified_name=place.asset(old).qualified_name,
-            at=run.last,
-            asset=place.asset(dataset),
-            before=place_of(place.identity(*before)),
-            after=place_of(place.identity(*dataset.key)),
-        )
+) -> StateChange | None:
+    identity = place.identity(*dataset.key)
+    if state != RENAME:
+        asset = place.asset(_undoubled(dataset) if state in {DROP, TRUNCATE} else dataset)
+        return StateChange(asset=asset, state=state, at=run.last, internal=is_noise(identity))
+    return before and StateChange(
+        asset=place.asset(MergedDataset(namespace=before[0], name=before[1])),
+        state=RENAME,
+        at=run.last,
+        became=place.asset(dataset),
+        before=place_of(place.identity(*before)),
+        after=place_of(identity),
+        internal=is_noise(identity),
+    )
 
 
 def _undoubled(dataset: MergedDataset) -> MergedDataset:
@@ -78,39 +96,25 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
     return dataset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What happened to a data set as a whole, in the listener's word (CREATE, OVERWRITE, ALTER, DROP, RENAME,
-    TRUNCATE); a RENAME tells the qualified name that it `became`.
-    """
-
-    asset: Asset
-    state: str
-    at: datetime
-    became: str = ""
+def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
+    """The lifecycle events that a run brought: what it dropped, renamed or emptied."""
+    return lifecycle_events_of(run, state_changes_in(run, around, _RESOLVED))
 
 
-def changes_in(run: MergedRun, around: RunContext) -> tuple[Change, ...]:
-    """The changes of state that a run brought; none of a run that failed or has not ended."""
-    if run.ended != "COMPLETE":
-        return ()
-    place = Place.of(around)
+def lifecycle_events_of(run: MergedRun, changes: Iterable[StateChange]) -> tuple[LifecycleEvent, ...]:
+    """The lifecycle events among the state changes of a run; of a run without outputs what its statement says."""
+    if run.ended == "COMPLETE" and not run.outputs:
+        state, table = table_changed(run.statement)
+        return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     return tuple(
-        change
-        for dataset in run.outputs
-        if dataset.states and not is_noise(place.identity(*dataset.key))
-        for state, before in dataset.states
-        for change in _changes(run, place, dataset, state, before)
+        LifecycleEvent(
+            state=each.state,
+            qualified_name=each.asset.qualified_name,
+            at=each.at,
+            asset=each.became,
+            before=each.before,
+            after=each.after,
+        )
+        for each in changes
+        if each.state in _RESOLVED
     )
-
-
-def _changes(
-    run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
-) -> Iterator[Change]:
-    asset = place.asset(_undoubled(dataset) if state == DROP else dataset)
-    if state != RENAME:
-        yield Change(asset=asset, state=state, at=run.last)
-    elif before:
-        old = place.asset(MergedDataset(namespace=before[0], name=before[1]))
-        yield Change(asset=old, state=RENAME, at=run.last, became=asset.qualified_name)
-        yield Change(asset=asset, state="CREATE", at=run.last)

@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from shared.model import DIRECT, INDIRECT, Asset, Column, ColumnEdge, EdgeKind
-from shared.openlineage.merging import MergedDataset
+from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import InputField, OutputField, Transformation
 
 ALL_ROWS = ""

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from shared.model import Asset
 from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import Identity, Where
+from shared.naming.datasets.identity import Identity, RunEnvironment
 from shared.naming.datasets.internal_paths import is_noise
-from shared.naming.matching import not_derived
+from shared.naming.matching import underivable_names
 from shared.naming.names import Names
 from shared.naming.stores.kafka import split_names
-from shared.openlineage.merging import MergedDataset, MergedRun
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.secrets import without_secrets
 from shared.translation.application.context import RunContext
 
@@ -23,7 +23,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a run's data sets are named: by what rules, and where the run was."""
 
     names: Names
-    where: Where
+    where: RunEnvironment
 
     @classmethod
     def of(cls, around: RunContext) -> "Place":
@@ -60,7 +60,7 @@ def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, s
         namespace=namespace,
         name=name,
         tables=tables,
-        also=not_derived((best.type, best.qualified_name), others),
+        also=underivable_names((best.type, best.qualified_name), others),
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from shared.model import Process
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import MergedRun
+from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets, without_secrets
 from shared.translation.job.databricks import workspace
 from shared.translation.sql.statement_reader import redact
@@ -124,7 +124,7 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
     return f"https://{host}/#workspace{quote(notebook)}" if notebook else ""
 
 
-def facts_told(facts: RunFacts, process: Process, statement: str = "") -> str:
+def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     """The facts in a few lines for people, as far as they concern this process, and a statement, without literals."""
     how = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
     amounts = _amounts(facts, process)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from shared.model import Asset, Contribution, Process, Schema
+from shared.model import Asset, AssetSchema, Contribution, Process
 from shared.translation.run.datasets import Datasets
 
 
@@ -30,18 +30,18 @@ def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[Schema, ...]:
+def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchema, ...]:
     """The schemas of those of a run's data sets that have these qualified names; of what it wrote, as it wrote it."""
-    found: dict[str, Schema] = {}
+    found: dict[str, AssetSchema] = {}
     for spelled, assets in ((datasets.read, datasets.inputs), (datasets.written, datasets.outputs)):
         for identity, dataset in spelled:
             asset = assets.get(identity) if dataset.schema else None
             if asset and asset.qualified_name in names:
-                found[asset.qualified_name] = Schema(qualified_name=asset.qualified_name, columns=dataset.schema)
+                found[asset.qualified_name] = AssetSchema(qualified_name=asset.qualified_name, columns=dataset.schema)
     return tuple([found[name] for name in sorted(found)])
 
 
-def renamed(schemas: Iterable[Schema], names: Mapping[str, str]) -> tuple[Schema, ...]:
+def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[AssetSchema, ...]:
     """The schemas of assets some of which have got other names."""
     return one_each(
         msgspec.structs.replace(each, qualified_name=names[each.qualified_name])
@@ -51,28 +51,28 @@ def renamed(schemas: Iterable[Schema], names: Mapping[str, str]) -> tuple[Schema
     )
 
 
-def one_each(schemas: Iterable[Schema]) -> tuple[Schema, ...]:
+def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
     """One schema for each asset where nothing tells which is newer: the widest."""
-    found: dict[str, Schema] = {}
+    found: dict[str, AssetSchema] = {}
     for each in schemas:
         known = found.get(each.qualified_name)
         found[each.qualified_name] = each if known is None else max(known, each, key=_width)
     return tuple(found[name] for name in sorted(found))
 
 
-def _width(schema: Schema) -> tuple[int, tuple[tuple[str, str], ...]]:
+def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
     return len(schema.columns), schema.columns
 
 
-def latest(contributions: Iterable[Contribution]) -> tuple[Schema, ...]:
+def latest(contributions: Iterable[Contribution]) -> tuple[AssetSchema, ...]:
     """One schema for each asset: the one that was seen last."""
-    found: dict[str, Schema] = {}
+    found: dict[str, AssetSchema] = {}
     for said in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
         found |= {each.qualified_name: each for each in said.content.schemas}
     return tuple(found[name] for name in sorted(found))
 
 
-def of_those(schemas: Iterable[Schema], process: Process) -> tuple[Schema, ...]:
+def of_those(schemas: Iterable[AssetSchema], process: Process) -> tuple[AssetSchema, ...]:
     """Those of the process's inputs and outputs."""
     names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)}
     return tuple(each for each in schemas if each.qualified_name in names)

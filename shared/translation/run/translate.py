@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from shared.model import Asset, Lineage, Origin, Process
+from shared.model import Asset, Origin, Process, RunLineage
 from shared.naming.datasets.identity import Identity
-from shared.openlineage.merging import MergedDataset, MergedRun
 from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.aggregate import union
-from shared.translation.application.context import NO_CONTEXT, Batch, RunContext
+from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process
 from shared.translation.job.origin import origin_of
 from shared.translation.run.columns import column_edges, sourceless
@@ -33,7 +33,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def translate(
     run: MergedRun, around: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
-) -> Lineage | Skip | Wait:
+) -> RunLineage | Skip | Wait:
     """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
     that its end will not be waited for any more; `datasets` are those of the run in these surroundings, where they are
     at hand.
@@ -48,7 +48,7 @@ def translate(
     if not run.outputs and not (run.statement and operation.moves_data):
         return Skip(reason=_why_nothing(run, written=False))
     identity = inherit(identity_of(run), around.told.identities)
-    work = _Work(
+    work = _RunTranslation(
         run=run,
         around=around,
         datasets=datasets or Datasets.of(run, around),
@@ -65,7 +65,7 @@ def translate(
         return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
-    return Lineage(application_run=run.application_run, processes=_one_each(processes))
+    return RunLineage(application_run=run.application_run, processes=_one_each(processes))
 
 
 _VERB = re.compile(r"\s*(merge|update|delete)\b", re.IGNORECASE)
@@ -102,7 +102,7 @@ def _why_nothing(run: MergedRun, *, written: bool) -> str:
     return "an application's own event" if run.is_application else "names no data set"
 
 
-class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run did, as far as all its processes share it."""
 
     run: MergedRun
@@ -150,7 +150,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             inputs=(),
             outputs=written.outputs,
             columns=(),
-            weak=True,
+            generic_identity=True,
         )
 
     def _name(self, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
@@ -188,14 +188,14 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
             wanted=recovered.wanted,
-            weak=self.identity.is_weak,
+            generic_identity=self.identity.is_generic,
             around=_read_by(self.around.batches) if alone else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
             origin=self.origin,
         )
 
 
-def _read_by(batches: Iterable[Batch]) -> tuple[Asset, ...]:
+def _read_by(batches: Iterable[StreamBatch]) -> tuple[Asset, ...]:
     return tuple(sorted({each for batch in batches for each in batch.inputs}))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from shared.translation.sql.expressions import Evaluate, origins_of
-from shared.translation.sql.relations import OPAQUE, Origins, Relation, Scope, Source
+from shared.translation.sql.relations import OPAQUE, Origins, QueryRelation, Scope, Source
 from shared.translation.sql.select_items import Star, named_parts, star_of
 from shared.translation.sql.tables import Defaults, cte_name, ctes_of, is_recursive, table_ref
 from shared.translation.sql.tree import nodes
@@ -22,14 +22,14 @@ _GENERATED = ("pos", "col", "key", "value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class QueryOutput:
     """A query's columns, and what decides about its rows."""
 
-    relation: Relation = OPAQUE
+    relation: QueryRelation = OPAQUE
     rows: frozenset[Source] = frozenset()
 
 
-Common = Mapping[str, Output]
+Common = Mapping[str, QueryOutput]
 """The common tables that are visible, by folded name."""
 
 
@@ -38,9 +38,11 @@ def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
     known = dict(common)
     for cte in ctes_of(node):
         if is_recursive(node):
-            known[cte.alias.lower()] = Output()  # of what it says of itself nothing new can come
+            known[cte.alias.lower()] = QueryOutput()  # of what it says of itself nothing new can come
         output = Queries(common=known, defaults=defaults).query(cte.this, None)
-        known[cte.alias.lower()] = Output(relation=output.relation.renamed(cte.alias_column_names), rows=output.rows)
+        known[cte.alias.lower()] = QueryOutput(
+            relation=output.relation.renamed(cte.alias_column_names), rows=output.rows
+        )
     return known
 
 
@@ -51,10 +53,10 @@ class Queries:
     common: Common
     defaults: Defaults
 
-    def query(self, node: object, outer: Scope | None) -> Output:
+    def query(self, node: object, outer: Scope | None) -> QueryOutput:
         """A query's output; `outer` is the scope around a correlated one."""
         if not isinstance(node, exp.Expr):
-            return Output()
+            return QueryOutput()
         inside = Queries(common=with_common(node, self.common, self.defaults), defaults=self.defaults)
         if isinstance(node, exp.Select):
             return inside._select(node, outer)
@@ -62,14 +64,14 @@ class Queries:
             return inside._set_operation(node, outer)
         if isinstance(node, exp.Subquery):
             output = inside.query(node.this, outer)
-            return Output(relation=output.relation, rows=output.rows | inside._about_rows(node, _scope_of(output)))
+            return QueryOutput(relation=output.relation, rows=output.rows | inside._about_rows(node, _scope_of(output)))
         if isinstance(node, exp.Values):
-            return Output(relation=inside._values(node, outer))
+            return QueryOutput(relation=inside._values(node, outer))
         if isinstance(node, exp.Table):
             scope, rows = Scope(outer=outer), set[Source]()
             inside.add(scope, node, rows)
-            return Output(relation=_one(scope.relations), rows=frozenset(rows))
-        return Output()
+            return QueryOutput(relation=_one(scope.relations), rows=frozenset(rows))
+        return QueryOutput()
 
     def origins(self, node: object, scope: Scope) -> Origins:
         """Where an expression's value comes from."""
@@ -83,7 +85,7 @@ class Queries:
 
         return evaluate
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Output:
+    def _select(self, node: exp.Select, outer: Scope | None) -> QueryOutput:
         scope, rows = Scope(outer=outer), set[Source]()
         from_ = node.args.get("from_")
         if isinstance(from_, exp.From):
@@ -92,9 +94,9 @@ class Queries:
         for lateral in nodes(node, "laterals"):
             self.add(scope, lateral, rows)
         relation = self._columns(node, scope)
-        return Output(relation=relation, rows=frozenset(rows | self._about_rows(node, scope, relation)))
+        return QueryOutput(relation=relation, rows=frozenset(rows | self._about_rows(node, scope, relation)))
 
-    def _about_rows(self, node: exp.Expr, scope: Scope, output: Relation | None = None) -> frozenset[Source]:
+    def _about_rows(self, node: exp.Expr, scope: Scope, output: QueryRelation | None = None) -> frozenset[Source]:
         rows: set[Source] = set()
         for clause in _ABOUT_ROWS:
             part = node.args.get(clause)
@@ -104,7 +106,7 @@ class Queries:
         return frozenset(rows)
 
     @staticmethod
-    def _by_place(node: object, output: Relation) -> frozenset[Source]:
+    def _by_place(node: object, output: QueryRelation) -> frozenset[Source]:
         """What GROUP BY 1 and ORDER BY 1 mean."""
         number = node.this if isinstance(node, exp.Ordered) else node
         if isinstance(number, exp.Literal) and number.is_int and not output.is_open:
@@ -113,7 +115,7 @@ class Queries:
                 return output.columns[place][1].all
         return frozenset()
 
-    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Output:
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> QueryOutput:
         branches: list[exp.SetOperation] = []
         first: object = node
         while isinstance(first, exp.SetOperation) and (first is node or not first.args.get("with_")):
@@ -122,18 +124,18 @@ class Queries:
         output = self.query(first, outer)
         for branch in reversed(branches):
             output = self._combined(branch, output, self.query(branch.args.get("expression"), outer))
-        return Output(relation=output.relation, rows=output.rows | self._about_rows(node, _scope_of(output)))
+        return QueryOutput(relation=output.relation, rows=output.rows | self._about_rows(node, _scope_of(output)))
 
     @staticmethod
-    def _combined(node: exp.SetOperation, one: Output, other: Output) -> Output:
+    def _combined(node: exp.SetOperation, one: QueryOutput, other: QueryOutput) -> QueryOutput:
         """One branch more: of a union both give values, of the others the second only decides about rows."""
         left, right = one.relation, other.relation
         rows = one.rows | other.rows
         if not isinstance(node, exp.Union):
             decides = frozenset(source for _, origins in right.columns for source in origins.all)
-            return Output(relation=left, rows=rows | decides)
+            return QueryOutput(relation=left, rows=rows | decides)
         if left.is_open or right.is_open or node.args.get("by_name") or len(left.columns) != len(right.columns):
-            return Output(rows=rows)
+            return QueryOutput(rows=rows)
         columns = tuple(
             (
                 name,
@@ -143,9 +145,9 @@ class Queries:
             )
             for (name, a), (_, b) in zip(left.columns, right.columns, strict=True)
         )
-        return Output(relation=Relation(columns=columns), rows=rows)
+        return QueryOutput(relation=QueryRelation(columns=columns), rows=rows)
 
-    def _values(self, node: exp.Values, outer: Scope | None) -> Relation:
+    def _values(self, node: exp.Values, outer: Scope | None) -> QueryRelation:
         scope = Scope(outer=outer)
         rows = [nodes(row) if isinstance(row, exp.Tuple) else [row] for row in nodes(node)]
         if not rows or len({len(row) for row in rows}) != 1:
@@ -154,7 +156,7 @@ class Queries:
         for place in range(len(rows[0])):
             cells = [self.origins(row[place], scope) for row in rows]
             columns.append((f"col{place + 1}", _together(cells)))
-        return Relation(columns=tuple(columns))
+        return QueryRelation(columns=tuple(columns))
 
     # FROM
 
@@ -184,12 +186,12 @@ class Queries:
             rows |= common.rows
             relation, names = common.relation, [node.name]
         elif ref:
-            relation, names = Relation(table=ref, is_open=True), list(ref.parts or (ref.format, ref.path))
+            relation, names = QueryRelation(table=ref, is_open=True), list(ref.parts or (ref.format, ref.path))
         else:
             relation, names = OPAQUE, []
         scope.add(alias or names, _seen(node, relation))
 
-    def _lateral(self, node: exp.Lateral, scope: Scope, rows: set[Source]) -> Relation:
+    def _lateral(self, node: exp.Lateral, scope: Scope, rows: set[Source]) -> QueryRelation:
         if isinstance(node.this, exp.Subquery):
             output = self.query(node.this, scope)
             rows |= output.rows
@@ -197,7 +199,7 @@ class Queries:
         if not isinstance(node.this, exp.Explode):  # Posexplode and the outer ones are kinds of it
             return OPAQUE
         origins = self.origins(node.this, scope)
-        return Relation(columns=tuple((name, origins) for name in node.alias_column_names or _GENERATED))
+        return QueryRelation(columns=tuple((name, origins) for name in node.alias_column_names or _GENERATED))
 
     def _joins(self, scope: Scope, node: exp.Expr, rows: set[Source]) -> None:
         for join in nodes(node, "joins"):
@@ -219,7 +221,7 @@ class Queries:
 
     # the list of SELECT
 
-    def _columns(self, node: exp.Select, scope: Scope) -> Relation:
+    def _columns(self, node: exp.Select, scope: Scope) -> QueryRelation:
         columns: list[tuple[str, Origins]] = []
         stars: list[Star] = []
         for item in nodes(node):
@@ -234,9 +236,9 @@ class Queries:
                     if isinstance(item, exp.Alias | exp.Aliases) and name:
                         scope.aliases.setdefault(name.lower(), columns[-1][1])
         if not stars:
-            return Relation(columns=tuple(columns))
+            return QueryRelation(columns=tuple(columns))
         only = stars[0] if len(stars) == 1 else Star()
-        return Relation(columns=tuple(columns), is_open=True, through=only.relation, hidden=only.hidden)
+        return QueryRelation(columns=tuple(columns), is_open=True, through=only.relation, hidden=only.hidden)
 
 
 def _alias(node: exp.Expr) -> tuple[str, ...]:
@@ -245,19 +247,19 @@ def _alias(node: exp.Expr) -> tuple[str, ...]:
     return (alias,) if alias else ()
 
 
-def _seen(node: exp.Expr, relation: Relation) -> Relation:
+def _seen(node: exp.Expr, relation: QueryRelation) -> QueryRelation:
     """The relation as the query sees it: pivoted, or with the alias's names for its columns."""
     return OPAQUE if node.args.get("pivots") else relation.renamed(node.alias_column_names)
 
 
-def _scope_of(output: Output) -> Scope:
+def _scope_of(output: QueryOutput) -> Scope:
     """In which ORDER BY stands after a set operation: the output's columns."""
     scope = Scope()
     scope.add((), output.relation)
     return scope
 
 
-def _one(relations: list[Relation]) -> Relation:
+def _one(relations: list[QueryRelation]) -> QueryRelation:
     return relations[0] if len(relations) == 1 else OPAQUE
 
 

@@ -7,7 +7,7 @@ from shared.translation.run.columns import ALL_ROWS
 from shared.translation.sql.model import Statement, StatementColumn, TableRef
 from shared.translation.sql.parsing import parse
 from shared.translation.sql.queries import Queries, with_common
-from shared.translation.sql.statements import READERS, Reading, Said
+from shared.translation.sql.statements import READERS, StatementContext, StatementParts
 from shared.translation.sql.tables import Defaults, UnreadableError, tables_read
 
 _MOST_COLUMNS = 20_000
@@ -24,14 +24,14 @@ def read(sql: str, defaults: Defaults) -> Statement | None:
         return None
     try:
         common = with_common(parsed.tree, {}, defaults)
-        reading = Reading(parsed=parsed, defaults=defaults, queries=Queries(common=common, defaults=defaults))
+        reading = StatementContext(parsed=parsed, defaults=defaults, queries=Queries(common=common, defaults=defaults))
         said = reader(reading, parsed.tree)
         return _statement(said, tables_read(parsed.tree, said.read, defaults)) if said else None
     except (UnreadableError, RecursionError):
         return None
 
 
-def _statement(said: Said, read_tables: Iterable[TableRef]) -> Statement:
+def _statement(said: StatementParts, read_tables: Iterable[TableRef]) -> Statement:
     sources: dict[tuple[str, ...], TableRef] = {}
     own = said.target.key if said.target and said.own else None
     for table in (*said.more_sources, *read_tables):
@@ -48,7 +48,7 @@ def _statement(said: Said, read_tables: Iterable[TableRef]) -> Statement:
     )
 
 
-def _pairs(said: Said, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[StatementColumn, ...]:
+def _pairs(said: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[StatementColumn, ...]:
     """Each pair and kind once, by the first spelling of the table and of the column."""
     count = len(said.rows) + sum(len(origins.all) for _, origins in said.columns)
     if count > _MOST_COLUMNS:
@@ -62,7 +62,7 @@ def _pairs(said: Said, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[Sta
     return tuple(sorted(found.values()))
 
 
-def _edges(said: Said) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
+def _edges(said: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
     for name, origins in said.columns:
         if name:
             yield from ((name, EdgeKind.DIRECT, *source) for source in origins.direct)

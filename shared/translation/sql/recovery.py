@@ -16,10 +16,10 @@ from functools import lru_cache
 
 import msgspec
 
-from shared.model import Asset, Column, ColumnEdge, EdgeKind, Wanted
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
 from shared.naming.datasets.internal_paths import is_noise
-from shared.openlineage.merging import MergedDataset, MergedRun
 from shared.openlineage.operations import Operation
+from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.run.datasets import Datasets, Place, table_name
 from shared.translation.sql.model import Statement, TableRef
 from shared.translation.sql.statement_reader import read_statement
@@ -34,7 +34,7 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
     columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[UnresolvedTable, ...] = ()
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
@@ -110,9 +110,9 @@ def _in_sparks_quotes(run: MergedRun) -> str:
     return run.statement.replace('"', "`") if run.integration == _DBT else run.statement
 
 
-def _wanted(ref: TableRef, statement: Statement) -> Wanted:
+def _wanted(ref: TableRef, statement: Statement) -> UnresolvedTable:
     pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
-    return Wanted(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
+    return UnresolvedTable(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
 
 
 def _without_columns(run: MergedRun) -> bool:

@@ -29,7 +29,7 @@ class Origins:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class QueryRelation:
     """What stands in FROM.
 
     `columns` are those known by name (empty for a nameless one), in order; all of them when the relation is not open.
@@ -39,7 +39,7 @@ class Relation:
     columns: tuple[tuple[str, Origins], ...] = ()
     is_open: bool = False
     table: TableRef | None = None
-    through: "Relation | None" = None
+    through: "QueryRelation | None" = None
     hidden: frozenset[str] = frozenset()
     by_name: dict[str, Origins | None] = field(init=False, repr=False, compare=False)
     """By folded name; None where two columns have it."""
@@ -62,17 +62,19 @@ class Relation:
             return Origins(direct=frozenset({(self.table, name)}))
         return self.through.look(name) if self.through else None
 
-    def renamed(self, names: Iterable[str]) -> "Relation":
+    def renamed(self, names: Iterable[str]) -> "QueryRelation":
         """With an alias's list of columns, by position."""
         listed = tuple(names)
         if not listed:
             return self
         if self.is_open or len(listed) != len(self.columns):
             return OPAQUE
-        return Relation(columns=tuple((name, column[1]) for name, column in zip(listed, self.columns, strict=True)))
+        return QueryRelation(
+            columns=tuple((name, column[1]) for name, column in zip(listed, self.columns, strict=True))
+        )
 
 
-OPAQUE = Relation(is_open=True)
+OPAQUE = QueryRelation(is_open=True)
 """Of which nothing is known: a pivot, a table function, columns renamed by position."""
 
 
@@ -81,22 +83,22 @@ class Scope:
     """The relations of one query, by their names; `outer` is that of the query around a correlated one."""
 
     outer: "Scope | None" = None
-    entries: list[tuple[tuple[str, ...], Relation]] = field(default_factory=list)
-    joined: dict[str, Relation] = field(default_factory=dict)
+    entries: list[tuple[tuple[str, ...], QueryRelation]] = field(default_factory=list)
+    joined: dict[str, QueryRelation] = field(default_factory=dict)
     """By the columns of USING: the side whose value they carry."""
     aliases: dict[str, Origins] = field(default_factory=dict)
     """The columns that the query's list has named so far."""
 
-    def add(self, names: Iterable[str], relation: Relation) -> None:
+    def add(self, names: Iterable[str], relation: QueryRelation) -> None:
         """A relation by its alias, or by the parts of its name."""
         self.entries.append((tuple(name.lower() for name in names), relation))
 
     @property
-    def relations(self) -> list[Relation]:
+    def relations(self) -> list[QueryRelation]:
         """In the order of FROM."""
         return [relation for _, relation in self.entries]
 
-    def find(self, names: Iterable[str]) -> Relation | None:
+    def find(self, names: Iterable[str]) -> QueryRelation | None:
         """The relation that a qualifier means."""
         folded = tuple(name.lower() for name in names)
         found = [relation for known, relation in self.entries if folded and known[-len(folded) :] == folded]

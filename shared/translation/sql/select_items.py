@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from shared.translation.sql.relations import Origins, Relation, Scope
+from shared.translation.sql.relations import Origins, QueryRelation, Scope
 from shared.translation.sql.tree import nodes
 
 
@@ -13,7 +13,7 @@ from shared.translation.sql.tree import nodes
 class Star:
     """`*` or `t.*`: of one relation, without the columns that are left out; `expanded` where all are known."""
 
-    relation: Relation | None = None
+    relation: QueryRelation | None = None
     hidden: frozenset[str] = frozenset()
     expanded: list[tuple[str, Origins]] | None = None
 

@@ -9,13 +9,13 @@ from sqlglot import exp
 from shared.translation.sql.model import TableRef
 from shared.translation.sql.parsing import Parsed
 from shared.translation.sql.queries import Queries
-from shared.translation.sql.relations import Origins, Relation, Scope, Source
+from shared.translation.sql.relations import Origins, QueryRelation, Scope, Source
 from shared.translation.sql.tables import Defaults, UnreadableError, table_ref, tables_read
 from shared.translation.sql.tree import name_of, nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class StatementParts:
     """What a reader found. `read` are the nodes that hold what the statement reads; `own` whether it changes its target
     in place, so that this is none of its sources.
     """
@@ -31,7 +31,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class StatementContext:
     """A parsed statement with what its readers need."""
 
     parsed: Parsed
@@ -46,15 +46,15 @@ class Reading:
         return found
 
 
-def _query(reading: Reading, node: exp.Expr) -> Said:
+def _query(reading: StatementContext, node: exp.Expr) -> StatementParts:
     output = reading.queries.query(node, None)
     columns = output.relation.columns
     names = tuple(name for name, _ in columns)
     known = names if all(names) and not output.relation.is_open else ()
-    return Said(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=known)
+    return StatementParts(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=known)
 
 
-def _create(reading: Reading, node: exp.Expr) -> Said | None:
+def _create(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
     what = str(node.args.get("kind") or "").upper()
     if what not in {"TABLE", "VIEW"}:
         return None
@@ -62,14 +62,14 @@ def _create(reading: Reading, node: exp.Expr) -> Said | None:
     target = reading.target(schema.this if schema else node.this)
     query, clone = node.args.get("expression"), node.args.get("clone")
     if isinstance(clone, exp.Clone):
-        return Said(kind="clone", target=target, read=(clone.this,))
+        return StatementParts(kind="clone", target=target, read=(clone.this,))
     if query is None:
-        return Said(kind="create_table", target=target) if what == "TABLE" else None
+        return StatementParts(kind="create_table", target=target) if what == "TABLE" else None
     names = [each.name for each in nodes(schema)]
     output = reading.queries.query(query, None)
     kind = _view(node) if what == "VIEW" else "rtas" if node.args.get("replace") else "ctas"
     columns = output.relation.renamed(names).columns
-    return Said(kind=kind, target=target, read=(query,), columns=columns, rows=output.rows)
+    return StatementParts(kind=kind, target=target, read=(query,), columns=columns, rows=output.rows)
 
 
 def _view(node: exp.Expr) -> str:
@@ -80,16 +80,16 @@ def _view(node: exp.Expr) -> str:
     return "materialized_view" if any(isinstance(each, exp.MaterializedProperty) for each in kinds) else "view"
 
 
-def _cache(reading: Reading, node: exp.Expr) -> Said:
+def _cache(reading: StatementContext, node: exp.Expr) -> StatementParts:
     query = node.args.get("expression")
     if query is None:  # CACHE TABLE t reads t
-        return Said(kind="cache", target=None, read=(node.this,))
+        return StatementParts(kind="cache", target=None, read=(node.this,))
     output = reading.queries.query(query, None)
     target = reading.target(node.this)
-    return Said(kind="cache", target=target, read=(query,), columns=output.relation.columns, rows=output.rows)
+    return StatementParts(kind="cache", target=target, read=(query,), columns=output.relation.columns, rows=output.rows)
 
 
-def _insert(reading: Reading, node: exp.Expr) -> Said:
+def _insert(reading: StatementContext, node: exp.Expr) -> StatementParts:
     schema = node.this if isinstance(node.this, exp.Schema) else None
     table = schema.this if schema else node.this
     query = node.args.get("expression") or node.args.get("source")
@@ -107,10 +107,10 @@ def _insert(reading: Reading, node: exp.Expr) -> Said:
             raise UnreadableError  # IDENTIFIER('t') looks like a table with a list of columns
         columns = _inserted(schema, output.relation, by_name=bool(node.args.get("by_name")))
         columns += tuple(_static_partitions(table, reading.queries))
-    return Said(kind="insert", target=target, read=(query,), columns=columns, rows=output.rows)
+    return StatementParts(kind="insert", target=target, read=(query,), columns=columns, rows=output.rows)
 
 
-def _inserted(schema: exp.Schema | None, relation: Relation, *, by_name: bool) -> tuple[tuple[str, Origins], ...]:
+def _inserted(schema: exp.Schema | None, relation: QueryRelation, *, by_name: bool) -> tuple[tuple[str, Origins], ...]:
     """Without a list of columns they go by position, into columns that the statement does not name."""
     if schema:
         return relation.renamed(each.name for each in nodes(schema)).columns
@@ -124,7 +124,7 @@ def _static_partitions(table: object, queries: Queries) -> Iterator[tuple[str, O
             yield name_of(each.this), queries.origins(each.expression, Scope())
 
 
-def _update(reading: Reading, node: exp.Expr) -> Said:
+def _update(reading: StatementContext, node: exp.Expr) -> StatementParts:
     target = reading.target(node.this)
     scope, rows = Scope(), set[Source]()
     reading.queries.add(scope, node.this, rows)
@@ -134,19 +134,19 @@ def _update(reading: Reading, node: exp.Expr) -> Said:
     columns = tuple(_assigned(nodes(node), scope, scope, reading.queries))
     rows |= reading.queries.origins(node.args.get("where"), scope).all
     read = (from_, *nodes(node), node.args.get("where"))
-    return Said(kind="update", target=target, read=read, columns=columns, rows=frozenset(rows), own=True)
+    return StatementParts(kind="update", target=target, read=read, columns=columns, rows=frozenset(rows), own=True)
 
 
-def _delete(reading: Reading, node: exp.Expr) -> Said:
+def _delete(reading: StatementContext, node: exp.Expr) -> StatementParts:
     target = reading.target(node.this)
     scope, rows = Scope(), set[Source]()
     reading.queries.add(scope, node.this, rows)
     where = node.args.get("where")
     rows |= reading.queries.origins(where, scope).all
-    return Said(kind="delete", target=target, read=(where,), rows=frozenset(rows), own=True)
+    return StatementParts(kind="delete", target=target, read=(where,), rows=frozenset(rows), own=True)
 
 
-def _merge(reading: Reading, node: exp.Expr) -> Said:
+def _merge(reading: StatementContext, node: exp.Expr) -> StatementParts:
     target, queries = reading.target(node.this), reading.queries
     both, source, rows = Scope(), Scope(), set[Source]()
     queries.add(both, node.this, set())
@@ -162,7 +162,7 @@ def _merge(reading: Reading, node: exp.Expr) -> Said:
         columns += _merged(when.args.get("then"), both, scope, queries)
     read = (node.args.get("using"), node.args.get("on"), *whens)
     named = tuple(_by_column(columns).items())
-    return Said(kind="merge", target=target, read=read, columns=named, rows=frozenset(rows), own=True)
+    return StatementParts(kind="merge", target=target, read=read, columns=named, rows=frozenset(rows), own=True)
 
 
 def _merged(then: object, names: Scope, values: Scope, queries: Queries) -> Iterator[tuple[str, Origins]]:
@@ -212,7 +212,7 @@ def _by_column(columns: Iterable[tuple[str, Origins]]) -> dict[str, Origins]:
     return found
 
 
-def _copy(reading: Reading, node: exp.Expr) -> Said | None:
+def _copy(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
     params = [each for each in nodes(node, "params") if isinstance(each, exp.CopyParameter)]
     named = (name_of(each.args.get("expression")) for each in params if each.name.upper() == "FILEFORMAT")
     file_format = next(named, "").lower()
@@ -222,12 +222,12 @@ def _copy(reading: Reading, node: exp.Expr) -> Said | None:
     target = reading.target(node.this)
     if isinstance(files[0], exp.Literal):
         source = TableRef(path=files[0].name, format=file_format)
-        return Said(kind="copy", target=target, more_sources=(source,))
+        return StatementParts(kind="copy", target=target, more_sources=(source,))
     output = reading.queries.query(files[0], None)
     columns = tuple((name, _from_files(origins, file_format)) for name, origins in output.relation.columns)
     paths = tuple(_file(table, file_format) for table in tables_read(node, (files[0],), reading.defaults))
     rows = frozenset((_file(table, file_format), column) for table, column in output.rows)
-    return Said(kind="copy", target=target, more_sources=paths, columns=columns, rows=rows)
+    return StatementParts(kind="copy", target=target, more_sources=paths, columns=columns, rows=rows)
 
 
 def _from_files(origins: Origins, file_format: str) -> Origins:
@@ -243,14 +243,14 @@ def _file(table: TableRef, file_format: str) -> TableRef:
     return table if table.path else TableRef(path=table.parts[-1], format=file_format)
 
 
-def _load(reading: Reading, node: exp.Expr) -> Said | None:
+def _load(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
     path = node.args.get("inpath")
     if not isinstance(path, exp.Literal):
         return None
-    return Said(kind="load", target=reading.target(node.this), more_sources=(TableRef(path=path.name),))
+    return StatementParts(kind="load", target=reading.target(node.this), more_sources=(TableRef(path=path.name),))
 
 
-_Reader: TypeAlias = Callable[[Reading, exp.Expr], Said | None]
+_Reader: TypeAlias = Callable[[StatementContext, exp.Expr], StatementParts | None]
 
 READERS: tuple[tuple[type[exp.Expr], _Reader], ...] = (
     (exp.Query, _query),

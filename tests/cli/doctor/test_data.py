@@ -27,11 +27,12 @@ from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planner import PublishOptions
+from shared.records.checkpoint import SWEEP
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row
-from shared.storage_layout import CONTROL, EVENTS
+from shared.storage_layout import EVENTS
 from tests.support.events import event
 from tests.support.processing import post, settle
 from tests.support.scripted import Said, scripted
@@ -183,7 +184,7 @@ def damaged(storage: MemoryStorage) -> MemoryStorage:
 def unparsed(storage: MemoryStorage) -> MemoryStorage:
     """A run that has ended, and that nobody has settled."""
     post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
-    storage.upsert(CONTROL, Row(partition="sweep", key="until", values={"time": LONG_AGO.isoformat()}))
+    SWEEP.save(storage, LONG_AGO)
     return storage
 
 

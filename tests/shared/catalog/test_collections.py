@@ -18,7 +18,7 @@ from shared.catalog.port import AssetKey
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
@@ -89,7 +89,7 @@ def test_a_collection_that_is_not_there_is_told_and_nothing_is_lost(server: Cata
     settle(storage, [copy("one", (X,), (X,))])
     done = publish(storage, over(server.endpoint, server.token, "nowhere"), how())
     assert "403 ATLAS-403-00-001" in done.error
-    assert len(dirty_processes(storage)[0]) == 1
+    assert len(queue_entries(storage)[0]) == 1
     assert collections_of(server) == {}
 
 

@@ -162,7 +162,7 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
     archive(storage, AT_ONCE)
     settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
     archive(storage, AT_ONCE)
-    for table in ("contributions", "dirty"):
+    for table in ("contributions", "publishqueue"):
         for row in list(storage.scan(table)):
             storage.delete(table, row.partition, row.key)
     done = [each for each in replay(storage, Stop(wanted=Wanted())) if isinstance(each, ReplayedRun)]

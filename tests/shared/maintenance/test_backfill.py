@@ -13,7 +13,7 @@ from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.backfill import another
@@ -148,7 +148,7 @@ def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None
     with pytest.raises(CatalogUnavailable, match="no answer"):
         fill(storage, Away(), small(clock), wait=wait)
     assert last_fill(storage) == ""
-    assert len(dirty_processes(storage)[0]) == PROCESSES
+    assert len(queue_entries(storage)[0]) == PROCESSES
     clock.at += timedelta(hours=7)
     catalog: Catalog = MemoryCatalog()
     assert fill(storage, catalog, small(clock)).done.written == PROCESSES

@@ -134,7 +134,7 @@ def test_the_passing_of_time_brings_nothing_back() -> None:
     settled(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
     settled(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
-    assert [row.values["revisit"] for row in storage.scan("dirty")] == [True]
+    assert [row.values["revisit"] for row in storage.scan("publishqueue")] == [True]
     list(purge(storage, catalog, hourly))
     clock.at += timedelta(hours=2)
     assert publish(storage, catalog, hourly).written == 0

@@ -32,7 +32,7 @@ from tests.support.processing import Killed, post, settle, standing, state_of
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))
 NO_ARCHIVE = SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None))
-REBUILT = ("runs", "contributions", "dirty", "assets")
+REBUILT = ("runs", "contributions", "publishqueue", "assetlifecycle")
 
 
 class Counting(MemoryCatalog):
@@ -87,7 +87,7 @@ def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
     before, processes, assets = counts(storage), dict(catalog.processes), fates(storage)
     draw = random.Random(capture)
     steps = iter(range(draw.randint(0, 4)))
-    archive(storage, SMALL, goes_on=lambda: next(steps, None) is not None)
+    archive(storage, SMALL, may_continue=lambda: next(steps, None) is not None)
     wipe(storage, *REBUILT)
     catalog.writes = 0
     rebuilt(storage, catalog)
@@ -109,10 +109,10 @@ def test_random_histories_come_back(seed: int) -> None:
     bodies = history(seed)
     storage, catalog = a_world(bodies)
     steps = iter(range(draw.randint(0, 5)))
-    archive(storage, archiving(most=draw.randint(1, 4)), goes_on=lambda: next(steps, None) is not None)
+    archive(storage, archiving(most=draw.randint(1, 4)), may_continue=lambda: next(steps, None) is not None)
     for body in draw.sample(bodies, 2):  # late: some for closed runs, and some that are there already
         settled(storage, body.replace(b"T1", b"T2", 1), body)
-    archive(storage, SMALL, goes_on=lambda: next(steps, None) is not None)
+    archive(storage, SMALL, may_continue=lambda: next(steps, None) is not None)
     sweep(storage, NO_ARCHIVE)
     publish(storage, catalog, HOW)
     before, processes = counts(storage), dict(catalog.processes)
@@ -125,7 +125,7 @@ def test_random_histories_come_back(seed: int) -> None:
 def small_world() -> tuple[MemoryStorage, Counting]:
     """Archived and not, closed and open, and an event that came too late."""
     storage, catalog = a_world([*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/two")])
-    archive(storage, archiving(most=3), goes_on=iter([True, False]).__next__)
+    archive(storage, archiving(most=3), may_continue=iter([True, False]).__next__)
     settled(storage, *write("c", "app", "11:00", "/c", sink="/three"), write("a", "app", "12:00", "/a", end="FAIL")[1])
     publish(storage, catalog, HOW)
     return storage, catalog
@@ -280,7 +280,7 @@ def test_on_real_storage_too(azurite: Azurite, unique: str) -> None:
     sweep(storage, NO_ARCHIVE)
     publish(storage, catalog, HOW)
     before, processes = counts(storage), dict(catalog.processes)
-    assert archive(storage, AT_ONCE, goes_on=iter([True, True, False]).__next__)["archived"] == 4
+    assert archive(storage, AT_ONCE, may_continue=iter([True, True, False]).__next__)["archived"] == 4
     assert counts(storage) == before
     catalog.writes = 0
     rebuilt(storage, catalog)

@@ -17,8 +17,8 @@ from shared.publishing.planner import recorded
 from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders, turn
 from shared.publishing.shadow import held_back
-from shared.records.ledger import Entry
-from shared.records.states import Held
+from shared.records.ledger import LedgerEntry
+from shared.records.states import LedgerState
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, run_id, write
@@ -74,14 +74,14 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
 def test_only_what_the_catalog_holds_and_nobody_has_seen_is_to_leave(
     state: str, last: datetime | None, unseen: bool
 ) -> None:
-    assert is_unseen(Entry(process="p", state=Held(state)), last, BEFORE) is unseen
+    assert is_unseen(LedgerEntry(process="p", state=LedgerState(state)), last, BEFORE) is unseen
 
 
 def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     writes, tables = (
         catalog.writes,
-        {table: list(storage.scan(table)) for table in ("ledger", "dirty", "contributions")},
+        {table: list(storage.scan(table)) for table in ("ledger", "publishqueue", "contributions")},
     )
     looked: list[int] = []
     (found,) = unseen(storage, BEFORE, looked=lambda: looked.append(1))
@@ -158,7 +158,7 @@ def test_cut_off_before_the_publisher_knew_it_is_retired_again(storage: MemorySt
     catalog = catalog_of(storage)
     (leaving,) = unseen(storage, BEFORE)
     retire(storage, leaving)
-    storage.delete("dirty", "process", leaving.process)
+    storage.delete("publishqueue", "process", leaving.process)
     assert retire_all(storage, catalog) == (1, 1, 1)
 
 

@@ -20,7 +20,7 @@ from shared.maintenance.verify.kinds import KINDS
 from shared.maintenance.verify.verification import Found, verify
 from shared.publishing.publisher import publish
 from shared.records.ledger import ledger_entry
-from shared.records.publish_queue import mark_dirty
+from shared.records.publish_queue import enqueue
 from shared.reporting.status import By, status
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
@@ -100,7 +100,7 @@ def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     PLANTED["lost content"].plant(world)
     for place in post(world.storage, *write("n", "app1", "15:00", "/new", sink="/new_too")):
         settle(world.storage, place)
-    mark_dirty(world.storage, [row.partition for row in world.storage.scan("ledger")])
+    enqueue(world.storage, [row.partition for row in world.storage.scan("ledger")])
     done = publish(world.storage, world.catalog, world.publishing)
     assert (done.written, done.refused) == (1, 1)
     assert "verify --fix" in status(world.storage).last_errors[0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.naming.matching import candidates, not_derived, rank, search_words
+from shared.naming.matching import candidates, rank, search_terms, underivable_names
 
 LAKE, BLOB = "https://acct.dfs.core.windows.net/raw", "https://acct.blob.core.windows.net/raw"
 PATH, SET = "azure_datalake_gen2_path", "azure_datalake_gen2_resource_set"
@@ -42,9 +42,9 @@ def test_only_what_the_name_does_not_tell_is_kept() -> None:
         ("hive_view", "d.t@h"),
         (BLOB_PATH, f"{BLOB}/a"),
     ]
-    assert not_derived((PATH, f"{LAKE}/a"), others) == (("hive_table", "d.t@h"),)
+    assert underivable_names((PATH, f"{LAKE}/a"), others) == (("hive_table", "d.t@h"),)
     many = [("hive_table", f"d.t{number}@h") for number in range(1000)]
-    assert not_derived((PATH, f"{LAKE}/a"), many) == tuple(many[:8])
+    assert underivable_names((PATH, f"{LAKE}/a"), many) == tuple(many[:8])
 
 
 OURS = (PATH, f"{LAKE}/sales/7/orders")
@@ -93,4 +93,4 @@ WORDS: dict[str, tuple[tuple[str, str], str]] = {
 
 @pytest.mark.parametrize(("own", "words"), WORDS.values(), ids=WORDS)
 def test_what_is_searched_for(own: tuple[str, str], words: str) -> None:
-    assert search_words(*own) == words
+    assert search_terms(*own) == words

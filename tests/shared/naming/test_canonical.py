@@ -6,7 +6,7 @@ The spellings of databases (and more of them) stand in test_naming.py.
 import pytest
 
 from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import NOWHERE, Identity, Where
+from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.datasets.internal_paths import is_noise
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
@@ -182,7 +182,9 @@ def test_trimmed_is_what_newer_listeners_trim(name: str, trimmed: str) -> None:
 
 # --- mounts
 
-LAKE_AT = Where(mounts=(("/mnt/x", LAKE), ("/mnt/x/y/", f"{BLOB}/in/"), ("/", "DatabricksRoot"), ("/mnt/z", "")))
+LAKE_AT = RunEnvironment(
+    mounts=(("/mnt/x", LAKE), ("/mnt/x/y/", f"{BLOB}/in/"), ("/", "DatabricksRoot"), ("/mnt/z", ""))
+)
 MOUNTED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "a mount": (("dbfs", "/mnt/x/t"), (LAKE, "t")),
     "its point": (("dbfs", "/mnt/x"), (LAKE, "")),
@@ -209,8 +211,8 @@ def test_what_is_mounted_is_its_source(spelling: tuple[str, str], source: tuple[
 def test_nothing_is_mounted_elsewhere() -> None:
     assert (
         canonical("dbfs", "/mnt/x/t")
-        == canonical("dbfs", "/mnt/x/t", NOWHERE)
-        == canonical("dbfs:/", "mnt/x/t", Where())
+        == canonical("dbfs", "/mnt/x/t", NO_ENVIRONMENT)
+        == canonical("dbfs:/", "mnt/x/t", RunEnvironment())
     )
     assert canonical("file", "/dbfs/t") == Identity(namespace="file", name="/dbfs/t")
 

@@ -63,6 +63,30 @@ def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
     assert len(case.spellings) > 1
 
 
+def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: Path) -> None:
+    """The page's store, for a scheme that `other_files` has already."""
+    stores = extended / "shared" / "naming" / "stores"
+    (stores / "cassandra.py").write_text((stores / "cassandra.py").read_text().replace("cassandra", "alluxio"))
+    answer = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(["alluxio://H", "shop.orders"]),
+        capture_output=True,
+        check=True,
+        cwd=extended,
+        text=True,
+    )
+    assert json.loads(answer.stdout)[2:] == ["alluxio-table", "alluxio_table", "alluxio://h/shop/orders"]
+
+
+def test_a_store_that_could_never_be_asked_is_refused_at_import(extended: Path) -> None:
+    stores = extended / "shared" / "naming" / "stores"
+    (stores / "cassandra.py").write_text((stores / "cassandra.py").read_text().replace('"cassandra"', '"gs"'))
+    command = [sys.executable, "-c", "import shared.naming.names"]
+    refused = subprocess.run(command, capture_output=True, check=False, cwd=extended, text=True)
+    assert refused.returncode != 0
+    assert "The store family of gcs-path is never asked for gs: the family of cassandra-table" in refused.stderr
+
+
 def _case(entry: str) -> Case:
     """The entry of the table of cases, by its parts: nothing of the page is run in this process."""
     call = next(node for node in ast.walk(ast.parse(f"{{{entry}}}")) if isinstance(node, ast.Call))

@@ -9,7 +9,7 @@ import pytest
 
 from shared.errors import Misconfigured
 from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import Where
+from shared.naming.datasets.identity import RunEnvironment
 from shared.naming.names import Names
 from shared.naming.rules.user_rules import parse_names
 from shared.settings.reading import load
@@ -44,10 +44,10 @@ lakehouses = {{ Shop = "{SHOP}" }}
 "https://uc.example/" = "7c7d0000-0000-4000-8000-000000000000"
 """
 NAMES = parse_names(TOML, "names.toml")
-WORKSPACE = Where(workspace="adb-1.2.azuredatabricks.net")
+WORKSPACE = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
 
 
-def _best(namespace: str, name: str, where: Where = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
+def _best(namespace: str, name: str, where: RunEnvironment = WORKSPACE, names: Names = NAMES) -> tuple[str, str]:
     best = names.name(canonical(namespace, name, where), where=where).best
     return best.rule, best.qualified_name
 
@@ -106,7 +106,7 @@ def test_names_of_the_file(spelling: tuple[str, str], named: tuple[str, str]) ->
 
 
 def test_a_rule_that_needs_the_workspace_is_not_for_a_run_without_one() -> None:
-    assert _best(LAKE, "secret/t", Where())[0] == "adls-path"
+    assert _best(LAKE, "secret/t", RunEnvironment())[0] == "adls-path"
 
 
 def test_a_users_rule_for_a_symlink_comes_before_the_location() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import NOWHERE, Where
+from shared.naming.datasets.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.explanation import explain
 from shared.naming.names import BUILT_IN, RULES, name_dataset
 from shared.naming.stores.kafka import split_names
@@ -22,7 +22,7 @@ ONELAKE = "abfss://sales@onelake.dfs.fabric.microsoft.com"
 FABRIC = "https://app.fabric.microsoft.com/groups"
 WORKSPACE, LAKEHOUSE = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11", "9d2c4e10-1111-4222-8333-444455556666"
 BY_ID = f"abfss://{WORKSPACE}@onelake.dfs.fabric.microsoft.com"
-DATABRICKS = Where(
+DATABRICKS = RunEnvironment(
     workspace="adb-1.2.azuredatabricks.net",
     mounts=(
         ("/", "DatabricksRoot"),
@@ -239,7 +239,7 @@ CASES: dict[str, Case] = {
         rule="dbfs-hive-table",
         type="hive_table",
         to="sales.orders@adb-1.2.azuredatabricks.net",
-        where=Where(workspace="https://ADB-1.2.azuredatabricks.net/"),
+        where=RunEnvironment(workspace="https://ADB-1.2.azuredatabricks.net/"),
         spellings=(("dbfs", "/user/hive/warehouse/sales.db/orders"),),
     ),
     "managed table of nobody knows whom": Case(
@@ -672,7 +672,7 @@ REST = ("https://rest:8181", "sales.orders")
 def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: tuple[str, str]) -> None:
     """The same data, read by path and by table, must be one asset; the table is a further name."""
     identity = canonical(namespace, name)
-    where = Where(workspace="adb-1.2.azuredatabricks.net")
+    where = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
     named = name_dataset(identity, [link], where)
     alone = name_dataset(identity, where=where)
     assert named.best == alone.best
@@ -834,15 +834,15 @@ ANY_NAMESPACE = st.one_of(
     ),
 )
 ANY_NAME = st.text(max_size=40) | st.text(alphabet='abC1.,/[]"`=:%-$ \\', max_size=30)
-ANYWHERE = st.just(NOWHERE) | st.builds(
-    Where,
+ANYWHERE = st.just(NO_ENVIRONMENT) | st.builds(
+    RunEnvironment,
     workspace=st.text(max_size=20),
     mounts=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=20) | st.just(LAKE)), max_size=3).map(tuple),
 )
 
 
 @given(ANY_NAMESPACE, ANY_NAME, ANYWHERE)
-def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, where: Where) -> None:
+def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, where: RunEnvironment) -> None:
     found = explain(namespace, name, symlinks=[(name, namespace), (namespace, name)], where=where)
     for named in (found.naming.best, *found.naming.others):
         assert named.qualified_name.isprintable()

@@ -11,7 +11,7 @@ from shared.errors import Misconfigured
 from shared.ingest.receiver import receive
 from shared.model import Asset
 from shared.openlineage.decoding import decode
-from shared.openlineage.glob_filter import ANYTHING, Choice
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import Ignore, Keep, Selection, select
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
@@ -30,26 +30,26 @@ MEGABYTE = 1 << 20
 @pytest.mark.parametrize(
     ("choice", "names", "taken"),
     [
-        (Choice(), ["a"], True),
-        (Choice(exclude=("nightly*",)), ["nightly.x"], False),
-        (Choice(exclude=("nightly*",)), ["Nightly.x"], True),
-        (Choice(exclude=("nightly*",), folded=True), ["Nightly.x"], False),
-        (Choice(include=("a",)), ["a"], True),
-        (Choice(include=("a",)), ["ab"], False),
-        (Choice(include=("a?",)), ["ab"], True),
-        (Choice(include=("a*",), exclude=("*b",)), ["ab"], False),
-        (Choice(include=("a*",)), ["x", "ab"], True),
-        (Choice(exclude=("[dbo].[t]",)), ["[dbo].[t]"], False),
-        (Choice(exclude=("[dbo]",)), ["d"], True),
-        (Choice(exclude=("a*b",)), ["a\nb"], False),
+        (GlobFilter(), ["a"], True),
+        (GlobFilter(exclude=("nightly*",)), ["nightly.x"], False),
+        (GlobFilter(exclude=("nightly*",)), ["Nightly.x"], True),
+        (GlobFilter(exclude=("nightly*",), folded=True), ["Nightly.x"], False),
+        (GlobFilter(include=("a",)), ["a"], True),
+        (GlobFilter(include=("a",)), ["ab"], False),
+        (GlobFilter(include=("a?",)), ["ab"], True),
+        (GlobFilter(include=("a*",), exclude=("*b",)), ["ab"], False),
+        (GlobFilter(include=("a*",)), ["x", "ab"], True),
+        (GlobFilter(exclude=("[dbo].[t]",)), ["[dbo].[t]"], False),
+        (GlobFilter(exclude=("[dbo]",)), ["d"], True),
+        (GlobFilter(exclude=("a*b",)), ["a\nb"], False),
     ],
 )
-def test_patterns_are_of_whole_names_and_excluding_wins(choice: Choice, names: list[str], taken: bool) -> None:
+def test_patterns_are_of_whole_names_and_excluding_wins(choice: GlobFilter, names: list[str], taken: bool) -> None:
     assert choice.takes(names) is taken
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
-    assert Choice(exclude=("*a" * 30 + "b",)).takes(["a" * 100_000])
+    assert GlobFilter(exclude=("*a" * 30 + "b",)).takes(["a" * 100_000])
 
 
 def decided(selection: Selection, body: bytes) -> str:
@@ -68,28 +68,32 @@ APPLICATION = event("app", "COMPLETE", "10:01:00")
 @pytest.mark.parametrize(
     ("selection", "body", "reason"),
     [
-        (Selection(jobs=Choice(exclude=("app",))), END, "excluded by job"),
-        (Selection(jobs=Choice(exclude=("app",))), APPLICATION, "excluded by job"),
-        (Selection(jobs=Choice(exclude=("app.*",))), END, "excluded by job"),
-        (Selection(jobs=Choice(exclude=("app.*",))), APPLICATION, ""),
-        (Selection(jobs=Choice(include=("app",))), END, ""),
-        (Selection(jobs=Choice(include=("app.*",))), END, ""),
-        (Selection(jobs=Choice(include=("app.*",))), APPLICATION, ""),
-        (Selection(jobs=Choice(include=("*.out",))), APPLICATION, ""),
-        (Selection(jobs=Choice(include=("other",))), END, "not an included job"),
-        (Selection(jobs=Choice(include=("other",))), APPLICATION, "not an included job"),
-        (Selection(jobs=Choice(include=("app",), exclude=("*.out",))), END, "excluded by job"),
-        (Selection(jobs=Choice(exclude=("app",)), keep=("adaptive_spark_plan",)), END, "excluded by job"),
-        (Selection(namespaces=Choice(exclude=("test*",))), END, "excluded by namespace"),
-        (Selection(namespaces=Choice(include=("prod",))), APPLICATION, "not of an included namespace"),
-        (Selection(namespaces=Choice(include=("tests",))), END, ""),
-        (Selection(paths=Choice(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
-        (Selection(paths=Choice(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)), RUNNING, "excluded by path"),
-        (Selection(paths=Choice(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
-        (Selection(paths=Choice(exclude=("/scratch/*",))), PASSING, ""),
-        (Selection(paths=Choice(exclude=("/scratch/*",))), END, ""),
-        (Selection(paths=Choice(exclude=("/scratch/*",))), APPLICATION, ""),
-        (Selection(paths=Choice(include=("/else/*",))), RUNNING, ""),
+        (Selection(jobs=GlobFilter(exclude=("app",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app",))), APPLICATION, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app.*",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app.*",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("app",))), END, ""),
+        (Selection(jobs=GlobFilter(include=("app.*",))), END, ""),
+        (Selection(jobs=GlobFilter(include=("app.*",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("*.out",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("other",))), END, "not an included job"),
+        (Selection(jobs=GlobFilter(include=("other",))), APPLICATION, "not an included job"),
+        (Selection(jobs=GlobFilter(include=("app",), exclude=("*.out",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app",)), keep=("adaptive_spark_plan",)), END, "excluded by job"),
+        (Selection(namespaces=GlobFilter(exclude=("test*",))), END, "excluded by namespace"),
+        (Selection(namespaces=GlobFilter(include=("prod",))), APPLICATION, "not of an included namespace"),
+        (Selection(namespaces=GlobFilter(include=("tests",))), END, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
+        (
+            Selection(paths=GlobFilter(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)),
+            RUNNING,
+            "excluded by path",
+        ),
+        (Selection(paths=GlobFilter(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), PASSING, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), END, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), APPLICATION, ""),
+        (Selection(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
     ],
 )
 def test_what_the_receiver_drops(selection: Selection, body: bytes, reason: str) -> None:
@@ -104,25 +108,25 @@ def test_an_application_below_an_orchestrators_task_is_judged_by_its_own_name() 
         "jobType": {"jobType": "APPLICATION", "processingType": "NONE", "integration": "SPARK"}
     }
     body = json.dumps(document).encode()
-    assert decided(Selection(jobs=Choice(exclude=("dag.task",))), body) == ""
-    assert decided(Selection(jobs=Choice(include=("app.*",))), body) == ""
-    assert decided(Selection(jobs=Choice(exclude=("app",))), body) == "excluded by job"
+    assert decided(Selection(jobs=GlobFilter(exclude=("dag.task",))), body) == ""
+    assert decided(Selection(jobs=GlobFilter(include=("app.*",))), body) == ""
+    assert decided(Selection(jobs=GlobFilter(exclude=("app",))), body) == "excluded by job"
 
 
 def test_a_column_of_a_wanted_data_set_keeps_the_event() -> None:
     body = event("r", "RUNNING", "10:00:10", outputs=["/scratch/b"], columns={"x": [("/in", "x")]}, application="app")
-    assert decided(Selection(paths=Choice(exclude=("/scratch/*",))), body) == ""
+    assert decided(Selection(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
 
 
 def test_what_is_excluded_is_stored_and_counts_as_skipped_with_its_reason() -> None:
     storage = MemoryStorage()
-    receipt = receive(storage, END, most_bytes=MEGABYTE, selection=Selection(jobs=Choice(exclude=("app",))))
+    receipt = receive(storage, END, most_bytes=MEGABYTE, selection=Selection(jobs=GlobFilter(exclude=("app",))))
     assert receipt.ignored == "excluded by job"
     found = status(storage)
     assert (found.received, found.skipped, found.skipped_because) == (1, 1, {"excluded by job": 1})
 
 
-def published(paths: Choice, *bodies: bytes) -> MemoryCatalog:
+def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for body in bodies:
         receive(storage, body, most_bytes=MEGABYTE, selection=Selection(paths=paths))
@@ -143,9 +147,13 @@ TWO_SOURCES: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     "paths",
-    [Choice(exclude=("/SECRET",), folded=True), Choice(exclude=("file:///sec*",)), Choice(include=("/a", "/out"))],
+    [
+        GlobFilter(exclude=("/SECRET",), folded=True),
+        GlobFilter(exclude=("file:///sec*",)),
+        GlobFilter(include=("/a", "/out")),
+    ],
 )
-def test_an_excluded_data_set_leaves_with_its_columns(paths: Choice) -> None:
+def test_an_excluded_data_set_leaves_with_its_columns(paths: GlobFilter) -> None:
     catalog = published(paths, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"),)
@@ -155,7 +163,7 @@ def test_an_excluded_data_set_leaves_with_its_columns(paths: Choice) -> None:
 
 @pytest.mark.parametrize("excluded", ["/out", "/a*"])
 def test_no_process_is_left_without_an_input_or_an_output(excluded: str) -> None:
-    catalog = published(Choice(exclude=(excluded,)), *write("r", "app", "10:00", "/a"))
+    catalog = published(GlobFilter(exclude=(excluded,)), *write("r", "app", "10:00", "/a"))
     assert (catalog.processes, catalog.assets) == ({}, {})
 
 
@@ -167,8 +175,8 @@ def test_lineage_goes_on_through_an_excluded_table_that_a_job_drops_again() -> N
               application="app", job="app.execute_drop_table_command.staging"),
         event("app", "COMPLETE", "10:03:00"),
     ]  # fmt: skip
-    plain = published(Choice(), *bodies)
-    hidden = published(Choice(exclude=("/staging",)), *bodies)
+    plain = published(GlobFilter(), *bodies)
+    hidden = published(GlobFilter(exclude=("/staging",)), *bodies)
     assert hidden.processes == plain.processes
     (process,) = hidden.processes.values()
     assert (process.inputs, process.outputs) == ((("fs_path", "file:///a"),), (("fs_path", "file:///b"),))
@@ -183,7 +191,7 @@ def test_a_changed_setting_needs_no_event_again() -> None:
     for place in places:
         storage.delete("runs", place.run_id, "state")
         settle(storage, place)
-    publish(storage, catalog, PublishOptions(paths=Choice(exclude=("/secret",))))
+    publish(storage, catalog, PublishOptions(paths=GlobFilter(exclude=("/secret",))))
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"),)
 
@@ -209,7 +217,7 @@ def test_settings_reach_whom_they_concern() -> None:
     publishing = assemble(load(catalog=True, environment={**BASE, **catalog, **paths})).publishing
     assert publishing.shadow
     assert not publishing.paths.takes(["file/scratch/a"]), "capitals do not count"
-    assert assemble(load(catalog=True, environment={**BASE, **catalog})).publishing.paths == ANYTHING
+    assert assemble(load(catalog=True, environment={**BASE, **catalog})).publishing.paths == MATCH_ALL
 
 
 @pytest.mark.parametrize(("text", "words"), [("*", "fits everything"), (",", "only commas"), ("a\tb", "characters")])

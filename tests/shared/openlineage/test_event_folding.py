@@ -23,7 +23,7 @@ from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, FOLDED, RUNS, stored_from_blob
+from shared.storage_layout import COMPACTED, EVENTS, RUNS, stored_from_blob
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS, _events
 
@@ -109,7 +109,7 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     assert status(port).published == len(bodies) + 1
 
     archive(port, ArchiveOptions(after=timedelta(seconds=-1)))
-    assert storage.real.read(RUNS, run_id("a"), FOLDED) is None
+    assert storage.real.read(RUNS, run_id("a"), COMPACTED) is None
     assert status(port).published == len(bodies) + 1
 
 

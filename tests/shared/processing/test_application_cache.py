@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import process_event
-from shared.records.application_rows import Application
+from shared.records.application_record import Application
 from shared.records.run_state import ContributionRecord
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent
@@ -29,7 +29,7 @@ def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
         for record in records
         if record.content
         for run, word in record.supporters.items()
-        if not word.withdrawn
+        if not word.retracted
     )
 
 
@@ -63,7 +63,7 @@ def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None
         settle(storage, post(storage, *first), old)
         settle(storage, post(storage, *telling))  # elsewhere
         if old:
-            assert not old.ask(storage, run_id("app")).told.identities
+            assert not old.ask(storage, run_id("app")).facts.identities
         settle(storage, post(storage, *last), old)
         ends.append(standing(storage))
     assert ends[0] == ends[1]

@@ -115,7 +115,7 @@ def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: 
     assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
 
 
-@pytest.mark.parametrize("at", [("upsert_all", "dirty"), ("replace", "runs"), ("partition", "runs")], ids=str)
+@pytest.mark.parametrize("at", [("upsert_all", "publishqueue"), ("replace", "runs"), ("partition", "runs")], ids=str)
 def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(at: tuple[str, str]) -> None:
     """Else two that are at one run overturn each other for as long as storage is slow."""
     storage = MemoryStorage()

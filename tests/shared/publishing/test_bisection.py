@@ -11,7 +11,7 @@ from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
@@ -47,7 +47,7 @@ def test_one_that_is_poisonous_is_found_in_few_calls_and_the_rest_goes_through(
     done = publish(storage, catalog, how(clock))
     assert (done.written, done.refused, done.error) == (PROCESSES - 1, 1, "")
     assert len(catalog.sizes) <= FEW
-    (left,) = dirty_processes(storage)[0]
+    (left,) = queue_entries(storage)[0]
     assert (left.alone, left.attempts) == (True, 1)
     catalog.sizes.clear()
     jobs(storage, 0, "/more1", "/more2")
@@ -106,7 +106,7 @@ def test_a_catalog_that_asks_to_come_back_later_blames_nobody() -> None:
     for _ in range(8):
         assert publish(storage, catalog, how(clock)).error == "429"
         clock.at += timedelta(minutes=1)
-    assert {each.attempts for each in dirty_processes(storage)[0]} == {0}
+    assert {each.attempts for each in queue_entries(storage)[0]} == {0}
     catalog.ends = ()
     catalog.sizes.clear()
     assert publish(storage, catalog, how(clock)).written == PROCESSES

@@ -17,8 +17,8 @@ from shared.processing.processor import process_event
 from shared.publishing.catalog_write import Published
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.process_index import APPLICATION
-from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.records.process_index import QUEUED_APPLICATION
+from shared.records.publish_queue import enqueue, queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Lease, Row
@@ -275,13 +275,13 @@ def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
 
 def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    broken, mark = run_id("broken"), f"{APPLICATION}{run_id('broken')}"
+    broken, mark = run_id("broken"), f"{QUEUED_APPLICATION}{run_id('broken')}"
     storage.insert("runs", Row(partition=broken, key="process|0", values={"link_blob": "gone.json.gz"}))
-    mark_dirty(storage, [mark])
+    enqueue(storage, [mark])
     settled(storage, *write("a", "app", "10:00", "/a", sink="/b"))
     done = publish(storage, catalog, PublishOptions())
     assert (done.written, done.refused) == (1, 1)
-    (left,) = dirty_processes(storage)[0]
+    (left,) = queue_entries(storage)[0]
     assert (left.process, left.attempts) == (mark, 1)
     assert left.error
 
@@ -293,7 +293,7 @@ def test_marks_that_are_made_within_moments_are_published_together() -> None:
     looking = Watched(storage)
 
     def others_go_on(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "partition" and arguments[0] == "dirty" and later:
+        if name == "partition" and arguments[0] == "publishqueue" and later:
             settled(storage, *later.pop())
 
     looking.step_in = others_go_on
@@ -309,8 +309,8 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
     looking = Watched(storage)
 
     def another_mark(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "partition" and arguments[0] == "dirty" and not catalog.writes:
-            mark_dirty(storage, [f"{len(looking.calls)}"])
+        if name == "partition" and arguments[0] == "publishqueue" and not catalog.writes:
+            enqueue(storage, [f"{len(looking.calls)}"])
 
     looking.step_in = another_mark
     assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
@@ -320,12 +320,12 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
 def test_what_an_application_wrote_is_published_at_once_when_its_fates_are_spread() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
-    mark_dirty(storage, [f"{APPLICATION}{run_id('app1')}"])
+    enqueue(storage, [f"{QUEUED_APPLICATION}{run_id('app1')}"])
     looking = Watched(storage)
     looks: list[str] = []
 
     def order(name: str, arguments: tuple[Any, ...]) -> None:
-        if name in {"partition", "delete"} and arguments[0] == "dirty":
+        if name in {"partition", "delete"} and arguments[0] == "publishqueue":
             looks.append(name)
 
     looking.step_in = order

@@ -16,9 +16,9 @@ from shared.publishing.placeholders.columns import tell_schemas
 from shared.publishing.placeholders.update import publish_state
 from shared.publishing.planner import PublishOptions, Reading, plan_for
 from shared.publishing.publisher import publish
-from shared.records.asset_matches import found_key, mark_of, remembered
-from shared.records.ledger import Entry, ledger_entry
-from shared.records.publish_queue import dirty_processes, mark_dirty
+from shared.records.asset_matches import match_key, queue_key, read_matches
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.publish_queue import enqueue, queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
@@ -26,7 +26,7 @@ from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, b
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")
-MARK = mark_of(found_key(SOURCE))
+MARK = queue_key(match_key(SOURCE))
 
 
 @dataclass
@@ -76,7 +76,7 @@ def test_columns_go_when_nobody_tells_them_any_more() -> None:
     settle(storage, [job("two", minute=5)])
     publish(storage, catalog, how(clock))
     assert columns(catalog) == ()
-    assert remembered(storage, [SOURCE])[SOURCE].tellers == (), "nobody is asked any more"
+    assert read_matches(storage, [SOURCE])[SOURCE].column_sources == (), "nobody is asked any more"
     settle(storage, [job("three", (X, Z), minute=9)])
     publish(storage, catalog, how(clock))
     assert columns(catalog) == (X, Z)
@@ -106,7 +106,7 @@ def test_columns_that_were_never_told_are_not_taken_away() -> None:
     settle(storage, [job("one")])
     publish(storage, catalog, how(clock))
     catalog.assets[SOURCE] = replace(catalog.assets[SOURCE], columns=(X,))
-    mark_dirty(storage, [MARK])
+    enqueue(storage, [MARK])
     publish(storage, catalog, how(clock))
     assert columns(catalog) == (X,)
 
@@ -115,9 +115,9 @@ def test_a_word_that_was_heard_before_it_was_published_and_then_taken_back() -> 
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
-    mark_dirty(storage, [MARK])
+    enqueue(storage, [MARK])
     settle(storage, [job("two", (X, Y), minute=5)])
-    (mark,) = (each for each in dirty_processes(storage)[0] if each.process == MARK)
+    (mark,) = (each for each in queue_entries(storage)[0] if each.process == MARK)
     publish_state(storage, catalog, how(clock), mark, Reading())
     assert columns(catalog) == (X, Y), "the process itself is still to be published"
     settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
@@ -148,7 +148,7 @@ def test_who_tells_again_while_it_is_found_silent_is_not_struck_out() -> None:
 
     def tell_again() -> None:
         settle(storage, [job("three", (X, Z), minute=9)])
-        (mark,) = (each for each in dirty_processes(storage)[0] if each.process == process(storage))
+        (mark,) = (each for each in queue_entries(storage)[0] if each.process == process(storage))
         assert tell_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
 
     catalog.meanwhile = tell_again
@@ -238,7 +238,7 @@ def test_a_placeholder_that_somebody_else_made_anew_is_described_anew() -> None:
     settle(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, how(clock))
     bare = replace(catalog.assets[SOURCE], columns=())
-    catalog.remove([remembered(storage, [SOURCE])[SOURCE].guid])
+    catalog.remove([read_matches(storage, [SOURCE])[SOURCE].guid])
     catalog.create_assets([bare])
     clock.at += timedelta(days=1)
     settle(storage, [job("third", app="third")])
@@ -274,22 +274,22 @@ def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
     publish(storage, catalog, how(clock))
     (said,) = storage.scan(CONTRIBUTIONS)
     storage.delete_blob(CONTENTS, str(said.values["content_blob"]))
-    mark_dirty(storage, [MARK])
+    enqueue(storage, [MARK])
     settle(storage, [job("other", app="other")])
     done = publish(storage, catalog, how(clock))
     assert (done.refused, done.written) == (1, 1)
-    assert "verify --fix" in next(each.error for each in dirty_processes(storage)[0] if each.process == MARK)
+    assert "verify --fix" in next(each.error for each in queue_entries(storage)[0] if each.process == MARK)
 
 
 @pytest.mark.parametrize("count", [0, 1, 4000, 10_000])
 def test_the_ledger_keeps_of_what_was_told(count: int) -> None:
-    told = frozenset(found_key(("fs_path", str(number))) for number in range(count))
-    assert _kept(Entry(process="p", told=told)) == told
+    told = frozenset(match_key(("fs_path", str(number))) for number in range(count))
+    assert _kept(LedgerEntry(process="p", told=told)) == told
 
 
 def test_the_ledger_does_not_know_what_older_ones_told_nor_too_much() -> None:
-    assert _kept(Entry(process="p", told=None)) is None
-    assert _kept(Entry(process="p", told=frozenset(process_key(str(number)) for number in range(40_000)))) is None
+    assert _kept(LedgerEntry(process="p", told=None)) is None
+    assert _kept(LedgerEntry(process="p", told=frozenset(process_key(str(number)) for number in range(40_000)))) is None
     storage, clock = world()
     catalog = MemoryCatalog()
     settle(storage, [job("one", (X,))])
@@ -302,7 +302,7 @@ def test_the_ledger_does_not_know_what_older_ones_told_nor_too_much() -> None:
     assert ledger_entry(storage, process(storage)).told == frozenset()
 
 
-def _kept(entry: Entry) -> frozenset[str] | None:
+def _kept(entry: LedgerEntry) -> frozenset[str] | None:
     storage = MemoryStorage()
     storage.insert(LEDGER, entry.row())
     return ledger_entry(storage, entry.process).told

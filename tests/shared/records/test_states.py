@@ -16,14 +16,14 @@ from shared.maintenance.replay import replay_letters
 from shared.processing.processor import process_event
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.ledger import Entry
-from shared.records.publish_queue import Dirty
+from shared.records.ledger import LedgerEntry
+from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState
-from shared.records.states import EVENT, MACHINES, MARK, RUN, Held, Machine, Mark, State
+from shared.records.states import EVENT, MACHINES, QUEUE, RUN, LedgerState, Machine, QueueState, State
 from shared.records.states import LEDGER as HELD
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
-from shared.storage_layout import DIRTY, EVENTS, LEDGER, RUNS, STATE, stored_from_blob
+from shared.storage_layout import EVENTS, LEDGER, PUBLISH_QUEUE, RUNS, STATE, stored_from_blob
 from tests.support.chaos import EPOCH, live_through
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
@@ -55,17 +55,19 @@ class Watching(MemoryStorage):
 
     def _look(self, table: str, before: Row | None, after: Row | None) -> None:
         if table == LEDGER and after:
-            held = Entry.of(before).state if before else Held.NOTHING
-            self.seen[HELD.title, held, Entry.of(after).state] += 1
-        elif table == DIRTY and not (after or before or Row(partition="", key="")).key.startswith(("!", "asset|")):
-            self.seen[MARK.title, self._mark(before), self._mark(after)] += 1
+            held = LedgerEntry.of(before).state if before else LedgerState.NOTHING
+            self.seen[HELD.title, held, LedgerEntry.of(after).state] += 1
+        elif table == PUBLISH_QUEUE and not (after or before or Row(partition="", key="")).key.startswith(
+            ("!", "asset|")
+        ):
+            self.seen[QUEUE.title, self._mark(before), self._mark(after)] += 1
         elif table == RUNS and after and after.key == STATE and (state := RunState.of(after, self)).settled:
             known = self._verdicts.get(state.run_id, State.RECEIVED)
             self.seen[RUN.title, known, state.verdict] += 1
             self._verdicts[state.run_id] = state.verdict
 
-    def _mark(self, row: Row | None) -> Mark:
-        return Dirty.of(row).mark(EPOCH + timedelta(seconds=self.clock())) if row else Mark.CLEAN
+    def _mark(self, row: Row | None) -> QueueState:
+        return QueueEntry.of(row).mark(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
 
 
 def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -88,10 +90,10 @@ def test_a_machine_says_each_change_once_and_every_state_is_reached(machine: Mac
 
 
 def test_what_no_table_has_is_found() -> None:
-    assert forbidden(Counter({(HELD.title, Held.NOTHING, Held.WRITTEN): 1})) != []
+    assert forbidden(Counter({(HELD.title, LedgerState.NOTHING, LedgerState.WRITTEN): 1})) != []
     assert forbidden(Counter({(RUN.title, State.PUBLISHED, State.WAITING): 1})) != []
     assert forbidden(Counter({(EVENT.title, State.RECEIVED, State.PUBLISHED): 1})) != []
-    assert forbidden(Counter({(MARK.title, Mark.CLEAN, Mark.REFUSED): 1})) != []
+    assert forbidden(Counter({(QUEUE.title, QueueState.IDLE, QueueState.REFUSED): 1})) != []
 
 
 @pytest.mark.parametrize(
@@ -106,8 +108,13 @@ def test_random_histories_keep_to_the_tables(life: dict[str, Any], seeds: range)
         assert isinstance(storage, Watching)
         assert forbidden(storage.seen) == [], f"seed {seed}"
         seen += storage.seen
-    assert {(HELD.title, Held.NOTHING, Held.WRITING), (HELD.title, Held.WRITTEN, Held.WRITING)} <= set(seen)
-    assert {(RUN.title, State.RECEIVED, State.PUBLISHED), (MARK.title, Mark.POSTPONED, Mark.CLEAN)} <= set(seen)
+    assert {
+        (HELD.title, LedgerState.NOTHING, LedgerState.WRITING),
+        (HELD.title, LedgerState.WRITTEN, LedgerState.WRITING),
+    } <= set(seen)
+    assert {(RUN.title, State.RECEIVED, State.PUBLISHED), (QUEUE.title, QueueState.PUBLISHING, QueueState.IDLE)} <= set(
+        seen
+    )
 
 
 class Moody(MemoryCatalog):
@@ -149,8 +156,11 @@ def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> 
     assert [each.outcome.value for each in replay_letters(storage, lambda _: True)] == ["used"]
     assert forbidden(storage.seen) == []
     assert {(RUN.title, State.RECEIVED, State.DEAD), (RUN.title, State.DEAD, State.SKIPPED)} <= set(storage.seen)
-    assert {(MARK.title, Mark.REFUSED, Mark.CLEAN), (MARK.title, Mark.DIRTY, Mark.REFUSED)} <= set(storage.seen)
-    assert (HELD.title, Held.WRITING, Held.NOTHING) in storage.seen
+    assert {
+        (QUEUE.title, QueueState.REFUSED, QueueState.IDLE),
+        (QUEUE.title, QueueState.PENDING, QueueState.REFUSED),
+    } <= set(storage.seen)
+    assert (HELD.title, LedgerState.WRITING, LedgerState.NOTHING) in storage.seen
 
 
 def page_of(machine: Machine) -> Iterator[str]:

@@ -34,7 +34,7 @@ from shared.ingest.receiver import Receipt, receive
 from shared.ingest.responses import come_again, kept, refused
 from shared.publishing.planner import PublishOptions
 from shared.publishing.publisher import publish
-from shared.records.publish_queue import dirty_processes
+from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.settings.values import Settings
@@ -307,7 +307,7 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
             raise CatalogRefused(status=400, code="x", detail="no")
 
     publish(storage, Never(), PublishOptions(now=clock))
-    found, _, _ = dirty_processes(storage)
+    found, _, _ = queue_entries(storage)
     return [(each.due - clock.at).total_seconds() for each in found]
 
 

@@ -1,13 +1,16 @@
 """How requests reach storage: straight or by a proxy, over kept connections, with nothing of their own added."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import FrameType
 from typing import Any
 
 import pytest
 from azure.core.exceptions import ServiceRequestError
+from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
 
 from shared.storage.transport import transport
@@ -65,6 +68,32 @@ def test_a_proxy_is_asked_for_all_hosts_but_those_that_need_none() -> None:
         assert asked(proxies, "http://storage.invalid/a", f"{url}/b", "http://storage.invalid/c") == ["ok"] * 3
     assert [path for path, _, _ in by_proxy] == ["http://storage.invalid/a", "http://storage.invalid/c"]
     assert [path for path, _, _ in straight] == ["/b"]
+
+
+def test_a_call_costs_much_less_than_by_the_transport_of_the_sdk() -> None:
+    """Why there is a transport of our own: without it every call to storage takes about twice the CPU."""
+    with server([]) as url:
+        ours = transport(connection_timeout=2, read_timeout=2, proxies={}, authorities="")
+        plain = RequestsTransport(use_env_settings=False, connection_timeout=2, read_timeout=2)
+        assert 1.5 * function_calls(ours, url) < function_calls(plain, url)
+
+
+def function_calls(way: RequestsTransport, url: str) -> int:
+    """How many functions one call runs through in this thread, its connection being there."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    with way:
+        way.send(HttpRequest("GET", url)).text()
+        sys.setprofile(count)
+        try:
+            way.send(HttpRequest("GET", url)).text()
+        finally:
+            sys.setprofile(None)
+    return calls
 
 
 def test_a_host_that_does_not_answer_is_the_sdks_own_error() -> None:

@@ -289,7 +289,7 @@ def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_kno
     ]
     rename = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in (*nameless, *known)]
     over = event("tuesday", "COMPLETE", "10:30:00")
-    assert [(each.name, each.weak) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
+    assert [(each.name, each.generic_identity) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
     assert {each.name for each in processes(rename)} == {"databricks_shell → out", "notebook /Users/ada/load → out"}
     assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
 

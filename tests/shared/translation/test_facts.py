@@ -19,7 +19,7 @@ from shared.publishing.planner import PublishOptions, recorded
 from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation.run.facts import facts_of, facts_told
+from shared.translation.run.facts import describe_run, facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
 
 HOST = "adb-123.4.azuredatabricks.net"
@@ -57,7 +57,7 @@ def on_databricks(properties: Json, job: str = f"{HOST}.execute_insert_into_hado
     said["job"]["name"] = job
     said["run"]["facets"]["environment-properties"] = {"environment-properties": properties}
     decoded = decode(packed(said))
-    return facts_told(facts_of(merge([decoded]), [decoded]), process("/in"))
+    return describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
 
 
 def settle(storage: MemoryStorage, *events: Json) -> None:
@@ -168,7 +168,7 @@ def test_what_is_no_accounts_name_is_not_shown(user: object) -> None:
 
 def test_a_run_whose_end_was_not_seen_has_no_duration() -> None:
     decoded = decode(packed(event("START", rows=None)))
-    told = facts_told(facts_of(merge([decoded]), [decoded]), process("/in"))
+    told = describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
     assert told.startswith("2026-11-21 10:00 UTC.")
 
 
@@ -177,4 +177,4 @@ def test_a_run_whose_end_was_not_seen_has_no_duration() -> None:
 )
 def test_durations_are_readable(minutes: float, told: str) -> None:
     events = [decode(packed(event("START"))), decode(packed(event("COMPLETE", minute=minutes)))]
-    assert f"succeeded in {told};" in facts_told(facts_of(merge(events), events), process("/in"))
+    assert f"succeeded in {told};" in describe_run(facts_of(merge(events), events), process("/in"))

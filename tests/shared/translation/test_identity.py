@@ -55,7 +55,7 @@ def _app(platform: str, parent: str, name: str, strength: Strength = Strength.AP
 
 
 def _weak(platform: str, parent: str, name: str) -> Case:
-    return _app(platform, parent, name, Strength.WEAK)
+    return _app(platform, parent, name, Strength.GENERIC)
 
 
 def _bricks(name: str, strength: Strength, **said: str) -> Case:
@@ -118,24 +118,24 @@ CASES: tuple[Case, ...] = (
     _bricks("job nightly load", Strength.JOB, id="42", tags=_run_name("nightly load")),
     _bricks("job ADF_shop_orders_Load", Strength.JOB, id="901642", tags=_run_name(f"ADF_shop_orders_Load_{RUN}")),
     _bricks("job load", Strength.JOB, id="887432", tags=_run_name("load_2026-11-21T04:00:00")),
-    _bricks("databricks_shell", Strength.WEAK, id="887432", tags=_run_name("Untitled")),
+    _bricks("databricks_shell", Strength.GENERIC, id="887432", tags=_run_name("Untitled")),
     _bricks("my_app", Strength.APPLICATION, id="887432", tags=_run_name("Untitled"), parent="my_app"),
     _bricks("job 42", Strength.JOB, id="42", tags="[REDACTED]"),
-    _bricks("databricks_shell", Strength.WEAK, cluster="Ann's cluster"),
+    _bricks("databricks_shell", Strength.GENERIC, cluster="Ann's cluster"),
     _weak("Databricks", "Databricks Shell", "Databricks Shell"),
     Case(
         platform="Databricks",
         job=f"{HOST}.execute_merge_into_command.t",
         parent=None,
         name="databricks_shell",
-        strength=Strength.WEAK,
+        strength=Strength.GENERIC,
     ),
     Case(
         platform="Databricks",
         job="dbc-0a1b2c3d-4e5f.cloud.databricks.com.append_data.t",
         parent=None,
         name="databricks_shell",
-        strength=Strength.WEAK,
+        strength=Strength.GENERIC,
     ),
     _app("Databricks", f"{HOST}.my_app", "my_app"),
     _app("EMR", "load j-2AXXXXXXGAPLF", "load"),
@@ -208,7 +208,7 @@ CASES: tuple[Case, ...] = (
     _other("Airflow", "shop", "shop"),
     _other("Flink", f"orders-{RUN}", "orders"),
     _other("Python", "orders.copy", "orders.copy"),
-    _other("Python", RUN, "unnamed", strength=Strength.WEAK),
+    _other("Python", RUN, "unnamed", strength=Strength.GENERIC),
 )
 
 
@@ -335,7 +335,7 @@ def test_tags_that_name_no_run_leave_the_jobs_id(tags: str) -> None:
 
 NOTEBOOKS = [JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {name}") for name in "abc"]
 JOBS = [JobIdentity(strength=Strength.JOB, name=f"job {name}") for name in "12"]
-SHELL = JobIdentity(strength=Strength.WEAK, name="databricks_shell")
+SHELL = JobIdentity(strength=Strength.GENERIC, name="databricks_shell")
 APP = JobIdentity(strength=Strength.APPLICATION, name="app")
 IDENTITIES = st.lists(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), max_size=8)
 

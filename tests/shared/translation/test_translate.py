@@ -126,7 +126,7 @@ def test_sources_that_only_column_lineage_names_are_inputs() -> None:
     assert {each.input.qualified_name for each in process.columns} == {"file:///other", "file:///staging"}
 
 
-FOLDED: dict[str, tuple[list[str], list[str], list[str]]] = {
+COMPACTED: dict[str, tuple[list[str], list[str], list[str]]] = {
     "single files of a glob": (["/in/daily"], ["/in/daily/sales-1.csv", "/in/daily/sales-2.csv"], ["/in/daily"]),
     "files far below": (["/in"], ["/in/a/b/c.csv"], ["/in"]),
     "the nearest of several folders": (["/in", "/in/a"], ["/in/a/1.csv", "/in/b/1.csv"], ["/in", "/in/a"]),
@@ -139,7 +139,7 @@ FOLDED: dict[str, tuple[list[str], list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("inputs", "names", "expected"), FOLDED.values(), ids=FOLDED)
+@pytest.mark.parametrize(("inputs", "names", "expected"), COMPACTED.values(), ids=COMPACTED)
 def test_names_in_column_lineage_are_folded_to_the_runs_inputs(
     inputs: list[str], names: list[str], expected: list[str]
 ) -> None:

@@ -2,22 +2,22 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shared.model import Lineage, Span
+from shared.model import RunLineage, Span
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
-    Batch,
     RunContext,
+    StreamBatch,
     application_facts_of,
-    enclosing,
+    enclosing_batches,
 )
 from shared.translation.run.datasets import Datasets
 from shared.translation.run.schemas import schemas_in
@@ -27,6 +27,9 @@ from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation import TRANSLATED, Translating
 from spark_pipeline.tables.encoding import digest, pack, unpack_process
 from tests.spark_pipeline.files import OF_SPARK
+
+if TYPE_CHECKING:
+    from shared.openlineage.run import MergedRun
 
 pytestmark = OF_SPARK
 
@@ -49,7 +52,7 @@ def test_the_batches_around_a_run_are_those_that_enclose_it(
     """Of batches side by side, one after the other, and of which no beginning is known; one of them the run itself."""
     known = Batches()
     batches = [
-        Batch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
+        StreamBatch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
         for number, (micros, began) in enumerate(sorted(told, key=lambda each: each[0][1]))
     ]
     for batch in batches:
@@ -58,7 +61,7 @@ def test_the_batches_around_a_run_are_those_that_enclose_it(
     for micros in ran:
         seen = _span(micros)
         run: MergedRun = replace(RUN, run_id="0", first=seen.first, last=seen.last)
-        assert known.around(run) == enclosing(batches, run)
+        assert known.around(run) == enclosing_batches(batches, run)
 
 
 _OF_APPLICATION, _OF_RUN = 0, 2
@@ -105,7 +108,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
             around = RunContext(told=told)
             word = translate(run, around)
             row = found[run.run_id]
-            processes = word.processes if isinstance(word, Lineage) else ()
+            processes = word.processes if isinstance(word, RunLineage) else ()
             assert [unpack_process(each["content"]) for each in row["contributions"]] == list(processes)
             assert [each["digest"] for each in row["contributions"]] == [digest(pack(each)) for each in processes]
             seen = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
@@ -117,7 +120,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
                 )
                 for each in row["schemas"]
             ] == [(each.asset.qualified_name, each.written, each.columns) for each in seen]
-            assert row["reason"] == (None if isinstance(word, Lineage) else word.reason)
+            assert row["reason"] == (None if isinstance(word, RunLineage) else word.reason)
 
 
 def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:

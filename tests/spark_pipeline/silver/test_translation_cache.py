@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from shared.model import Span
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import MergedRun, merge
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     NO_CONTEXT,
-    Batch,
     RunContext,
+    StreamBatch,
     application_facts_of,
 )
 from shared.translation.run.changes import names_no_source
@@ -97,7 +98,7 @@ def test_a_run_in_a_batch_is_translated_by_itself() -> None:
     """What it says comes of the sources of the batch."""
     run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
     source = next(asset for each in _runs() for asset in Datasets.of(each, NO_CONTEXT).inputs.values())
-    batch = Batch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
+    batch = StreamBatch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
     sayings = TranslationCache()
     alone = sayings.of(run, NO_CONTEXT, timed_out=False)
     for _ in range(2):

@@ -21,7 +21,7 @@ class LeaseSession:
     began: float
     renewed: float
 
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether there is time for the next piece of work; the lease is renewed on the way."""
         now = self.clock()
         if now - self.began > _LONGEST:
@@ -32,7 +32,7 @@ class LeaseSession:
         return True
 
 
-def take_shift(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> LeaseSession | None:
+def start_session(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> LeaseSession | None:
     """Begin to work; None when somebody else is at it. `clock` counts seconds and is never set back."""
     began = clock()  # before the lease is asked for: it may be older than its answer
     lease = storage.lease(name, _LEASE_SECONDS)

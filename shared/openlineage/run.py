@@ -1,0 +1,76 @@
+"""One OpenLineage run as a value: what all its events say together. `merging` makes it of events.
+
+All fields but those that identify the run have defaults, so that other readers can build one by hand.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from shared.openlineage.wire import Captured, InputField, JobName, OutputField
+
+DatasetKey = tuple[str, str]
+"""A data set's namespace and name, as spelled."""
+
+
+class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """All that a run's events say of one data set.
+
+    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` holds
+    the columns and their types as the last event with a schema has them; `states` what happened to the data set as a
+    whole (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE), each with the name it had before, if that changed.
+    """
+
+    namespace: str
+    name: str
+    symlinks: tuple[tuple[str, str], ...] = ()
+    fields: tuple[tuple[str, tuple[OutputField, ...]], ...] = ()
+    rows: tuple[InputField, ...] = ()
+    schema: tuple[tuple[str, str], ...] = ()
+    states: tuple[tuple[str, DatasetKey | None], ...] = ()
+
+    @property
+    def key(self) -> DatasetKey:
+        """Namespace and name."""
+        return (self.namespace, self.name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns in its schema."""
+        return tuple([name for name, _ in self.schema])
+
+
+NO_SPARK_PROPERTIES = Captured()
+
+
+class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
+
+    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),
+    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it. `captured` are Spark's
+    properties that tell where it ran.
+    """
+
+    run_id: str
+    job: JobName
+    application_run: str
+    first: datetime
+    last: datetime
+    application: JobName | None = None
+    ended: str | None = None
+    integration: str = ""
+    job_type: str = ""
+    processing_type: str = ""
+    statement: str = ""
+    properties: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    inputs: tuple[MergedDataset, ...] = ()
+    outputs: tuple[MergedDataset, ...] = ()
+    omitted: tuple[str, ...] = ()
+    captured: Captured = NO_SPARK_PROPERTIES
+
+    @property
+    def is_application(self) -> bool:
+        """Whether this run has no parent: it is an application, or stands alone."""
+        return self.application_run == self.run_id

@@ -1,0 +1,91 @@
+"""The one loop that changes a row against concurrent writers: read, change, write if unchanged, try again.
+
+Etags and conditional writes: Azure Table Storage, "Managing concurrency in Table storage" (If-Match).
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
+
+from shared.errors import WriteConflict
+from shared.storage.port import Row, Storage
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 8
+_FIRST_BACKOFF = 0.005
+"""Seconds: about one call to storage. The wait before attempt n is random, up to 2^n of these."""
+UNREAD = Row(partition="", key="")
+"""In place of a row: the caller has not read it."""
+
+
+class Place(NamedTuple):
+    """A row's address."""
+
+    table: str
+    partition: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swapped(Generic[T]):
+    """A row's value `before` and `after` the change, None for no row; `etag` of the row as it is now."""
+
+    before: T | None
+    after: T | None
+    etag: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the row was written or deleted."""
+        return self.before != self.after
+
+
+def compare_and_swap(
+    storage: Storage,
+    place: Place,
+    change: Callable[[T | None], T | None],
+    *,
+    decode: Callable[[Row], T],
+    encode: Callable[[T], Row],
+    read: Row | None = UNREAD,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Swapped[T]:
+    """Change one row as if nobody else wrote to it.
+
+    `change` maps the value on record (None: no row) to the one wanted. An equal value writes nothing, None deletes the
+    row. It is called once for each attempt, so it should be pure. `read`: the row as the caller has read it already,
+    None where there is most likely none and `change` makes one: the first attempt then reads nothing. `sleep`
+    waits between attempts.
+
+    Raises WriteConflict after MAX_ATTEMPTS, and what storage, `decode`, `change` and `encode` raise.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        if attempt:
+            sleep(random.uniform(0, _FIRST_BACKOFF * 2**attempt))
+        found = read if attempt == 0 and read is not UNREAD else storage.read(*place)
+        before = decode(found) if found else None
+        after = change(before)
+        etag = found.etag if found else ""
+        if before == after:
+            return Swapped(before=before, after=after, etag=etag)
+        if after is None:
+            if storage.delete(*place, etag):
+                return Swapped(before=before, after=None)
+        elif written := write_if_unchanged(storage, place.table, replace(encode(after), etag=etag)):
+            return Swapped(before=before, after=after, etag=written)
+    raise WriteConflict(
+        f"Row {place.key[:80]} of {place.table} was changed by others during each of {MAX_ATTEMPTS} attempts to write"
+        " it: this work is tried again",
+        after=2,
+    )
+
+
+def write_if_unchanged(storage: Storage, table: str, row: Row) -> str | None:
+    """Write a row over the one with `row.etag`, or as a new one where that is empty.
+
+    Returns the new etag; None, and nothing written, when another worker changed, deleted or inserted the row meanwhile.
+    """
+    return storage.replace(table, row) if row.etag else storage.insert(table, row)

@@ -1,0 +1,141 @@
+"""The compare-and-swap loop: what it writes, what it leaves, and what it does while others write."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import WriteConflict
+from shared.storage.compare_and_swap import MAX_ATTEMPTS, UNREAD, Place, Swapped, compare_and_swap, write_if_unchanged
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
+
+PLACE = Place("runs", "p", "k")
+Change = Callable[[int | None], int | None]
+
+
+def row(number: int) -> Row:
+    return Row(partition=PLACE.partition, key=PLACE.key, values={"number": number})
+
+
+def number_in(found: Row) -> int:
+    return int(str(found.values["number"]))
+
+
+def stored(storage: MemoryStorage) -> int | None:
+    found = storage.read(*PLACE)
+    return number_in(found) if found else None
+
+
+def swap(
+    storage: MemoryStorage,
+    change: Change,
+    *,
+    read: Row | None = UNREAD,
+    sleep: Callable[[float], object] = lambda _: None,
+) -> Swapped[int]:
+    return compare_and_swap(storage, PLACE, change, decode=number_in, encode=row, read=read, sleep=sleep)
+
+
+def set_to(storage: MemoryStorage, value: int | None) -> None:
+    if value is None:
+        storage.delete(*PLACE)
+    else:
+        storage.upsert(PLACE.table, row(value))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(None, 1), (1, 2), (1, None), (1, 1), (None, None), (0, 1)],
+    ids=["insert", "replace", "delete", "keep", "no row, none wanted", "a falsy value is a value"],
+)
+@pytest.mark.parametrize("read", ["itself", "by the caller", "assumed absent"])
+def test_the_row_becomes_what_the_change_says(before: int | None, after: int | None, read: str) -> None:
+    storage = MemoryStorage()
+    set_to(storage, before)
+    found = storage.read(*PLACE)
+    known = {"itself": UNREAD, "by the caller": found, "assumed absent": None}[read]
+    swapped = swap(storage, lambda value: after if value == before else -1, read=known)
+    now = storage.read(*PLACE)
+    assert (swapped.before, swapped.after, stored(storage)) == (before, after, after)
+    assert swapped.changed == (before != after)
+    assert swapped.etag == (now.etag if now else "")
+    assert before != after or now == found, "an equal value writes nothing"
+
+
+def test_a_change_is_applied_to_what_another_wrote_in_between() -> None:
+    storage = MemoryStorage()
+    set_to(storage, 1)
+    others = iter([10, None, 20])
+    slept: list[float] = []
+
+    def change(value: int | None) -> int:
+        for other in others:
+            set_to(storage, other)
+            break
+        return (value or 0) + 1
+
+    assert swap(storage, change, sleep=slept.append).after == 21
+    assert stored(storage) == 21
+    assert len(slept) == 3
+    assert all(0 <= seconds < 1 for seconds in slept)
+
+
+def test_a_row_that_never_rests_is_a_conflict_and_is_left_as_it_is() -> None:
+    storage = MemoryStorage()
+    calls: list[int | None] = []
+
+    def change(value: int | None) -> int:
+        calls.append(value)
+        set_to(storage, len(calls))
+        return -1
+
+    with pytest.raises(WriteConflict, match=f"each of {MAX_ATTEMPTS} attempts"):
+        swap(storage, change)
+    assert calls == [None, *range(1, MAX_ATTEMPTS)]
+    assert stored(storage) == MAX_ATTEMPTS
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=3), max_size=MAX_ATTEMPTS - 1))
+def test_no_addition_is_lost_however_writers_interleave(rounds: list[list[str]]) -> None:
+    """Between any two steps of one writer others write to the row: every one of all additions is there at the end."""
+    storage = MemoryStorage()
+    waiting = iter(rounds)
+
+    def add(item: str, before_write: Callable[[], None]) -> None:
+        def change(items: tuple[str, ...] | None) -> tuple[str, ...]:
+            before_write()
+            return (*(items or ()), item)
+
+        compare_and_swap(
+            storage,
+            PLACE,
+            change,
+            decode=lambda found: tuple(str(found.values["items"]).split()),
+            encode=lambda items: Row(partition="p", key="k", values={"items": " ".join(items)}),
+            sleep=lambda _: None,
+        )
+
+    def others() -> None:
+        for item in next(waiting, []):
+            add(item, lambda: None)
+
+    add("mine", others)
+    found = storage.read(*PLACE)
+    assert found
+    started = rounds[: len(rounds) - len(list(waiting))]
+    items = str(found.values["items"]).split()
+    assert sorted(items) == sorted(["mine", *(item for each in started for item in each)])
+
+
+def test_an_empty_etag_inserts_and_any_other_replaces() -> None:
+    storage = MemoryStorage()
+    first = write_if_unchanged(storage, PLACE.table, row(1))
+    assert first
+    assert write_if_unchanged(storage, PLACE.table, row(2)) is None
+    second = write_if_unchanged(storage, PLACE.table, Row(partition="p", key="k", values={"number": 3}, etag=first))
+    assert second
+    assert second != first
+    assert write_if_unchanged(storage, PLACE.table, Row(partition="p", key="k", etag=first)) is None
+    assert stored(storage) == 3
