@@ -25,7 +25,7 @@ from shared.events.archive_format import members_of
 from shared.events.archive_index import CLOSED
 from shared.events.stored_runs import Wanted, noted, stored_runs
 from shared.maintenance.rebuild_records import note_blob, note_member, unbuildable
-from shared.maintenance.replay import settle_stored
+from shared.maintenance.replay import process_stored
 from shared.naming.names import BUILT_IN, Names
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.checkpoint import SWEEP, Checkpoint
@@ -221,13 +221,13 @@ def _settle_run(storage: Storage, run_id: str, generation: int, names: Names) ->
     if state is None:
         if any(event.end for event in events):
             storage.insert(RUNS, RunState(run_id=run_id, generation=generation).row(storage))
-            settle_stored(storage, run_id, None, events, names)
+            process_stored(storage, run_id, None, events, names)
     elif state.closed and not state.merged and not state.gone:  # only what came late is left of it
         storage.replace(
             RUNS, replace(state, gone=True, settled=True, verdict=State.SKIPPED, reason=CLOSED).row(storage)
         )
     elif not state.settled or not (state.closed or {event.digest for event in events} <= state.merged):
-        settle_stored(storage, run_id, state, events, names)
+        process_stored(storage, run_id, state, events, names)
 
 
 _DO: dict[Stage, Callable[[Storage, Rebuild, _How], Iterator[str]]] = {

@@ -74,20 +74,24 @@ def note_blob(storage: Storage, place: StoredEvent, arrived: datetime) -> None:
     packed = storage.get(EVENTS, place.blob)
     if packed is None:
         return  # archived meanwhile
-    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=_told(packed)))
+    storage.insert(RUNS, event_row(place, packed))
     found = storage.read(RUNS, place.run_id, STATE)
     state = RunState.of(found, storage) if found else None
     if state and state.closed and arrived <= state.closed:
         _close_again(storage, state, (place,))
 
 
-def _told(packed: bytes) -> dict[str, Value]:
-    """The job's name and the size, as the receiver notes them; nothing where the blob is damaged."""
+def event_row(place: StoredEvent, packed: bytes) -> Row:
+    """The row of a stored event, with the job's name and the size as the receiver records them; without them where the
+    blob is damaged.
+    """
     try:
         raw = gzip.decompress(packed)
     except (OSError, EOFError, zlib.error):
-        return {}
-    return {"job": job_in(raw), "bytes": len(raw)}
+        values: dict[str, Value] = {}
+    else:
+        values = {"job": job_in(raw), "bytes": len(raw)}
+    return Row(partition=place.run_id, key=place.row_key, values=values)
 
 
 def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, ...]) -> None:

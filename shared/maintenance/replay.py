@@ -149,7 +149,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) 
         note_events(storage, known.missing(run.events))
     if fate is RunChange.SETTLED:
         try:
-            settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            process_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
         except WriteConflict:
             return RunChange.BUSY
     return fate
@@ -173,7 +173,7 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def settle_stored(
+def process_stored(
     storage: Storage, run_id: str, state: RunState | None, events: tuple[StoredEvent, ...], names: Names
 ) -> None:
     """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way, unless
@@ -253,7 +253,7 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     try:
         note_events(storage, noted(storage, run_id).missing(place for _, place in group))
-        settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        process_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except WriteConflict:
         yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
         return

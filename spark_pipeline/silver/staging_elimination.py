@@ -91,7 +91,9 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 digests[id(contribution)] = row.digest
                 contributions.append(contribution)
         if lifecycle_events is not None:
-            yield from (_row(digests[id(each.said)], each) for each in eliminate_staging(contributions, lifecycle_events))
+            yield from (
+                _row(digests[id(each.said)], each) for each in eliminate_staging(contributions, lifecycle_events)
+            )
 
 
 def _contribution(application_run: str, row: Record) -> Contribution:

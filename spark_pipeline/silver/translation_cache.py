@@ -73,7 +73,11 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     lifecycle_events = lifecycle_events_in(run, context)
     seen = schemas_in(datasets) if datasets else ()
     return {
-        "outcome": "translated" if isinstance(found, RunLineage) else "skipped" if isinstance(found, Skip) else "waiting",
+        "outcome": "translated"
+        if isinstance(found, RunLineage)
+        else "skipped"
+        if isinstance(found, Skip)
+        else "waiting",
         "reason": None if isinstance(found, RunLineage) else found.reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
         "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],

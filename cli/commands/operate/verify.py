@@ -12,9 +12,8 @@ from cli.ui.console import fail, note, out, plain, print_json, progress_bar
 from cli.ui.interrupt import INTERRUPTED, stopping
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.inconsistencies import World
-from shared.maintenance.verify.kinds import KINDS
-from shared.maintenance.verify.verification import Found
+from shared.maintenance.verify.checks import Finding, VerifyContext
+from shared.maintenance.verify.verification import KINDS
 from shared.maintenance.verify.verification import verify as maintenance_verify
 from shared.publishing.catalog_write import Published
 
@@ -33,7 +32,7 @@ def verify(
     """Find what is damaged: stored events against tables, tables against one another and against the catalog.
 
     Without --fix nothing is written. What is under way for less than ten minutes is passed over, and the functions may
-    go on working. Ctrl-C stops after what is at hand; what was mended is not found again. Exit code 1 when damage is
+    go on working. Ctrl-C stops after what is at hand; what was repaired is not found again. Exit code 1 when damage is
     left.
 
     \b
@@ -46,24 +45,24 @@ def verify(
         fail("--plan only says what --fix would do: leave one of them out", code=2)
     quiet()
     parts = parts_of(context, home, writes=fix)
-    damages: list[Found] = []
+    damages: list[Finding] = []
     published = Published()
     try:
         stopped = _verify(parts, damages, published, fix=fix)
     except (StorageUnavailable, CatalogUnavailable, CatalogRefused) as error:
         _tell(damages, published, plan=plan, as_json=as_json)
-        fail(f"{error}. What was mended stays so: verify again once it answers")
+        fail(f"{error}. What was repaired stays so: verify again once it answers")
     _tell(damages, published, plan=plan, as_json=as_json)
     if published.error:
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
     if stopped:
-        note("stopped", "what was mended is not found again: verify again to go on")
+        note("stopped", "what was repaired is not found again: verify again to go on")
         raise typer.Exit(INTERRUPTED)
-    if published.error or published.refused or any(not each.mended for each in damages):
+    if published.error or published.refused or any(not each.repaired for each in damages):
         raise typer.Exit(1)
 
 
-def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: bool) -> bool:
+def _verify(parts: Worker, damages: list[Finding], published: Published, *, fix: bool) -> bool:
     """Fill `damages` and `published`; how far it has come shows on standard error. Whether it was stopped."""
     with stopping() as stop, progress_bar(transient=True) as progress:
         tasks: dict[str, Any] = {}
@@ -73,24 +72,24 @@ def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: b
                 tasks[what] = progress.add_task(f"looking at {what}", total=None)
             progress.advance(tasks[what], more)
 
-        world = World(
+        world = VerifyContext(
             storage=parts.storage,
             catalog=parts.catalog,
             publishing=parts.publishing,
             names=parts.names,
             grace=parts.sweeping.grace,
             end_timeout=parts.sweeping.end_timeout,
-            seen=seen,
+            progress=seen,
         )
         for each in maintenance_verify(world, fix=fix, stopped=stop.is_set):
-            if isinstance(each, Found):
+            if isinstance(each, Finding):
                 damages.append(each)
             else:
                 published.add(each)
         return stop.is_set()
 
 
-def _tell(damages: list[Found], published: Published, *, plan: bool, as_json: bool) -> None:
+def _tell(damages: list[Finding], published: Published, *, plan: bool, as_json: bool) -> None:
     if as_json:
         print_json(as_document(damages, published))
         return
@@ -99,38 +98,46 @@ def _tell(damages: list[Found], published: Published, *, plan: bool, as_json: bo
         own = [each for each in damages if each.kind is kind]
         if not own:
             continue
-        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.means)}")
+        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.meaning)}")
         if plan:
-            out.print(f"  [cyan]--fix:[/] {plain(kind.mends)}")
+            out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1))
         table.add_column(overflow="fold")
         for each in own[:_SHOWN]:
-            table.add_row(f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_fate(each)}")
+            table.add_row(
+                f"  {plain(each.inconsistency.subject)}: {plain(each.inconsistency.description)}{_fate(each)}"
+            )
         out.print(table)
         if len(own) > _SHOWN:
             out.print(f"  [dim]and {len(own) - _SHOWN:,} more (--json shows all)[/]")
-    mended = sum(each.mended is True for each in damages)
-    asked = any(each.mended is not None for each in damages)
-    out.print(f"{len(damages):,} damaged" + (f", {mended:,} mended" if asked else ""))
+    repaired = sum(each.repaired is True for each in damages)
+    asked = any(each.repaired is not None for each in damages)
+    out.print(f"{len(damages):,} damaged" + (f", {repaired:,} repaired" if asked else ""))
     if published.written or published.removed:
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 
 
-def _fate(each: Found) -> str:
-    return "" if each.mended is None else " [green]mended[/]" if each.mended else f" [red]left: {plain(each.why)}[/]"
+def _fate(each: Finding) -> str:
+    return (
+        ""
+        if each.repaired is None
+        else " [green]mended[/]"
+        if each.repaired
+        else f" [red]left: {plain(each.reason)}[/]"
+    )
 
 
-def as_document(damages: list[Found], published: Published) -> dict[str, Any]:
+def as_document(damages: list[Finding], published: Published) -> dict[str, Any]:
     """Every damage as plain values, and how many there are of each kind."""
     by_kind = Counter(each.kind.name for each in damages)
     return {
         "damages": [
             {
                 "kind": each.kind.name,
-                "subject": each.damage.subject,
-                "words": each.damage.words,
-                "mended": each.mended,
-                **({"why": each.why} if each.why else {}),
+                "subject": each.inconsistency.subject,
+                "description": each.inconsistency.description,
+                "repaired": each.repaired,
+                **({"reason": each.reason} if each.reason else {}),
             }
             for each in damages
         ],
