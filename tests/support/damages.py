@@ -290,12 +290,13 @@ def _lost_letter_blob(world: VerifyContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """A way to plant damage, and the kinds as which it is found: what follows from it is found with it. `adds`: what
-    the catalog has more when it is mended, for something new was lost.
+    """A way to plant damage, and the kinds as which it and what follows from it are found; `says`: a part of what the
+    findings say. `adds`: the repair adds something to the catalog that was never published.
     """
 
     plant: Callable[[VerifyContext], None]
     kinds: tuple[str, ...]
+    says: str = ""
     adds: bool = False
 
     @property
@@ -309,28 +310,32 @@ def _all() -> Iterator[Planted]:
     yield Planted(plant=_foreign_copy, kinds=("blob without row",))
     yield Planted(plant=_lost_event_blob, kinds=("row without blob",))
     yield Planted(plant=_row_that_never_had_a_blob, kinds=("row without blob",))
-    yield Planted(plant=_never_delivered, kinds=("unprocessed run",))
-    yield Planted(plant=_delivered_in_part, kinds=("unprocessed run",))
-    yield Planted(plant=_cut_off, kinds=("unprocessed run",))
-    yield Planted(plant=_forgotten_open_run, kinds=("unprocessed run",))
-    yield Planted(plant=_lost_state, kinds=("lost state",))
-    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("lost state",))
-    yield Planted(plant=_lost_lists, kinds=("lost state",))
-    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "not in the queue"))
-    yield Planted(plant=_lost_voice, kinds=("lost contribution", "not in the queue"))
-    yield Planted(plant=_ghost, kinds=("lost reference", "not in the queue", "orphan contribution"))
+    yield Planted(plant=_never_delivered, kinds=("unprocessed run",), says="has ended, and has no state")
+    yield Planted(plant=_delivered_in_part, kinds=("unprocessed run",), says="was processed without 1 of its events")
+    yield Planted(plant=_cut_off, kinds=("unprocessed run",), says="was interrupted")
+    yield Planted(plant=_forgotten_open_run, kinds=("unprocessed run",), says="was not timed out")
+    yield Planted(plant=_lost_state, kinds=("unprocessed run",), says="has no state")
+    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("unprocessed run",), says="has no state")
+    yield Planted(plant=_lost_lists, kinds=("unprocessed run",), says="a blob of it is gone")
+    yield Planted(
+        plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution"
+    )
+    yield Planted(plant=_lost_voice, kinds=("lost contribution", "unpublished process"), says="its contribution")
+    yield Planted(plant=_ghost, kinds=("lost reference", "unpublished process", "orphan contribution"))
     yield Planted(plant=_wrong_voice, kinds=("orphan contribution",))
     yield Planted(plant=_lost_content, kinds=("lost content",))
     yield Planted(plant=_lost_link, kinds=("lost reference",))
-    yield Planted(plant=_lost_word, kinds=("not in the queue", "lost entry"))
-    yield Planted(plant=_lost_mark, kinds=("not in the queue",), adds=True)
-    yield Planted(plant=_lost_entry, kinds=("lost ledger entry",))
-    yield Planted(plant=_never_noted_end, kinds=("unfinished write",))
-    yield Planted(plant=_deleted_process, kinds=("gone process",))
-    yield Planted(plant=_input_taken_away, kinds=("changed process",))
-    yield Planted(plant=_columns_taken_away, kinds=("changed process",))
-    yield Planted(plant=_wrong_guid, kinds=("other guid",))
-    yield Planted(plant=_made_anew, kinds=("other guid",))
+    yield Planted(plant=_lost_word, kinds=("lost contribution", "unpublished process"), says="its entry")
+    yield Planted(plant=_lost_mark, kinds=("unpublished process",), says="is not in the publish queue", adds=True)
+    yield Planted(plant=_lost_entry, kinds=("unpublished process",), says="is in the catalog, but not in the ledger")
+    yield Planted(plant=_never_noted_end, kinds=("unpublished process",), says="no end is recorded")
+    yield Planted(plant=_deleted_process, kinds=("changed process",), says="the catalog has no such process")
+    yield Planted(plant=_input_taken_away, kinds=("changed process",), says="was changed in the catalog: inputs")
+    yield Planted(
+        plant=_columns_taken_away, kinds=("changed process",), says="changed in the catalog: columnMapping"
+    )
+    yield Planted(plant=_wrong_guid, kinds=("changed process",), says="has the guid")
+    yield Planted(plant=_made_anew, kinds=("changed process",), says="has the guid")
     yield Planted(plant=_orphan_process, kinds=("orphan process",))
     yield Planted(plant=_removed_in_the_ledger_alone, kinds=("orphan process",))
     yield Planted(plant=_unused_placeholder, kinds=("unused placeholder",))

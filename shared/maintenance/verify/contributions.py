@@ -82,35 +82,26 @@ def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[
 
 @check("lost contribution", Verb.PROCESS, process_again)
 def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency[str]]:
-    """A run stands behind a contribution that is gone, or does not name the run."""
-    for key in found.contributions:
-        if _is_lost(context.storage, found.state.run_id, key):
-            description = f"run {found.state.run_id} makes it, but it is not there"
-            yield Inconsistency(subject=_named(key), description=description, evidence=found.state.run_id)
-
-
-def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
+    """What a run contributed to a process, or left for others of its application, and is gone or does not name it."""
+    storage, run_id = context.storage, found.state.run_id
     state, _ = stored_state(storage, run_id)
-    if state is None or not state.settled or not state.heard or key not in state.current:
-        return False
-    row = read_contribution(storage, key)
-    if row is None:
-        return True
-    record = ContributionRecord.without_content(row)
-    supporter = record.supporters.get(run_id)
-    return supporter.retracted if supporter else record.folded is None
-
-
-@check("lost entry", Verb.PROCESS, process_again)
-def lost_entries(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency[str]]:
-    """What a run left for others of its application is gone (a stream's batch, a dropped table)."""
-    run_id = found.state.run_id
+    if state is None or not state.settled:
+        return
+    lost = [_named(key) for key in found.contributions if state.heard and _is_lost(storage, state, key)]
     for by, key in found.entries:
-        state, _ = stored_state(context.storage, run_id)
-        is_left = state is not None and state.settled and (by, key) in state.left
-        if is_left and context.storage.read(RUNS, by, key) is None:
-            description = f"left an entry ({key.partition('|')[0]}) for its application {by}, which is gone"
-            yield Inconsistency(subject=f"run {run_id}", description=description, evidence=run_id)
+        if (by, key) in state.left and storage.read(RUNS, by, key) is None:
+            lost.append(f"entry {key.partition('|')[0]} for application {by}")
+    for each in lost:
+        yield Inconsistency(subject=f"run {run_id}", description=f"its {each} is gone", evidence=run_id)
+
+
+def _is_lost(storage: Storage, state: RunState, key: ContentKey) -> bool:
+    row = read_contribution(storage, key)
+    if row is None or key not in state.current:
+        return key in state.current
+    record = ContributionRecord.without_content(row)
+    supporter = record.supporters.get(state.run_id)
+    return supporter.retracted if supporter else record.folded is None
 
 
 def _contributions(context: VerifyContext) -> Iterator[ContributionRow]:
@@ -154,4 +145,4 @@ def _unmet_states(context: VerifyContext) -> Iterator[UnmetState]:
 
 
 CONTRIBUTION_ROWS = Stage(read=_contributions, checks=(lost_contents, orphans, lost_references))
-UNMET_STATES = Stage(read=_unmet_states, checks=(lost_contributions, lost_entries))
+UNMET_STATES = Stage(read=_unmet_states, checks=(lost_contributions,))

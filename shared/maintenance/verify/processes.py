@@ -58,72 +58,61 @@ def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
     return queued is not None and (not queued.revisit or queued.due <= context.publishing.now())
 
 
-@check("not in the queue", Verb.PUBLISH, publish_again)
-def not_queued(context: VerifyContext, process: PlannedProcess) -> Found:
-    """A process that is to be published, or looked at again, and is not in the publish queue."""
+@check("unpublished process", Verb.PUBLISH, publish_again)
+def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Found:
+    """A process that should be in the publish queue and is not, or whose write was interrupted or is not recorded."""
     plan, entry = process.plan, process.entry
-    if process.is_due or entry.state is LedgerState.WRITING or (process.held and not entry.etag):
-        return
-    if not plan.unchanged:
-        differs = "differs from what was last written" if entry.state is LedgerState.WRITTEN else "was never written"
-        description = differs if plan.entity else "has no contributions any more, but is in the catalog"
-    elif plan.revisit and not process.queued:
-        description = f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}"
-    else:
-        return
-    row = context.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
-    is_due = _is_due(context, QueueEntry.of(row) if row else None)
-    if not is_due and ledger_entry(context.storage, entry.process) == entry:
-        yield from process.found(f"{description}, and is not in the publish queue")
+    if entry.state is LedgerState.WRITING:
+        if context.publishing.now() - entry.until >= context.grace:
+            yield from process.found(f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and no end is recorded")
+    elif process.held and not entry.etag:
+        if plan.entity and not process.is_due:
+            yield from process.found("is in the catalog, but not in the ledger")
+    elif (description := _why_queued(process)) and not process.is_due:
+        row = context.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+        is_due = _is_due(context, QueueEntry.of(row) if row else None)
+        if not is_due and ledger_entry(context.storage, entry.process) == entry:
+            yield from process.found(f"{description}, and is not in the publish queue")
 
 
-@check("lost ledger entry", Verb.PUBLISH, publish_again)
-def lost_ledger_entries(_context: VerifyContext, process: PlannedProcess) -> Found:
-    """A process that the catalog holds and the ledger does not know."""
-    if process.plan.entity and process.held and not process.entry.etag and not process.is_due:
-        yield from process.found("is in the catalog, but not in the ledger")
-
-
-@check("unfinished write", Verb.PUBLISH, publish_again)
-def unfinished_writes(context: VerifyContext, process: PlannedProcess) -> Found:
-    """A write to the catalog whose end was not recorded."""
-    entry = process.entry
-    if entry.state is LedgerState.WRITING and context.publishing.now() - entry.until >= context.grace:
-        yield from process.found(f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, without a recorded end")
-
-
-@check("gone process", Verb.PUBLISH, publish_again)
-def gone_processes(_context: VerifyContext, process: PlannedProcess) -> Found:
-    """A process that the ledger has as written and the catalog does not."""
-    if process.entry.state is LedgerState.WRITTEN and process.held is None:
-        corrected = replace(process.entry, state=LedgerState.NOTHING, fingerprint="", guid="")
-        yield from process.found("was written, but the catalog has no such process", corrected)
+def _why_queued(process: PlannedProcess) -> str:
+    """Why a process should be in the publish queue, if it should."""
+    plan = process.plan
+    if plan.unchanged:
+        is_later = plan.revisit and not process.queued
+        return f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}" if is_later else ""
+    if plan.entity is None:
+        return "has no contributions any more, but is in the catalog"
+    is_written = process.entry.state is LedgerState.WRITTEN
+    return "differs from what was last written" if is_written else "was never written"
 
 
 @check("changed process", Verb.PUBLISH, publish_again)
 def changed_processes(_context: VerifyContext, process: PlannedProcess) -> Found:
-    """A process whose inputs, outputs or columns in the catalog are not those that were written."""
-    plan, held = process.plan, process.held
-    if process.entry.state is LedgerState.WRITTEN and held and plan.entity and plan.unchanged:
-        differences = _differences(held.entity, plan.entity)
-        if differences:
-            corrected = replace(process.entry, fingerprint="")
-            yield from process.found(f"was changed in the catalog: {', '.join(differences)}", corrected)
+    """A process that was deleted, recreated or changed in the catalog: its inputs, outputs or columns."""
+    plan, entry, held = process.plan, process.entry, process.held
+    if entry.state is not LedgerState.WRITTEN:
+        return
+    if held is None:
+        corrected = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="")
+        yield from process.found("was written, but the catalog has no such process", corrected)
+        return
+    found: list[str] = []
+    corrected = replace(entry, guid=held.guid)
+    if held.guid != entry.guid:
+        found.append(f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
+    if plan.entity and plan.unchanged and (differences := _differences(held.entity, plan.entity)):
+        found.append(f"was changed in the catalog: {', '.join(differences)}")
+        corrected = replace(corrected, fingerprint="")
+    if found:
+        yield from process.found("; ".join(found), corrected)
 
 
 def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
-    columns = [dict(each.attributes).get("columnMapping", "") for each in (held, planned)]
+    """The parts of lineage that differ; names and descriptions may be changed in the catalog."""
     sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(planned, name)]
+    columns = [dict(each.attributes).get("columnMapping", "") for each in (held, planned)]
     return sides + (["columnMapping"] if columns[0] != columns[1] else [])
-
-
-@check("other guid", Verb.PUBLISH, publish_again)
-def other_guids(_context: VerifyContext, process: PlannedProcess) -> Found:
-    """A process whose guid in the ledger is not the catalog's."""
-    entry, held = process.entry, process.held
-    if entry.state is LedgerState.WRITTEN and held and held.guid != entry.guid:
-        description = f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger"
-        yield from process.found(description, replace(entry, guid=held.guid))
 
 
 @check("orphan process", Verb.PUBLISH, publish_again)
@@ -197,7 +186,7 @@ def _nodes(context: VerifyContext, what: str, *, processes: bool) -> Iterator[No
 
 PROCESSES = Stage(
     read=_processes,
-    checks=(not_queued, lost_ledger_entries, unfinished_writes, gone_processes, changed_processes, other_guids),
+    checks=(unpublished_processes, changed_processes),
     after_publishing=True,
 )
 CATALOG_PROCESSES = Stage(

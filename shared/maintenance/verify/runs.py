@@ -23,7 +23,6 @@ from shared.maintenance.verify.repairs import (
     process_event_again,
     process_letter_again,
     read_state,
-    restored_state,
 )
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
@@ -103,33 +102,21 @@ def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsis
             yield Inconsistency(subject=event.blob, description=description, evidence=event)
 
 
-@check("lost state", Verb.PROCESS, process_again)
-def lost_states(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
-    """A run that contributed, and whose state is gone or can't be read."""
-    description = "has a state, but a blob of it is gone" if run.unreadable else ""
-    if run.state is None and run.stored and not run.unreadable and is_over(context, run.stored):
-        restored = restored_state(context.storage, run.run_id, run.stored)
-        if restored.attempted or restored.left:
-            description = f"made {len(restored.attempted)} contributions, but has no state"
-    if description:
+@check("unprocessed run", Verb.PROCESS, process_again)
+def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
+    """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
+    description = _why_unprocessed(run)
+    if description and (run.unreadable or is_over(context, run.stored)):
         yield Inconsistency(subject=f"run {run.run_id}", description=description, evidence=run.run_id)
 
 
-@check("unprocessed run", Verb.PROCESS, process_again)
-def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
-    """A run that is over, and was not processed with all that is stored of it."""
-    description = "" if run.unreadable else _why_unprocessed(run)
-    if description and is_over(context, run.stored):
-        restored = restored_state(context.storage, run.run_id, run.stored) if run.state is None else None
-        if restored is None or not (restored.attempted or restored.left):
-            yield Inconsistency(subject=f"run {run.run_id}", description=description, evidence=run.run_id)
-
-
 def _why_unprocessed(run: RunRows) -> str:
+    if run.unreadable:
+        return "has a state, but a blob of it is gone"
     if not run.stored or (run.state and run.state.closed):
         return ""
     if run.state is None:
-        return "has ended, and was never processed" if has_end(run.stored) else "has no end, and was not timed out"
+        return "has ended, and has no state" if has_end(run.stored) else "has no end, and was not timed out"
     if not run.state.settled or not run.state.heard:
         return "was interrupted while it was processed"
     left = sum(event.digest not in run.state.merged for event in run.stored)
@@ -198,5 +185,5 @@ def _events_without_row(context: VerifyContext) -> Iterator[Arrived]:
 
 
 LETTERS = Stage(read=_letters, checks=(letters_without_blob, usable_letters))
-RUN_ROWS = Stage(read=_runs, checks=(rows_without_blob, lost_states, unprocessed_runs))
+RUN_ROWS = Stage(read=_runs, checks=(rows_without_blob, unprocessed_runs))
 STORED_EVENTS = Stage(read=_events_without_row, checks=(blobs_without_row,))

@@ -59,6 +59,7 @@ def check(world: VerifyContext, planted: Planted) -> None:
     after_planting = held(world.catalog)
     damages = found(world)
     assert kinds(damages) == tuple(sorted(planted.kinds)), described(damages)
+    assert planted.says in " ".join(each.inconsistency.description for each in damages), described(damages)
     assert all(each.repaired is None for each in damages)
     assert kinds(found(world)) == kinds(damages), "looking changes nothing"
     assert held(world.catalog) == after_planting
@@ -127,7 +128,7 @@ def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found(
     assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
     assert described(found(world)) == []
     PLANTED["lost state"].plant(world)
-    assert kinds(found(world)) == ("lost state",)
+    assert kinds(found(world)) == ("unprocessed run",)
     assert [each.repaired for each in found(world, fix=True)] == [True]
     assert described(found(world)) == []
 
