@@ -10,18 +10,18 @@ from collections import OrderedDict
 from shared.records.application_record import Application, read_application
 from shared.storage.port import Storage
 
-_MOST = 1024
+_MAX_APPLICATIONS = 1024
 
 
 class ApplicationCache:
     """The applications that were met last. For all threads of a process."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
+    def __init__(self, size: int = _MAX_APPLICATIONS) -> None:
+        self._most = size
         self._known: OrderedDict[str, Application] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, storage: Storage, run: str) -> Application:
+    def get(self, storage: Storage, run: str) -> Application:
         """What is known of an application: a point read where it is new here."""
         with self._lock:
             known = self._known.get(run)

@@ -15,7 +15,7 @@ from shared.translation.run.translate import Skip, Wait, translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """What became of a run, as far as it alone can tell: published, skipped, waiting or dead, and why."""
 
     verdict: State
@@ -23,20 +23,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decision:
     """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, the
     `entries` that it leaves for them, and what it did to data sets as wholes.
     """
 
     run: MergedRun | None
     heard: RunContext
-    outcome: Outcome
+    outcome: RunOutcome
     contents: dict[ContentKey, Process] = field(default_factory=dict)
     entries: ApplicationEntries = field(default_factory=ApplicationEntries)
     changes: Changes = field(default_factory=dict)
 
 
-def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decided:
+def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decision:
     """What to put on record of a run, None when none of its events can be used; `stored`: whether any is stored at all.
     `timed_out`: its end is not waited for any more.
 
@@ -44,25 +44,25 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
     """
     if run is None:
         reason = "none of its events can be used" if stored else "none of its events is stored yet"
-        return Decided(
-            run=None, heard=heard, outcome=Outcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
+        return Decision(
+            run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
         )
     word = translate(run, heard, timed_out=timed_out)
     if isinstance(word, Wait):
-        return Decided(run=run, heard=heard, outcome=Outcome(verdict=State.WAITING, reason=word.reason))
+        return Decision(run=run, heard=heard, outcome=RunOutcome(verdict=State.WAITING, reason=word.reason))
     found = state_changes_in(run, heard)
     entries = ApplicationEntries.of(run, heard, lifecycle_events_of(run, found))
     changes = changes_by_asset(found)
     if isinstance(word, Skip):
-        outcome = Outcome(verdict=State.SKIPPED, reason=word.reason)
-        return Decided(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
-    outcome = Outcome(verdict=State.PUBLISHED)
-    return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
+        outcome = RunOutcome(verdict=State.SKIPPED, reason=word.reason)
+        return Decision(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
+    outcome = RunOutcome(verdict=State.PUBLISHED)
+    return Decision(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
 
 
-def dead(heard: RunContext, why: str) -> Decided:
+def unusable(heard: RunContext, why: str) -> Decision:
     """Of a run that cannot be used at all."""
-    return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
+    return Decision(run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD, reason=why))
 
 
 def _contents(lineage: RunLineage) -> dict[ContentKey, Process]:

@@ -31,7 +31,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import merge, stronger_end
 from shared.openlineage.run import MergedRun
 from shared.processing.application_cache import ApplicationCache
-from shared.processing.decision import Decided, dead, decide
+from shared.processing.decision import Decision, decide, unusable
 from shared.processing.propagation import propagate
 from shared.records.application_record import read_application
 from shared.records.process_index import note_process_ref
@@ -219,8 +219,8 @@ def _process_once(
         settled = yields and gathered.state.settled
         # Nested, since more was told; and whoever settled it meanwhile may not have heard all that we said all have.
         fresh = nested or (again and settled)
-        ask = application_cache.ask if application_cache and not fresh else read_application
-        heard = read_context(storage, run, names, ask) if run else heard
+        get = application_cache.get if application_cache and not fresh else read_application
+        heard = read_context(storage, run, names, get) if run else heard
         if settled and gathered.is_settled_with(heard):
             return not nested  # whoever settled it may have died before it was published
         decided = decide(run, heard, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
@@ -230,7 +230,7 @@ def _process_once(
         _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
         for place in gathered.places:
             add_dead_letter(storage, place.blob, place.digest, error, telemetry)
-        decided = dead(heard, why)
+        decided = unusable(heard, why)
     marked = _apply(storage, gathered, decided, application_cache, telemetry, nested=nested)
     if marked is not None:
         telemetry.tell(
@@ -249,7 +249,7 @@ def _process_once(
 def _apply(
     storage: Storage,
     gathered: Gathered,
-    decided: Decided,
+    decided: Decision,
     application_cache: ApplicationCache | None,
     telemetry: Telemetry,
     *,

@@ -26,9 +26,9 @@ from shared.telemetry.port import Telemetry
 _LOG = logging.getLogger("throughline.sweep")
 _PARTITION = "trouble"
 _AT = "at"
-_HOPELESS = 3
+_MAX_ATTEMPTS = 3
 _FIRST_PAUSE = timedelta(minutes=1)
-_LONGEST_PAUSE = timedelta(hours=6)
+_MAX_PAUSE = timedelta(hours=6)
 CUT_OFF = "The sweep was cut off while it settled this run"
 
 
@@ -44,14 +44,14 @@ class RetryState:
     error: str
 
     @property
-    def hopeless(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether its events are dead letters until it is settled after all."""
-        return self.count >= _HOPELESS
+        return self.count >= _MAX_ATTEMPTS
 
     def due(self, now: datetime) -> bool:
         """Whether it is to be tried again."""
         pause: timedelta = _FIRST_PAUSE * 2 ** min(self.count - 1, 16)
-        return now >= self.last + min(pause, _LONGEST_PAUSE)
+        return now >= self.last + min(pause, _MAX_PAUSE)
 
     def row(self) -> Row:
         """As a row of `control`."""
@@ -69,20 +69,20 @@ class RetryState:
         )
 
 
-def troubles(storage: Storage, now: datetime) -> dict[str, RetryState]:
+def retry_states(storage: Storage, now: datetime) -> dict[str, RetryState]:
     """The runs in trouble, by run: also that at which the last sweep was cut off. One query."""
     rows = {row.key: row for row in storage.partition(CONTROL, _PARTITION)}
     at = rows.pop(_AT, None)
     found = {run_id: RetryState.of(row) for run_id, row in rows.items()}
     if at:
         run_id = str(at.values["run"])
-        found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
+        found[run_id] = _count_attempt(storage, run_id, found.get(run_id), CUT_OFF, now)
         storage.delete(CONTROL, _PARTITION, _AT, at.etag)
     return found
 
 
 @dataclass(slots=True)
-class AtWork:
+class CurrentRun:
     """The run that this sweep is at, on record. One that has lost its lease may go on beside the next one: what that is
     at stays on record.
     """
@@ -90,41 +90,43 @@ class AtWork:
     storage: Storage
     etag: str = ""
 
-    def begins(self, run_id: str) -> None:
+    def begin(self, run_id: str) -> None:
         """The sweep is about to settle this run."""
         self.etag = self.storage.upsert(CONTROL, Row(partition=_PARTITION, key=_AT, values={"run": run_id}))
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """The sweep is at no run any more."""
         if self.etag:
             self.storage.delete(CONTROL, _PARTITION, _AT, self.etag)
 
 
-def _once_more(storage: Storage, run_id: str, known: RetryState | None, error: str, now: datetime) -> RetryState:
-    trouble = RetryState(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
-    storage.upsert(CONTROL, trouble.row())
-    return trouble
+def _count_attempt(storage: Storage, run_id: str, known: RetryState | None, error: str, now: datetime) -> RetryState:
+    retry = RetryState(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
+    storage.upsert(CONTROL, retry.row())
+    return retry
 
 
-def failed(storage: Storage, run_id: str, known: RetryState | None, error: Exception, now: datetime) -> RetryState:
+def record_failure(
+    storage: Storage, run_id: str, known: RetryState | None, error: Exception, now: datetime
+) -> RetryState:
     """A run could not be settled (again)."""
-    trouble = _once_more(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
-    _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, trouble.count, trouble.error)
-    return trouble
+    retry = _count_attempt(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
+    _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, retry.count, retry.error)
+    return retry
 
 
-def bury_run(
-    storage: Storage, trouble: RetryState, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
+def dead_letter_run(
+    storage: Storage, retry: RetryState, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
 ) -> None:
     """Make dead letters of those events of a hopeless run that are not settled."""
-    error = GivenUp(f"Its run could not be settled, {trouble.count} times. {trouble.error}")
+    error = GivenUp(f"Its run could not be settled, {retry.count} times. {retry.error}")
     for event in events:
         if not _is_used(event, state) and dead_letter(storage, event.digest) is None:
             note_letter(storage, event.blob, event.digest, error)
             report_dead_letter(telemetry, event.blob, error)
 
 
-def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
+def delete_used_letters(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
     """A run was settled after all: the letters of those of its events that were used leave."""
     for event in events:
         letter = dead_letter(storage, event.digest)
@@ -132,14 +134,14 @@ def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState
             let_go(storage, letter)
 
 
-def over(storage: Storage, trouble: RetryState, *, decided: bool) -> None:
+def clear_retry(storage: Storage, retry: RetryState, *, decided: bool) -> None:
     """Nothing stands in a run's way any more. Until it is `decided` it stays on record: a sweep beside this one may
     still take it for one in trouble, and have the next one begin behind it.
     """
     if decided:
-        storage.delete(CONTROL, _PARTITION, trouble.run_id)
-    elif trouble.count:
-        storage.upsert(CONTROL, replace(trouble, count=0).row())
+        storage.delete(CONTROL, _PARTITION, retry.run_id)
+    elif retry.count:
+        storage.upsert(CONTROL, replace(retry, count=0).row())
 
 
 def _is_used(event: StoredEvent, state: RunState | None) -> bool:

@@ -317,9 +317,7 @@ def _all() -> Iterator[Planted]:
     yield Planted(plant=_lost_state, kinds=("unprocessed run",), says="has no state")
     yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("unprocessed run",), says="has no state")
     yield Planted(plant=_lost_lists, kinds=("unprocessed run",), says="a blob of it is gone")
-    yield Planted(
-        plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution"
-    )
+    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution")
     yield Planted(plant=_lost_voice, kinds=("lost contribution", "unpublished process"), says="its contribution")
     yield Planted(plant=_ghost, kinds=("lost reference", "unpublished process", "orphan contribution"))
     yield Planted(plant=_wrong_voice, kinds=("orphan contribution",))
@@ -331,9 +329,7 @@ def _all() -> Iterator[Planted]:
     yield Planted(plant=_never_noted_end, kinds=("unpublished process",), says="no end is recorded")
     yield Planted(plant=_deleted_process, kinds=("changed process",), says="the catalog has no such process")
     yield Planted(plant=_input_taken_away, kinds=("changed process",), says="was changed in the catalog: inputs")
-    yield Planted(
-        plant=_columns_taken_away, kinds=("changed process",), says="changed in the catalog: columnMapping"
-    )
+    yield Planted(plant=_columns_taken_away, kinds=("changed process",), says="changed in the catalog: columnMapping")
     yield Planted(plant=_wrong_guid, kinds=("changed process",), says="has the guid")
     yield Planted(plant=_made_anew, kinds=("changed process",), says="has the guid")
     yield Planted(plant=_orphan_process, kinds=("orphan process",))

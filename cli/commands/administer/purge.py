@@ -11,8 +11,7 @@ from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.removal import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from shared.bootstrap import Worker
-from shared.maintenance.purge import Purged, our_placeholders
-from shared.maintenance.purge import ours as maintenance_ours
+from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
 from shared.maintenance.purge import purge as maintenance_purge
 
 
@@ -66,9 +65,9 @@ def purge(
 def _look(parts: Worker) -> tuple[list[str], list[tuple[str, str]]]:
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
-        processes = sorted(each.qualified_name for each in maintenance_ours(parts.storage))
+        processes = sorted(each.qualified_name for each in processes_to_purge(parts.storage))
         placeholders = []
-        for key in our_placeholders(parts.storage, parts.catalog, parts.publishing):
+        for key in placeholders_to_purge(parts.storage, parts.catalog, parts.publishing):
             placeholders.append(key)
             progress.advance(task)
     return processes, placeholders

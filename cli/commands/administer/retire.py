@@ -12,9 +12,9 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.removal import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
 from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey
-from shared.maintenance.retirement import Unseen, unseen
-from shared.maintenance.retirement import lonely as maintenance_lonely
+from shared.maintenance.retirement import UnseenProcess, unseen_processes
 from shared.maintenance.retirement import retire as maintenance_retire
+from shared.maintenance.retirement import unused_placeholders as maintenance_lonely
 from shared.publishing.publisher_lease import batches, remove_placeholders
 
 
@@ -42,35 +42,35 @@ def retire(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with one_sentence():
-        leaving, lonely = _look(parts, timedelta(days=days))
+        leaving, unused_placeholders = _look(parts, timedelta(days=days))
         if as_json:
-            print_json(_document(leaving, lonely))
+            print_json(_document(leaving, unused_placeholders))
             return
-        alone = counted(len(lonely), "placeholder")
+        alone = counted(len(unused_placeholders), "placeholder")
         out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {alone} that nothing will use")
         listed([f"{each.last:%Y-%m-%d}  {each.qualified_name}" for each in leaving], most)
-        listed([name for _, name in lonely], most)
-        if plan or not (leaving or lonely):
+        listed([name for _, name in unused_placeholders], most)
+        if plan or not (leaving or unused_placeholders):
             return
         confirm("Remove them from the catalog?", yes=yes)
-        _retire(parts, leaving, lonely)
+        _retire(parts, leaving, unused_placeholders)
 
 
-def _look(parts: Worker, span: timedelta) -> tuple[list[Unseen], list[AssetKey]]:
+def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[AssetKey]]:
     before = parts.publishing.now() - span
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking at processes", total=None)
-        found = unseen(parts.storage, before, looked=lambda: progress.advance(task))
+        found = unseen_processes(parts.storage, before, progress=lambda: progress.advance(task))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
         task = progress.add_task("looking for placeholders", total=None)
-        lonely = []
+        unused_placeholders = []
         for key in maintenance_lonely(parts.storage, parts.catalog, parts.publishing, leaving):
-            lonely.append(key)
+            unused_placeholders.append(key)
             progress.advance(task)
-    return leaving, lonely
+    return leaving, unused_placeholders
 
 
-def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> None:
+def _retire(parts: Worker, leaving: list[UnseenProcess], unused_placeholders: list[AssetKey]) -> None:
     retired = removed = 0
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("retiring", total=len(leaving))
@@ -85,8 +85,8 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
         note("shadow mode", "placeholders stay: retire again when it is off")
     else:
         with stopping() as also, progress_bar(transient=True) as progress:
-            task = progress.add_task("removing placeholders", total=len(lonely))
-            for keys in batches(lonely, parts.publishing.batch):
+            task = progress.add_task("removing placeholders", total=len(unused_placeholders))
+            for keys in batches(unused_placeholders, parts.publishing.batch):
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
@@ -100,8 +100,8 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
         raise typer.Exit(1)
 
 
-def _document(leaving: list[Unseen], lonely: list[AssetKey]) -> dict[str, object]:
+def _document(leaving: list[UnseenProcess], unused_placeholders: list[AssetKey]) -> dict[str, object]:
     return {
         "processes": [{"qualified_name": each.qualified_name, "last": each.last.isoformat()} for each in leaving],
-        "placeholders": [{"type": kind, "qualified_name": name} for kind, name in lonely],
+        "placeholders": [{"type": kind, "qualified_name": name} for kind, name in unused_placeholders],
     }

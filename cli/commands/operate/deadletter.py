@@ -17,7 +17,7 @@ from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
-from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter, publish_all, replay_dead_letters
 from shared.storage.port import Storage
 
 app = typer.Typer(
@@ -128,12 +128,12 @@ def replay(
         fail("say which: ids, or --all, or --reason TEXT", code=2)
     quiet()
     parts = parts_of(context, home, writes=True)
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[LetterOutcome] = Counter()
     try:
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
         with progress_bar(transient=True) as progress:
             task = progress.add_task("replaying", total=None)
-            for replayed in replay_letters(
+            for replayed in replay_dead_letters(
                 parts.storage,
                 lambda each: each.digest in chosen if ids else not each.discarded and _fits(each, reason),
                 names=parts.names,
@@ -145,7 +145,7 @@ def replay(
         published = tell_published(parts)
     except StorageUnavailable as error:
         fail(f"{error}. What has not been used yet still is a dead letter: replay it again once storage answers")
-    if not published or set(outcomes) - {Outcome.USED, Outcome.GONE}:
+    if not published or set(outcomes) - {LetterOutcome.USED, LetterOutcome.GONE}:
         raise typer.Exit(1)
 
 
@@ -185,7 +185,7 @@ def tell_letter(replayed: ReplayedLetter) -> None:
     words = [letter.digest[:SHORT], " ", str(replayed.outcome)]
     if replayed.now:
         words += [", its run is now ", replayed.now]
-    if replayed.outcome is Outcome.FAILED:
+    if replayed.outcome is LetterOutcome.FAILED:
         words += [f" ({times(letter.count)}): {letter.error}"]
     out.print(Text(visible("".join(words))))
 

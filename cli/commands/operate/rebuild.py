@@ -12,7 +12,7 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from shared.bootstrap import Worker
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.stored_runs import Wanted, stored_runs
-from shared.maintenance.rebuild import Extent, Rebuild, Stage, extent, last_rebuild
+from shared.maintenance.rebuild import Rebuild, RebuildPlan, Stage, last_rebuild, plan_rebuild
 from shared.maintenance.rebuild import rebuild as maintenance_rebuild
 from shared.processing.sweeper import sweep
 
@@ -46,7 +46,7 @@ def rebuild(
         begin = last_rebuild(parts.storage)
         if resume and begin is None:
             fail("no rebuild was stopped: there is nothing to resume", code=2)
-        todo = extent(parts.storage)
+        todo = plan_rebuild(parts.storage)
         if plan:
             _tell(todo)
             return
@@ -61,14 +61,14 @@ def rebuild(
         raise typer.Exit(1)
 
 
-def _tell(todo: Extent) -> None:
+def _tell(todo: RebuildPlan) -> None:
     out.print(f"{todo.rows:,} rows would be deleted and rebuilt")
     out.print(f"from {todo.files:,} files of the archive and {todo.events:,} events beside it")
-    if todo.gone:
-        out.print(f"{todo.gone:,} runs of which retention has deleted a part would stay as they are")
+    if todo.expired:
+        out.print(f"{todo.expired:,} runs of which retention has deleted a part would stay as they are")
 
 
-def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
+def _rebuild(parts: Worker, begin: Rebuild | None, todo: RebuildPlan) -> None:
     """Rebuild, and say what was done; ends the command when it was stopped."""
     totals = {Stage.WIPE: todo.rows, Stage.ARCHIVE: todo.files, Stage.EVENTS: todo.events}
     settled = 0
@@ -78,12 +78,12 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
         for each in maintenance_rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
             if each.stage is not stage:
                 stage = each.stage
-                if stage is Stage.SETTLE:
+                if stage is Stage.PROCESS:
                     listed = stored_runs(parts.storage, Wanted())
                     totals[stage] = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))
                 progress.reset(task, description=str(stage), total=totals[stage])
             progress.advance(task)
-            settled += each.stage is Stage.SETTLE
+            settled += each.stage is Stage.PROCESS
     if last_rebuild(parts.storage):
         note("stopped", _AGAIN)
         raise typer.Exit(INTERRUPTED)

@@ -15,7 +15,7 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from shared.bootstrap import Worker
 from shared.errors import StorageUnavailable
 from shared.events.stored_runs import Wanted, stored_runs
-from shared.maintenance.replay import Outcome, ReplayedLetter, RunChange, Stop, last_stop
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
 
@@ -49,7 +49,7 @@ def replay(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     try:
-        begin = last_stop(parts.storage) if resume else Stop(wanted=wanted)
+        begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
         if begin is None:
             fail("no replay was stopped: there is nothing to resume", code=2)
         if plan:
@@ -78,29 +78,29 @@ def _run_id(text: str) -> str:
     return text.lower()
 
 
-def _tell_plan(parts: Worker, begin: Stop) -> None:
-    fates: Counter[RunChange] = Counter()
+def _tell_plan(parts: Worker, begin: ReplayPosition) -> None:
+    outcomes: Counter[ReplayOutcome] = Counter()
     events = 0
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
         for each in maintenance_plan(parts.storage, begin):
             progress.advance(task)
-            fates[each.fate] += 1
-            events += len(each.run.events) if each.fate in {RunChange.SETTLED, RunChange.EARLIER} else 0
-    out.print(f"{_runs(fates[RunChange.SETTLED])} would be settled anew, with {events:,} events")
-    for fate in (RunChange.OPEN, RunChange.OTHER_JOB):
-        if fates[fate]:
-            out.print(f"{fates[fate]:,} are {fate}")
+            outcomes[each.outcome] += 1
+            events += len(each.run.events) if each.outcome in {ReplayOutcome.PROCESSED, ReplayOutcome.EARLIER} else 0
+    out.print(f"{_runs(outcomes[ReplayOutcome.PROCESSED])} would be settled anew, with {events:,} events")
+    for outcome in (ReplayOutcome.WAITING, ReplayOutcome.OTHER_JOB):
+        if outcomes[outcome]:
+            out.print(f"{outcomes[outcome]:,} are {outcome}")
 
 
 def _runs(number: int) -> str:
     return f"{number:,} {'run' if number == 1 else 'runs'}"
 
 
-def _replay(parts: Worker, begin: Stop) -> bool:
+def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay and publish, and say what was done. Whether all went well; ends the command when it was stopped."""
-    fates: Counter[RunChange] = Counter()
-    letters: Counter[Outcome] = Counter()
+    outcomes: Counter[ReplayOutcome] = Counter()
+    letters: Counter[LetterOutcome] = Counter()
     with stopping() as stop, progress_bar(transient=True) as progress:
         task = progress.add_task("looking", total=None)
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
@@ -113,27 +113,29 @@ def _replay(parts: Worker, begin: Stop) -> bool:
                 letters[each.outcome] += 1
                 tell_letter(each)
             else:
-                fates[each.fate] += 1
+                outcomes[each.outcome] += 1
                 progress.advance(task)
-    settled = f"{_runs(fates[RunChange.SETTLED])} settled anew"
+    settled = f"{_runs(outcomes[ReplayOutcome.PROCESSED])} settled anew"
     others = [
-        f"{fates[fate]:,} {fate}" for fate in (RunChange.OPEN, RunChange.OTHER_JOB, RunChange.BUSY) if fates[fate]
+        f"{outcomes[outcome]:,} {outcome}"
+        for outcome in (ReplayOutcome.WAITING, ReplayOutcome.OTHER_JOB, ReplayOutcome.BUSY)
+        if outcomes[outcome]
     ]
     out.print(", ".join([settled, *others]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
-    here = last_stop(parts.storage) if stop.is_set() else None
+    here = last_position(parts.storage) if stop.is_set() else None
     if here:
         note(
             "stopped", f"{_place(here)}. What was settled is published as usual; `throughline replay --resume` goes on"
         )
         raise typer.Exit(INTERRUPTED)
-    if fates[RunChange.BUSY]:
+    if outcomes[ReplayOutcome.BUSY]:
         note("busy", "runs that kept changing are being settled by others: replay them again if that is not enough")
-    return tell_published(parts) and not fates[RunChange.BUSY] and not set(letters) - {Outcome.USED}
+    return tell_published(parts) and not outcomes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}
 
 
-def _place(here: Stop) -> str:
+def _place(here: ReplayPosition) -> str:
     if not here.after:
         return "before the first run"
     hour, _, run_id = here.after.rpartition("/")

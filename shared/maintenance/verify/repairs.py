@@ -18,7 +18,7 @@ from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.dead_letters import DeadLetter, dead_letter, let_go
 from shared.events.stored_runs import last_arrival, noted, packed_event
 from shared.maintenance.rebuild_records import event_row
-from shared.maintenance.replay import Outcome, process_stored, replay_letters
+from shared.maintenance.replay import LetterOutcome, process_stored, replay_dead_letters
 from shared.maintenance.verify.checks import CHANGED, VerifyContext
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
@@ -133,9 +133,9 @@ def process_event_again(context: VerifyContext, event: StoredEvent) -> str:
 
 def process_letter_again(context: VerifyContext, digest: str) -> str:
     """Replay a dead letter."""
-    replayed = replay_letters(context.storage, lambda letter: letter.digest == digest, names=context.names)
+    replayed = replay_dead_letters(context.storage, lambda letter: letter.digest == digest, names=context.names)
     outcomes = [each.outcome for each in replayed if each.letter.digest == digest]
-    used = all(outcome is Outcome.USED for outcome in outcomes) and dead_letter(context.storage, digest) is None
+    used = all(outcome is LetterOutcome.USED for outcome in outcomes) and dead_letter(context.storage, digest) is None
     return "" if used else CHANGED
 
 
