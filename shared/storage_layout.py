@@ -25,8 +25,8 @@
     deadletters    event      {digest}                            what can never be used, and why
     control        checkpoint {work}                              how far a sweep, a replay, a rebuild … has come
     control        settings   functions                           the settings by which the functions publish
-    control        trouble    {run}                               a run that could not be settled, and how often
-    control        trouble    at                                  the run that a sweep is at
+    control        retry      {run}                               a run that could not be processed, and how often
+    control        retry      current                             the run that the sweep is processing
     refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
 
 Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.

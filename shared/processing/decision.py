@@ -1,4 +1,4 @@
-"""Deciding what is to be put on record of a run, from all of its events and what its siblings tell. Pure."""
+"""Decide what to record of a run, from all its events and the facts of its application. Pure."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from shared.translation.run.translate import Skip, Wait, translate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """What became of a run, as far as it alone can tell: published, skipped, waiting or dead, and why."""
+    """The state of a run as far as it alone decides: published, skipped, waiting or dead, and the reason."""
 
     verdict: State
     reason: str = ""
@@ -24,8 +24,8 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, the
-    `entries` that it leaves for them, and what it did to data sets as wholes.
+    """What to record of a run, given its context `heard`: its contributions' `contents`, the `entries` it leaves for
+    other runs of its application, and the state `changes` of whole data sets.
     """
 
     run: MergedRun | None
@@ -37,10 +37,10 @@ class Decision:
 
 
 def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decision:
-    """What to put on record of a run, None when none of its events can be used; `stored`: whether any is stored at all.
-    `timed_out`: its end is not waited for any more.
+    """Decide what to record of a run; `run`: None when none of its events can be used; `stored`: whether any is stored;
+    `timed_out`: its end is not awaited any more.
 
-    What it raises when it meets what nobody thought of is the caller's to judge.
+    Raises whatever translation raises for events that it can't handle; the caller makes dead letters of them.
     """
     if run is None:
         reason = "none of its events can be used" if stored else "none of its events is stored yet"
@@ -61,7 +61,7 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
 
 
 def unusable(heard: RunContext, why: str) -> Decision:
-    """Of a run that cannot be used at all."""
+    """The decision for a run that can't be used at all."""
     return Decision(run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD, reason=why))
 
 

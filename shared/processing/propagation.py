@@ -1,4 +1,4 @@
-"""Telling the other runs of an application what a run has to say, and having those settled anew whom it concerns."""
+"""Leave a run's entries for other runs of its application, and process the affected ones again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from shared.storage.port import Storage
 _TRIES = 8
 
 ProcessAgain = Callable[[str], bool]
-"""Settles a run (by its id) anew because of a sibling: whether the publisher may have something to do."""
+"""Processes a run (by id) again because of another run: whether the publisher may have something to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Propagation:
-    """What came of telling: what is `known` of the application then, what of it is to be marked dirty (by key), and
-    whether settling others has marked something already.
+    """The application as it is `known` after propagation, `marks`: processes to be queued (by key), and whether
+    processing other runs has queued something already (`marked`).
     """
 
     known: Application
@@ -33,9 +33,9 @@ class Propagation:
 def propagate(
     storage: Storage, run: MergedRun, decided: Decision, state: RunState, process_again: ProcessAgain, *, nested: bool
 ) -> Propagation:
-    """Leave what this run tells the others of its application, and settle those anew whom it concerns.
+    """Leave this run's entries for others of its application, and process the affected runs again.
 
-    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
+    A run processed so (`nested`) does the same, but only the outermost goes on until all runs have the same facts.
     """
     marks = record_changes(storage, run, decided.changes, state.changed, state.generation)
     marked = False
@@ -57,8 +57,8 @@ def propagate(
 
 
 def _process_until_stable(storage: Storage, run: MergedRun, process_again: ProcessAgain) -> tuple[Application, bool]:
-    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
-    are settled meanwhile. Returns what is known of the application, and whether something was marked dirty.
+    """Process runs again that may contribute something else given the application's facts, until the facts no longer
+    change. Returns the application, and whether something was queued. Raises WriteConflict.
     """
     marked = False
     for _ in range(_TRIES):
@@ -69,4 +69,4 @@ def _process_until_stable(storage: Storage, run: MergedRun, process_again: Proce
             marked = process_again(run_id) or marked
         if note_applied(storage, known):
             return known, marked
-    raise WriteConflict(f"More and more was told of the application {run.application_run}", after=2)
+    raise WriteConflict(f"The facts of application {run.application_run} kept changing", after=2)

@@ -1,4 +1,4 @@
-"""What no trigger does: ends that never come, events that were never delivered, processes left dirty."""
+"""The sweeper: work not started by a trigger. Times out runs, delivers missed events, retries failed runs, archives."""
 
 import logging
 import time
@@ -34,10 +34,10 @@ from shared.telemetry.port import SILENT, Fact, Telemetry
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
 _WAITING = ("waiting", "opened")
-"""`opened`: the application that goes on is on record now, with the time when it began."""
+"""Outcomes of runs that wait for their end; `opened`: the START of an application run was processed."""
 _UNDECIDED = frozenset({*_WAITING, "undelivered", "superseded"})
-"""What is looked at again: an event that no trigger delivered need not be the end of its run, and whoever overtook us
-may be cut off.
+"""Outcomes of runs that the next sweep looks at again: an undelivered event need not be the end of its run, and the
+worker that superseded this sweep may crash.
 """
 
 
@@ -48,8 +48,8 @@ def _utc_now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `now`: the
-    clock; `seconds`: one that is never set back; `telemetry`: who is told.
+    `names`: the naming rules; `archiving`: what becomes of processed events; `now`: the clock; `seconds`: a monotonic
+    clock; `telemetry`: the sink of facts.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
@@ -63,9 +63,9 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResult:
-    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
-    how many events were archived, and how many deleted from the archive; how many runs wait for their end, as far as
-    this sweep came, and the seconds since the first of them was heard of last.
+    """Runs that timed out, were processed for an undelivered event, or failed and are retried; events archived, and
+    deleted from the archive; runs waiting for their end, as far as this sweep got, and the age of the oldest of these
+    in seconds since its last arrival.
     """
 
     timed_out: int = 0
@@ -78,7 +78,7 @@ class SweepResult:
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """As telemetry tells it."""
+        """As facts of telemetry."""
         return asdict(self)
 
 
@@ -92,9 +92,9 @@ class _ListedRun:
 
 
 def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
-    """Settle what time has decided and what was left behind; only one sweeper works at a time.
+    """Process timed-out runs and undelivered events, then archive; only one sweeper works at a time.
 
-    Raises StorageUnavailable when storage is away; the next tick goes on.
+    Raises StorageUnavailable; the next sweep continues.
     """
     session = start_session(storage, _LEASE, options.seconds)
     if session is None:
@@ -108,8 +108,8 @@ def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
 
 
 def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -> SweepResult:
-    """Sweep the runs by their last arrival, those in trouble behind the others. Up to where all are decided, or on
-    record as in trouble, is noted: there the next sweep begins.
+    """Sweep runs by their last arrival, those to be retried last. The checkpoint is the last arrival up to which all
+    runs are decided or recorded to be retried: there the next sweep begins.
     """
     now = options.now()
     done: Counter[str] = Counter()
@@ -134,7 +134,7 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
         decided_until = max(decided_until, run.last_arrival)
         undecided += [run.last_arrival] if outcome in _UNDECIDED else []
     at.end()
-    decided_until = min(undecided, default=decided_until)  # who was in trouble may be older than where it began
+    decided_until = min(undecided, default=decided_until)  # a retried run may be older than the checkpoint
     if decided_until != begin:
         SWEEP.save(storage, decided_until)
     return SweepResult(
@@ -147,17 +147,17 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
 
 
 def _watermark(storage: Storage) -> datetime:
-    """Up to which last arrival every run has been decided."""
+    """The last arrival up to which every run is decided."""
     return SWEEP.load(storage) or datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, options: SweepOptions, now: datetime) -> str:
-    """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits. Whatever
-    stands in the way of one run costs no other; storage being away does.
+    """Process a run that timed out or has an undelivered event: the outcome. A run that fails blocks no other;
+    unavailable storage ends the sweep.
     """
     storage = at.storage
     if retry and not retry.due(now):
-        if retry.exhausted and retry.last == now:  # the last sweep was cut off at it
+        if retry.exhausted and retry.last == now:  # the last sweep crashed at it
             _dead_letter(storage, retry, run, options)
         return "dead" if retry.exhausted else "failed"
     try:
@@ -168,7 +168,7 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
         raise
     except Superseded:
         return "superseded"
-    except Exception as error:  # noqa: BLE001 - it is put on record, and becomes a dead letter
+    except Exception as error:  # noqa: BLE001 - recorded to be retried, then a dead letter
         retry = record_failure(storage, run.run_id, retry, error, now)
         outcome = "failed"
     if retry and outcome == "failed" and retry.exhausted:
@@ -183,7 +183,7 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
 
 
 def _dead_letter(storage: Storage, retry: RetryState, run: _ListedRun, options: SweepOptions) -> None:
-    """Make dead letters of what is not settled of a run; a sweep that was believed to be cut off may settle it yet."""
+    """Make dead letters of a run's unprocessed events; a sweep believed to have crashed may still process them."""
     dead_letter_run(storage, retry, run.events, _state(storage, run.run_id), options.telemetry)
     delete_used_letters(storage, run.events, _state(storage, run.run_id))
 
@@ -208,7 +208,7 @@ def _process(at: CurrentRun, run: _ListedRun, deadline: datetime, options: Sweep
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
         trigger = None if timed_out else undelivered
-        # Two sweeps at one run would overtake each other for as long as storage is slow: the later one has it.
+        # Two sweeps at one run would supersede each other while storage is slow: the later one goes on alone.
         process_run(
             storage,
             run.run_id,
@@ -225,14 +225,14 @@ def _process(at: CurrentRun, run: _ListedRun, deadline: datetime, options: Sweep
 
 
 def _is_timed_out(run: _ListedRun, state: RunState | None, deadline: datetime) -> bool:
-    """Whether no end was seen for too long, and nobody has decided so yet."""
+    """Whether the end of a run was awaited long enough, and that was not decided yet."""
     no_end = not any(event.end for event in run.events)
     return no_end and run.last_arrival <= deadline and not (state and (state.end or state.timed_out) and state.settled)
 
 
 def _undelivered(storage: Storage, run: _ListedRun, state: RunState | None) -> StoredEvent | None:
-    """An event that should have been merged and was not, one that ends the run before others. Of an application that
-    goes on and has written something its START counts too, once: it tells which application is newer.
+    """An event that should have been merged and was not: one that ends the run, if there is. Of an open application
+    run that has written something its START counts too, once: by its time newer application runs are known.
     """
     if state is None:
         end = next((event for event in run.events if event.end), None)
@@ -243,7 +243,7 @@ def _undelivered(storage: Storage, run: _ListedRun, state: RunState | None) -> S
 
 
 def _listed_runs(storage: Storage, telemetry: Telemetry) -> Iterator[_ListedRun]:
-    """The runs in `events`, from one listing: the names of the blobs tell everything."""
+    """The runs in `events`, from the names of blobs in one listing."""
     grouped: dict[str, list[tuple[StoredEvent, BlobFact]]] = {}
     for fact in storage.blobs(EVENTS):
         try:

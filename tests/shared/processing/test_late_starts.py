@@ -91,7 +91,7 @@ def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> Non
     assert clock.sweep(slow, minutes=0).failed == 1
     assert clock.sweep(storage).waiting == 1
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
-    assert list(storage.partition("control", "trouble")) == []
+    assert list(storage.partition("control", "retry")) == []
 
 
 class Overtaken(MemoryStorage):
