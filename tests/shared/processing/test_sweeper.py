@@ -135,9 +135,9 @@ def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_le
     assert standing(storage) == ["/b"]
     found = status(storage)
     assert (found.published + found.waiting, found.dead, found.reconciles) == (2, 2, True)
-    assert {(letter.reason, "could not be processed in 3 attempts" in letter.error) for letter in dead_letters(storage)} == {
-        ("given up", True)
-    }
+    assert {
+        (letter.reason, "could not be processed in 3 attempts" in letter.error) for letter in dead_letters(storage)
+    } == {("given up", True)}
     watched = Watched(storage)
     clock.sweep(watched, minutes=0)
     assert watched.calls["partition"] == 1, "its trouble is looked up, but it is not tried each minute"
@@ -180,7 +180,9 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
     assert replace(clock.sweep(first), oldest=0.0) == SweepResult()
     assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
     assert first.calls["replace"] == 2, "its first word, and its last that was refused"
-    assert {row.key for row in storage.partition("control", "retry")} == {run_id("a"), "current"}, "of the sweep that crashed"
+    assert {row.key for row in storage.partition("control", "retry")} == {run_id("a"), "current"}, (
+        "of the sweep that crashed"
+    )
     assert clock.sweep(storage).failed == 1
     assert clock.sweep(storage, minutes=2).undelivered == 1
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
