@@ -47,17 +47,19 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
         return Decision(
             run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
         )
-    word = translate(run, heard, timed_out=timed_out)
-    if isinstance(word, Wait):
-        return Decision(run=run, heard=heard, outcome=RunOutcome(verdict=State.WAITING, reason=word.reason))
+    translated = translate(run, heard, timed_out=timed_out)
+    if isinstance(translated, Wait):
+        return Decision(run=run, heard=heard, outcome=RunOutcome(verdict=State.WAITING, reason=translated.reason))
     found = state_changes_in(run, heard)
     entries = ApplicationEntries.of(run, heard, lifecycle_events_of(run, found))
     changes = changes_by_asset(found)
-    if isinstance(word, Skip):
-        outcome = RunOutcome(verdict=State.SKIPPED, reason=word.reason)
+    if isinstance(translated, Skip):
+        outcome = RunOutcome(verdict=State.SKIPPED, reason=translated.reason)
         return Decision(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
     outcome = RunOutcome(verdict=State.PUBLISHED)
-    return Decision(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
+    return Decision(
+        run=run, heard=heard, outcome=outcome, contents=_contents(translated), entries=entries, changes=changes
+    )
 
 
 def unusable(heard: RunContext, why: str) -> Decision:
