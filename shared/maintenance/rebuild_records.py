@@ -50,7 +50,7 @@ class ExpiredRuns:
 
 def expired_runs(storage: Storage) -> ExpiredRuns:
     """The runs that can't be rebuilt: one scan of `runs`."""
-    found = (RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE and row.values.get("gone"))
+    found = (RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE and row.values.get("expired"))
     gone = tuple(found)
     applications = {by for state in gone for _, by, _ in state.attempted} | {
         by for state in gone for by, _ in state.entries
