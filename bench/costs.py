@@ -30,7 +30,7 @@ from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.processing.sweeper import sweep
 from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import step_out
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
@@ -153,7 +153,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
                 blob_cache=worker.blob_cache,
             ):
                 requests.phase = name and f"{name}: publisher"
-                publish(worker.storage, worker.catalog, worker.publishing)
+                Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
     requests.phase = ""
 
 
@@ -173,7 +173,7 @@ def _idle(worker: Worker, requests: Requests) -> None:
         sweep(worker.storage, worker.sweeping)
         step_out(worker.storage, worker.publishing)
         tidy(worker.storage, worker.catalog, worker.publishing)
-        publish(worker.storage, worker.catalog, worker.publishing)
+        Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
         backlog(worker.storage)
     requests.phase = ""
 

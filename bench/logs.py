@@ -30,8 +30,8 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -138,7 +138,7 @@ class _Site:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
                     if process_event(self._storage, place, item.packed, telemetry=self._telemetry):
-                        publish(self._storage, self._catalog, how)
+                        Publisher(storage=self._storage, catalog=self._catalog, options=how).publish()
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:

@@ -25,7 +25,7 @@ from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
 
@@ -126,7 +126,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
                 run(both, item.raw, item.packed, item.blob)
                 sent += 1
         if parse:
-            run(publish, worker.storage, worker.catalog, worker.publishing)
+            run(Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish)
     return sent
 
 

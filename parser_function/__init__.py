@@ -4,7 +4,6 @@ What it raises is storage being away or busy: the host tries again, and the swee
 """
 
 import time
-from functools import partial
 
 import azure.functions as func
 
@@ -12,7 +11,7 @@ from shared.bootstrap import worker
 from shared.errors import Quarantined
 from shared.events.run_loader import add_dead_letter
 from shared.processing.processor import process_event
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
 
@@ -37,4 +36,5 @@ def main(event: func.InputStream) -> None:
         telemetry=parts.telemetry,
     )
     if settled:
-        parts.publisher.run(partial(publish, parts.storage, parts.catalog, parts.publishing))
+        publisher = Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing)
+        parts.publisher.run(publisher.publish)

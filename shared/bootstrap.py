@@ -23,7 +23,7 @@ from shared.naming.rules.user_rules import parse_names
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.asset_resolution import ResolutionOptions
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load

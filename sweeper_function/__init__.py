@@ -5,7 +5,7 @@ import azure.functions as func
 from shared.bootstrap import worker
 from shared.processing.sweeper import sweep
 from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import step_out
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
@@ -23,5 +23,5 @@ def main(timer: func.TimerRequest) -> None:
         finally:  # whatever a sweep meets, what is dirty is published
             step_out(parts.storage, parts.publishing)
             tidy(parts.storage, parts.catalog, parts.publishing)
-            publish(parts.storage, parts.catalog, parts.publishing)
+            Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing).publish()
         act.note(**backlog(parts.storage))

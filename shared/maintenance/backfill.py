@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.publishing.publisher_lease import batches
 from shared.publishing.shadow import step_out
 from shared.records.checkpoint import Checkpoint
@@ -121,7 +121,8 @@ class _Work:
         vain, before = 0, -1
         while (waiting := _waiting(self.storage, self.how)) and not self.how.stopped():
             total = self.so_far.done
-            done = publish(self.storage, self.catalog, replace(self.how, note=lambda now: self._note(total, now)))  # noqa: B023 - called within this turn of the loop only
+            options = replace(self.how, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
+            done = Publisher(storage=self.storage, catalog=self.catalog, options=options).publish()
             self._note(total, done)
             if done.error:
                 vain = 0 if done.progress else vain + 1

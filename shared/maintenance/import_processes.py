@@ -14,8 +14,9 @@ from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.catalog_write import Published
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.creation import found_for, place
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.planner import Plan
 from shared.publishing.publisher_lease import batches, turn
 from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry

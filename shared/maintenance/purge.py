@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
 from shared.publishing.write_deadline import is_in_time, landed_well
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry

@@ -23,8 +23,8 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import process_run
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import step_out
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
@@ -284,7 +284,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tupl
     total, left, before = Published(), 0, -1
     step_out(storage, how)
     while not total.error:
-        done = publish(storage, catalog, how)
+        done = Publisher(storage=storage, catalog=catalog, options=how).publish()
         total.add(done)
         dirty, paused_until, why = queue_entries(storage)
         left = sum(not each.revisit for each in dirty)

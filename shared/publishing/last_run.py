@@ -5,7 +5,8 @@ import logging
 from shared.events.archive_index import ArchiveMissing
 from shared.events.run_loader import gather
 from shared.openlineage.merging import merge
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import Plan
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
 from shared.storage_layout import RUNS, STATE

@@ -1,20 +1,17 @@
 """Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from heapq import nlargest
-from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from shared.atlas.entities import ProcessEntity, process_entity
-from shared.concurrency.parallel_map import ParallelMap
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
-from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.publishing.asset_resolution import ResolutionOptions
+from shared.publishing.options import PublishOptions
 from shared.publishing.resolved_process import final_entity, with_names
 from shared.records.application_entries import lifecycle_and_links
 from shared.records.asset_matches import read_matches
@@ -37,48 +34,12 @@ from shared.storage_layout import (
     processes_written_by,
     stored_from_row,
 )
-from shared.telemetry.port import SILENT, Telemetry
-from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
+from shared.telemetry.port import SILENT
+from shared.translation.aggregate import AggregatedProcess, aggregate
 from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
 from shared.translation.path_filter import filter_paths
 
 _RUNS_TOLD = 8
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishOptions:
-    """How to publish.
-
-    `batch`: entities in one call; `call_bound`: after what time one call is certainly over; `with_indirect`: whether
-    columns that only decide are shown; `with_statement`: whether the last run's SQL is; `paths`: which data sets are;
-    `shadow`: whether all is done but writing to the catalog; `pause`: how long a catalog that is away is left alone;
-    `linger`: for how long at most marks are let come together; `finding`: how assets are found; `side_by_side`: calls
-    to storage at a time, each for a process of its own; `beat`: called now and then on long work; `stopped`: whether
-    to go no further; `note`: is given the counts after each batch; `now`: the clock; `seconds`: one that is never set
-    back; `telemetry`: who is told.
-    """
-
-    batch: int = 50
-    call_bound: timedelta = timedelta(seconds=120)
-    with_indirect: bool = False
-    with_statement: bool = False
-    paths: GlobFilter = MATCH_ALL
-    shadow: bool = False
-    patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
-    pause: timedelta = timedelta(seconds=15)
-    linger: timedelta = timedelta(0)
-    finding: ResolutionOptions = field(default_factory=ResolutionOptions)
-    side_by_side: ParallelMap = field(default_factory=ParallelMap)
-    beat: Callable[[], object] = lambda: None
-    stopped: Callable[[], bool] = lambda: False
-    note: Callable[[Any], None] = lambda _: None
-    now: Callable[[], datetime] = _utc_now
-    seconds: Callable[[], float] = time.monotonic
-    telemetry: Telemetry = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

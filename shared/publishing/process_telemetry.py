@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import Plan
 from shared.telemetry.kinds import PROCESS
 
 if TYPE_CHECKING:

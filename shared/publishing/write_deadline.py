@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import Catalog
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.records.ledger import NOTHING_BEGUN
 
 CALLS_TO_PLACE = 2

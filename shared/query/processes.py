@@ -8,7 +8,8 @@ from typing import Protocol
 
 from shared.catalog.port import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
-from shared.publishing.planner import PublishOptions, on_found_assets, recorded
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import on_found_assets, recorded
 from shared.storage.port import Storage
 
 _SEARCHED = 50

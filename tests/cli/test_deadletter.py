@@ -24,7 +24,7 @@ from shared.maintenance.replay import last_stop
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row

@@ -23,13 +23,13 @@ from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
 from tests.support.processing import post
+from tests.support.publishing import publish
 from tests.support.scanned import scanned
 from tests.support.scanned_jobs import jobs, settle_all
 

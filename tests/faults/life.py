@@ -22,8 +22,7 @@ from shared.ingest.receiver import receive
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
@@ -32,6 +31,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.faults.delivery import Flaws, Name, World, delivery
 from tests.faults.faulty import Faults, Faulty, Rates
 from tests.faults.turns import Killed, Turns
+from tests.support.publishing import publish
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """When each life begins: after all that the real clock may write."""

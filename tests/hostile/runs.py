@@ -14,13 +14,13 @@ from shared.catalog.pace import Pace
 from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions, recorded
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import recorded
 from shared.records.publish_queue import queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import publish, settled
 
 PROCESSES = 120
 BATCH = 10

@@ -12,12 +12,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
 from shared.ingest.receiver import receive
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from tests.support.events import event
+from tests.support.publishing import publish
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.catalog.port import Catalog
 from shared.naming.names import BUILT_IN, Names
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.records.digest_set import DigestSet
 from shared.reporting.run_outcomes import Seen
 from shared.storage.port import Storage

@@ -14,8 +14,9 @@ from shared.errors import CatalogRefused
 from shared.model import Asset
 from shared.publishing.asset_resolution import resolve
 from shared.publishing.last_run import last_run
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import Columns, columns_told, tellers_of
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.planner import Plan
 from shared.publishing.resolved_process import final_entity
 from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
 from shared.records.asset_lifecycle import placeholder, sentences

@@ -15,7 +15,7 @@ from msgspec import structs
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.asset_resolution import ask, continued
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.publishing.publisher_lease import removed_of
 from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
 from shared.records.checkpoint import RECONCILE

@@ -14,8 +14,9 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import ColumnReport, telling_now
-from shared.publishing.planner import PublishOptions, Reading
+from shared.publishing.planner import Reading
 from shared.publishing.write_deadline import calls_to_describe, described_until, is_in_time, landed, landed_well
 from shared.records.asset_lifecycle import state_of
 from shared.records.asset_matches import replace_match, save_matches

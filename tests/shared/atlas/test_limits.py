@@ -16,11 +16,11 @@ from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded
 from shared.processing.processor import process_event
-from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import how
+from tests.support.publishing import publish
 
 NAME, PROPERTY, ASSET = 4 * 1024, 32 * 1024, 2 * 1024 * 1024
 WIDE = "数据" * 700

@@ -17,11 +17,11 @@ from shared.catalog.dialect import dialect_of
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
-from shared.publishing.publisher import publish
 from shared.records.publish_queue import queue_entries
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
+from tests.support.publishing import publish
 
 
 @pytest.fixture

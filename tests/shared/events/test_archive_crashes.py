@@ -18,7 +18,6 @@ from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -28,6 +27,7 @@ from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, cou
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, standing
+from tests.support.publishing import publish
 
 
 def a_world() -> tuple[MemoryStorage, list[bytes]]:

@@ -22,13 +22,13 @@ from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay, replay_letters
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, Swept, sweep
-from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
 from tests.support.dead_letters import put
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
+from tests.support.publishing import publish
 
 
 def test_settled_events_move_into_one_file_of_their_hour() -> None:

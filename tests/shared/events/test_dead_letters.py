@@ -17,8 +17,7 @@ from shared.events.run_loader import add_dead_letter
 from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
 from shared.processing.processor import process_run
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
@@ -27,6 +26,7 @@ from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle, standing, state_of
+from tests.support.publishing import publish
 
 START, END = write("a", "app", "10:00", "/a")
 

@@ -13,7 +13,6 @@ from shared.maintenance.purge import purge
 from shared.maintenance.retirement import lonely, retire, unseen
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import process_run
-from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders
 from shared.publishing.shadow import step_out
 from shared.reporting.status import status
@@ -21,7 +20,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Dying, Killed
 from tests.support.events import event, run_id, write
 from tests.support.processing import post
-from tests.support.publishing import Clock, how
+from tests.support.publishing import Clock, how, publish
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 

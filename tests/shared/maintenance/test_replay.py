@@ -28,7 +28,7 @@ from shared.maintenance.replay import (
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.rules.rule import rule
 from shared.processing.processor import process_run
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact

@@ -13,11 +13,11 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogRefused
 from shared.publishing.asset_resolution import ResolutionOptions, ask
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left, tidy
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
+from tests.support.publishing import publish
 
 
 @dataclass

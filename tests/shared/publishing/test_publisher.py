@@ -15,8 +15,7 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.processing.processor import process_event
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.process_index import QUEUED_APPLICATION
 from shared.records.publish_queue import enqueue, queue_entries
 from shared.reporting.status import status
@@ -25,7 +24,7 @@ from shared.storage.port import Lease, Row
 from shared.storage_layout import stored_from_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post
-from tests.support.publishing import Clock, Moody, how, settled
+from tests.support.publishing import Clock, Moody, how, publish, settled
 
 
 def test_unchanged_lineage_costs_no_catalog_call() -> None:

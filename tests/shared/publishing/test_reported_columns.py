@@ -12,10 +12,10 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import tell_schemas
 from shared.publishing.placeholders.update import publish_state
-from shared.publishing.planner import PublishOptions, Reading, plan_for
-from shared.publishing.publisher import publish
+from shared.publishing.planner import Reading, plan_for
 from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries
@@ -23,6 +23,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
+from tests.support.publishing import publish
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")

@@ -12,13 +12,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.publishing.planner import recorded
-from shared.publishing.publisher import publish
 from shared.publishing.shadow import Action, Held, Shadow, held_back, step_out
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.processing import Watched
-from tests.support.publishing import Clock, Moody, how, settled
+from tests.support.publishing import Clock, Moody, how, publish, settled
 
 
 class Untouched(MemoryCatalog):

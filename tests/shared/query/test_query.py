@@ -12,14 +12,14 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
+from tests.support.publishing import publish
 
 SIDEWAYS: Any = "sideways"
 HOW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1))

@@ -32,8 +32,7 @@ from shared.errors import (
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt, receive
 from shared.ingest.responses import come_again, kept, refused
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.settings.reading import load
@@ -42,7 +41,7 @@ from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from tests.support.events import event, write
-from tests.support.publishing import Clock, Moody, settled
+from tests.support.publishing import Clock, Moody, publish, settled
 from tests.support.scripted import Said, scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -24,9 +24,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUn
 from shared.ingest.receiver import receive, receive_batch
 from shared.processing.processor import process_event
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -38,6 +37,7 @@ from shared.telemetry.lines import line_of, write_line
 from shared.telemetry.otel import Exports, Listener, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
+from tests.support.publishing import publish
 
 ROOT = Path(__file__).parents[3]
 

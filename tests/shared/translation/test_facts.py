@@ -15,12 +15,13 @@ from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.processing.processor import process_event
-from shared.publishing.planner import PublishOptions, recorded
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import recorded
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.run.facts import describe_run, facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
+from tests.support.publishing import publish
 
 HOST = "adb-123.4.azuredatabricks.net"
 PROPERTIES = {
