@@ -128,7 +128,7 @@ class _Site:
 
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
         """Applications as they come: each event is received, and settled by the parser, which publishes."""
-        how = PublishOptions(telemetry=self._telemetry, linger=timedelta(0))
+        how = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")

@@ -93,7 +93,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
             storage=Counting(worker.storage, calls),
             catalog=Counting(worker.catalog, calls),
             names=worker.names,
-            publishing=replace(worker.publishing, linger=timedelta(0)),
+            publishing=replace(worker.publishing, debounce=timedelta(0)),
             sweeping=worker.sweeping,
         )
         sent = _send(counted, replay, events, profile.runcall, parse=parse)

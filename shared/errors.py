@@ -102,13 +102,13 @@ class CatalogUnavailable(Retry):
     """The catalog did not answer, or asked us to come back later.
 
     `over`: the call has ended, so that it can take effect no later than now (it may have). `blames`: what was sent may
-    be the reason, as of an answer 500, or none in time; of a 429 it is not. `furthered`: what was learnt before is on
-    record, so that less is to be asked the next time.
+    be the reason, as of an answer 500, or none in time; of a 429 it is not. `made_progress`: partial
+    results were saved, so that the retry makes fewer calls.
     """
 
     over: bool = False
     blames: bool = True
-    furthered: bool = False
+    made_progress: bool = False
 
     __str__ = Retry.__str__
 

@@ -20,7 +20,7 @@ from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from urllib3.exceptions import NewConnectionError
 
-from shared.catalog.pace import Pace
+from shared.catalog.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import SILENT, Telemetry
@@ -49,7 +49,7 @@ _NO_SCOPE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class RetryPolicy:
     """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause: before a
     try for its turn, and after one that failed.
 
@@ -59,14 +59,14 @@ class Effort:
     connect: float = 3.05
     read: float = 30.0
     tries: int = 3
-    longest_pause: float = 10.0
+    max_pause: float = 10.0
 
     @property
     def bound(self) -> float:
         """Seconds after which a call is certainly over."""
-        each = self.connect + self.read + self.longest_pause
+        each = self.connect + self.read + self.max_pause
         renewed = self.connect + self.read  # a try for which credentials had to be renewed
-        return self.tries * each + renewed + (self.tries - 1) * self.longest_pause
+        return self.tries * each + renewed + (self.tries - 1) * self.max_pause
 
 
 class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
@@ -111,14 +111,14 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         endpoint: str,
         authentication: AtlasAuthBase,
         *,
-        effort: Effort | None = None,
-        pace: Pace | None = None,
+        retry_policy: RetryPolicy | None = None,
+        rate_limiter: RateLimiter | None = None,
         parameters: Mapping[str, str] | None = None,
         telemetry: Telemetry = SILENT,
     ) -> None:
         super().__init__(endpoint, authentication)
-        self._effort = effort or Effort()
-        self._pace = pace or Pace()
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._rate_limiter = rate_limiter or RateLimiter()
         self._parameters = dict(parameters or {})
         self._telemetry = telemetry
         self._local = threading.local()
@@ -171,9 +171,9 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         )
         retrying = Retrying(
             retry=retry_if_exception(self._soon),
-            stop=stop_after_attempt(self._effort.tries),
+            stop=stop_after_attempt(self._retry_policy.tries),
             wait=self._pause,
-            sleep=self._pace.sleep,
+            sleep=self._rate_limiter.sleep,
             reraise=True,
         )
         missing: CatalogRefused
@@ -199,14 +199,14 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
 
     def _soon(self, error: BaseException) -> bool:
         """Whether trying again can help within one call."""
-        return isinstance(error, CatalogUnavailable) and error.after <= self._effort.longest_pause
+        return isinstance(error, CatalogUnavailable) and error.after <= self._retry_policy.max_pause
 
     def _pause(self, state: RetryCallState) -> float:
         """What the catalog asked for, if it did, else longer each time, with jitter."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, CatalogUnavailable) else 0.0
         asked *= random.uniform(1, 1 + _JITTER)  # many do not come back at once
-        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._effort.longest_pause)
+        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._retry_policy.max_pause)
 
     def _try(self, tries: "_Tries", method: str, url: str, params: Any, json: Any) -> AtlasResponse:
         """One try, in its turn. Credentials that are refused are asked for once more: they may have expired since."""
@@ -226,7 +226,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             raise
 
     def _take_turn(self) -> None:
-        wait = self._pace.take(self._effort.longest_pause)
+        wait = self._rate_limiter.take(self._retry_policy.max_pause)
         if wait:
             told = f"The catalog may not be called for another {wait:.0f} s"
             raise CatalogUnavailable(told, after=wait, over=True, blames=False)
@@ -239,7 +239,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 params=params,
                 json=json,
                 headers=headers,
-                timeout=(self._effort.connect, self._effort.read),
+                timeout=(self._retry_policy.connect, self._retry_policy.read),
                 allow_redirects=False,
             )
         except requests.RequestException as error:
@@ -248,7 +248,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             raise CatalogUnavailable(told, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
             after = retry_after(answer.headers.get("Retry-After", ""))
-            self._pace.hold(after)
+            self._rate_limiter.hold(after)
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
                 after=after,

@@ -16,7 +16,7 @@ from shared.publishing.catalog_write import Published
 from shared.publishing.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.publishing.publisher_lease import batches
-from shared.publishing.shadow import step_out
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.checkpoint import Checkpoint
 from shared.records.ledger import LedgerEntry, request_rewrite
 from shared.records.publish_queue import enqueue, queue_entries
@@ -86,7 +86,7 @@ def fill(
     work = _Work(storage=storage, catalog=catalog, how=how, tell=tell, wait=wait)
     _CHECKPOINT.save(storage, after)
     if not after:
-        step_out(storage, how)
+        leave_shadow_mode(storage, how)
         work.publish()
     for batch in batches(_written(storage, after), how.batch):
         if how.stopped():

@@ -15,10 +15,10 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.catalog_write import Published
 from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.creation import found_for, place
+from shared.publishing.placeholders.creation import place, resolve_plans
 from shared.publishing.planner import Plan
 from shared.publishing.publisher_lease import batches, turn
-from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
+from shared.publishing.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
@@ -47,7 +47,7 @@ def backfill(
         return done
     for batch in batches(processes, how.batch):
         with turn(storage, wait=wait) as shift:
-            _fill(storage, catalog, replace(how, beat=shift.may_continue), batch, done)
+            _fill(storage, catalog, replace(how, heartbeat=shift.may_continue), batch, done)
         note_done(done)
     return done
 
@@ -77,7 +77,7 @@ def _plan(storage: Storage, how: PublishOptions, process: Process) -> Plan:
         entry=ledger_entry(storage, key),
         entity=entity,
         process=process,
-        said=entity.fingerprint,
+        unresolved_fingerprint=entity.fingerprint,
         assets=(*process.inputs, *process.outputs),
     )
 
@@ -89,8 +89,8 @@ def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequ
     written: dict[str, str] = {}
     until = how.now()
     try:
-        found, plans = found_for(storage, catalog, how, wanted)
-        how.beat()
+        found, plans = resolve_plans(storage, catalog, how, wanted)
+        how.heartbeat()
         until = write_until(catalog, how, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
@@ -103,10 +103,10 @@ def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequ
         error = refused
     except CatalogUnavailable:
         for each in begun or ():
-            put_entry(storage, replace(each.entry, until=landed(how, until)))
+            put_entry(storage, replace(each.entry, until=last_effect(how, until)))
         raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
-    lands = landed_well(catalog, how, until)
+    lands = last_effect_of_success(catalog, how, until)
     for each in begun or ():
         guid = written.get(each.entity.qualified_name)
         if guid is None and each.plan.process:
@@ -155,7 +155,7 @@ def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.said,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
         until=until,
     )
     entry = put_entry(storage, writing)

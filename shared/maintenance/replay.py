@@ -25,7 +25,7 @@ from shared.processing.processor import process_run
 from shared.publishing.catalog_write import Published
 from shared.publishing.options import PublishOptions
 from shared.publishing.publisher import Publisher
-from shared.publishing.shadow import step_out
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
 from shared.records.run_state import RunState
@@ -282,7 +282,7 @@ def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tupl
     Raises StorageUnavailable when storage is away.
     """
     total, left, before = Published(), 0, -1
-    step_out(storage, how)
+    leave_shadow_mode(storage, how)
     while not total.error:
         done = Publisher(storage=storage, catalog=catalog, options=how).publish()
         total.add(done)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from shared.catalog.port import AssetKey, Catalog
 from shared.publishing.options import PublishOptions
-from shared.publishing.planner import Reading, last_said, recorded
+from shared.publishing.planner import Reading, last_supported, recorded
 from shared.publishing.publisher_lease import assets_on_record, placeholders
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
@@ -44,7 +44,7 @@ def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = l
     """
     for row in storage.scan(LEDGER):
         entry = LedgerEntry.of(row)
-        last = last_said(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
+        last = last_supported(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
         looked()
         if last and is_unseen(entry, last, before):
             yield Unseen(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)

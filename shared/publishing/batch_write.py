@@ -12,7 +12,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.bisection import Bisection
 from shared.publishing.catalog_write import CatalogWriter, Refusal
-from shared.publishing.placeholders.creation import found_for
+from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.planner import Plan
 from shared.records.asset_matches import AssetMatch, expire_matches
 
@@ -47,7 +47,7 @@ class BatchWriter:
         return refusals
 
     def _resolve(self, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-        return found_for(self.writer.storage, self.writer.catalog, self.writer.options, plans)
+        return resolve_plans(self.writer.storage, self.writer.catalog, self.writer.options, plans)
 
     def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         refused = self._call(plans, found)
@@ -73,7 +73,7 @@ class BatchWriter:
         return isolated
 
     def _call(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        self.writer.options.beat()
+        self.writer.options.heartbeat()
         return self.writer.write(plans, found)
 
     def _expire_stale(self, found: Mapping[AssetKey, AssetMatch]) -> bool:

@@ -11,11 +11,11 @@ from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.columns import keys_told, note_schemas, schema_digest
+from shared.publishing.placeholders.columns import reported_keys, schema_digest, update_column_sources
 from shared.publishing.placeholders.creation import describe_again, place
 from shared.publishing.planner import Plan
 from shared.publishing.process_telemetry import report_process
-from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
+from shared.publishing.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import dequeue
@@ -112,12 +112,12 @@ class CatalogWriter:
         if not is_in_time(self.options, until, self.catalog.calls_to_write(entities)):
             return []  # the call might not be over by then: these are planned again after that
         written = self.catalog.write_processes(entities, guids) if ready else {}
-        lands = landed_well(self.catalog, self.options, until)
+        lands = last_effect_of_success(self.catalog, self.options, until)
         taken = [each for each in ready if written.get(each.entity.qualified_name)]
-        note_schemas(self.storage, [each.plan for each in taken], found, placed=found.keys() - there)
+        update_column_sources(self.storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
         def finish(each: _Begun) -> None:
-            schemas, told = schema_digest(each.plan.process), keys_told(each.plan.process)
+            schemas, told = schema_digest(each.plan.process), reported_keys(each.plan.process)
             guid = written[each.entity.qualified_name]
             if put_entry(
                 self.storage,
@@ -125,7 +125,7 @@ class CatalogWriter:
             ):
                 dequeue(self.storage, each.plan.dirty, each.plan.revisit)
 
-        for each, _ in zip(taken, self.options.side_by_side.each(finish, taken), strict=True):
+        for each, _ in zip(taken, self.options.parallel.each(finish, taken), strict=True):
             report_process(self.options, each.plan, "written")
             self.done.written += 1
         left = [each for each in begun if each.entity.qualified_name not in written]
@@ -136,11 +136,11 @@ class CatalogWriter:
         """After a call without an answer: wait for that call only, since no further one of this write follows."""
 
         def shorten(each: _Begun) -> None:
-            until = landed(self.options, each.entry.until)
+            until = last_effect(self.options, each.entry.until)
             if put_entry(self.storage, replace(each.entry, until=until)):
                 self.storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
 
-        self.options.side_by_side.all(shorten, begun)
+        self.options.parallel.all(shorten, begun)
 
     def _requeue(
         self, begun: Sequence[_Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
@@ -152,7 +152,7 @@ class CatalogWriter:
         no_access = isinstance(error, CatalogRefused) and error.no_access
         refusals = []
         for each in begun:
-            lands = max(landed_well(self.catalog, self.options, each.entry.until), self.options.now())
+            lands = max(last_effect_of_success(self.catalog, self.options, each.entry.until), self.options.now())
             nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
             entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
             noted = put_entry(self.storage, entry)
@@ -174,7 +174,7 @@ class CatalogWriter:
             return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
 
         wanted = [plan for plan in plans if plan.entity]
-        begun = [each for each in self.options.side_by_side.each(begin, wanted) if each]
+        begun = [each for each in self.options.parallel.each(begin, wanted) if each]
         claimed = {each.plan.dirty.process for each in begun}
         for plan in wanted:
             if plan.dirty.process not in claimed:
@@ -214,8 +214,8 @@ class CatalogWriter:
             if error.no_access:
                 raise
             return [Refusal(plan=plan, error=error, isolated=True)]
-        lands = landed_well(self.catalog, self.options, until)
-        note_schemas(self.storage, [replace(plan, process=None)])
+        lands = last_effect_of_success(self.catalog, self.options, until)
+        update_column_sources(self.storage, [replace(plan, process=None)])
         gone = replace(
             entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
         )
@@ -228,11 +228,11 @@ class CatalogWriter:
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
-        plan.entry.with_described(keys_told(plan.process)),
+        plan.entry.with_described(reported_keys(plan.process)),
         state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.said,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
         until=until,
     )

@@ -26,10 +26,11 @@ class PublishOptions:
     resolved to catalog assets. `shadow`: run everything except catalog writes.
 
     Calls: `batch`: entities in one call; `call_bound`: the time after which a call is certainly over; `pause`: the
-    shortest pause after a failure; `linger`: the longest debounce time; `side_by_side`: parallel calls to storage.
+    shortest pause after a failure; `debounce`: the longest debounce time; `parallel`: parallel calls to storage.
 
-    Hooks: `beat`: called regularly during long work, to hold a lease; `stopped`: whether to stop early; `note`: called
-    with the counts after each batch; `now`: the clock; `seconds`: a monotonic clock; `telemetry`: where to report.
+    Hooks: `heartbeat`: called regularly during long work, to hold a lease; `stopped`: whether to stop early; `note`:
+    called with the counts after each batch; `now`: the clock; `seconds`: a monotonic clock; `telemetry`: where to
+    report.
     """
 
     batch: int = 50
@@ -40,10 +41,10 @@ class PublishOptions:
     shadow: bool = False
     patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
     pause: timedelta = timedelta(seconds=15)
-    linger: timedelta = timedelta(0)
+    debounce: timedelta = timedelta(0)
     finding: ResolutionOptions = field(default_factory=ResolutionOptions)
-    side_by_side: ParallelMap = field(default_factory=ParallelMap)
-    beat: Callable[[], object] = lambda: None
+    parallel: ParallelMap = field(default_factory=ParallelMap)
+    heartbeat: Callable[[], object] = lambda: None
     stopped: Callable[[], bool] = lambda: False
     note: Callable[[Any], None] = lambda _: None
     now: Callable[[], datetime] = _utc_now

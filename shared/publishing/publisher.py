@@ -15,8 +15,8 @@ from shared.publishing.bisection import batch_size, shrink_to_fit
 from shared.publishing.catalog_write import CatalogWriter, Published
 from shared.publishing.failures import Failures
 from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.columns import tell_schemas
-from shared.publishing.placeholders.update import publish_state
+from shared.publishing.placeholders.columns import record_schemas
+from shared.publishing.placeholders.update import publish_asset
 from shared.publishing.planner import Plan, Reading, plan_for
 from shared.publishing.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
@@ -74,11 +74,11 @@ class Publisher:
         enqueue the same process within moments, and it is read and written once for all of them.
         """
         found = self.due()
-        for _ in range(_LOOKS if self.options.linger else 0):
+        for _ in range(_LOOKS if self.options.debounce else 0):
             before, _ = found
             if not before:
                 break
-            time.sleep(self.options.linger.total_seconds() / _LOOKS)
+            time.sleep(self.options.debounce.total_seconds() / _LOOKS)
             found = self.due()
             if found[0] == before:
                 break
@@ -104,7 +104,7 @@ class _Drain:
     def __init__(self, publisher: Publisher, session: LeaseSession, done: Published) -> None:
         self._publisher = publisher
         self._storage, self._catalog = publisher.storage, publisher.catalog
-        self._options = replace(publisher.options, beat=session.may_continue)
+        self._options = replace(publisher.options, heartbeat=session.may_continue)
         self._session = session
         self._done = done
         self._failed = Failures(storage=self._storage, options=self._options, done=done)
@@ -198,7 +198,7 @@ class _Drain:
             if plan.unchanged:
                 self._done.unchanged += 1
                 report_process(self._options, plan, "unchanged")
-                if tell_schemas(self._storage, plan):
+                if record_schemas(self._storage, plan):
                     dequeue(self._storage, plan.dirty, plan.revisit)
             elif plan.entry.may_still_land(self._options.now()):
                 self._done.postponed += 1
@@ -226,7 +226,7 @@ class _Drain:
         for entry in batch:
             try:
                 if is_asset_entry(entry):
-                    self._done.written += publish_state(self._storage, self._catalog, self._options, entry, reading)
+                    self._done.written += publish_asset(self._storage, self._catalog, self._options, entry, reading)
                 else:
                     yield plan_for(self._storage, self._options, entry, reading)
             except ContentLost as error:

@@ -16,7 +16,7 @@ from local.catalog import CatalogServer
 from shared.atlas.types import Action, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.user_rules import parse_names
@@ -50,7 +50,7 @@ def plain(plain_server: CatalogServer) -> CatalogServer:
 
 
 def worker(server: CatalogServer) -> Worker:
-    client = SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1))
+    client = SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
     return Worker(
         storage=MemoryStorage(),
         catalog=AtlasCatalog(client),

@@ -9,7 +9,7 @@ from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
 from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.columns import columns_told
+from shared.publishing.placeholders.columns import merged_columns
 from shared.publishing.planner import Reading, current
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
@@ -128,7 +128,7 @@ def _wrongly_told(outcome: Outcome) -> list[AssetKey]:
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != columns_told(key, filter(None, said))
+        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, said))
     ]
 
 

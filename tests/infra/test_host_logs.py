@@ -88,7 +88,7 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
                 )
                 receive(storage, body, most_bytes=10**6, telemetry=telemetry)
         sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry))
-        publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, side_by_side=ParallelMap(at_once=8)))
+        publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, parallel=ParallelMap(at_once=8)))
     finally:
         logger.removeHandler(threads)
         logger.setLevel(before)

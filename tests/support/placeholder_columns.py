@@ -11,7 +11,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.publishing.options import PublishOptions
@@ -72,7 +72,9 @@ def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> No
 
 
 def over(server: CatalogServer) -> AtlasCatalog:
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def get(server: CatalogServer, path: str, **parameters: str) -> Json:

@@ -11,7 +11,13 @@ from cli.ui.console import fail, note, out, plain, print_json, progress_bar
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.removal import AsJson, Most, counted, one_sentence
 from shared.bootstrap import Worker
-from shared.publishing.placeholders.reconciliation import Reconciled, looked_again, move, placed_assets, remove_left
+from shared.publishing.placeholders.reconciliation import (
+    Reconciled,
+    move,
+    placed_assets,
+    refreshed_matches,
+    remove_left,
+)
 from shared.publishing.publisher_lease import batches
 from shared.records.asset_matches import AssetMatch
 
@@ -55,7 +61,7 @@ def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     with progress_bar(transient=True) as progress:
         task = progress.add_task("looking for placeholders", total=len(placed))
         for batch in batches(placed, parts.publishing.batch):
-            found += looked_again(parts.catalog, parts.publishing, batch)
+            found += refreshed_matches(parts.catalog, parts.publishing, batch)
             progress.advance(task, len(batch))
     return found
 

@@ -8,7 +8,7 @@ from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.publishing.planner import Plan, Reading, current
-from shared.publishing.publisher_lease import removed_of
+from shared.publishing.publisher_lease import try_remove_placeholders
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, enqueue
@@ -195,5 +195,5 @@ def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
 def remove_placeholder(world: World, damage: Inconsistency) -> bool:
     """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
     node: Node = damage.about
-    removed = removed_of(world.storage, world.catalog, [node.key], wait=False)
+    removed = try_remove_placeholders(world.storage, world.catalog, [node.key], wait=False)
     return removed is not None and not removed.kept

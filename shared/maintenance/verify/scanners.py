@@ -21,7 +21,7 @@ from shared.maintenance.verify.contributions import Said, Spoken
 from shared.maintenance.verify.inconsistencies import Stage, Survey, World
 from shared.maintenance.verify.processes import Planned, is_at_work
 from shared.maintenance.verify.runs import RunOnRecord, state_of
-from shared.publishing.placeholders.creation import under_final_names
+from shared.publishing.placeholders.creation import with_resolved_names
 from shared.publishing.planner import Reading, plan_for
 from shared.records.application_entries import holds_entries
 from shared.records.asset_matches import read_matches
@@ -170,7 +170,7 @@ def _batch(world: World, keys: Sequence[str]) -> list[Planned]:
         with suppress(ContentLost):  # found among the contributions; what the process should be can't be told before
             plan = plan_for(world.storage, world.publishing, QueueEntry(process=key, due=now), reading)
             known = read_matches(world.storage, {asset.key: None for asset in plan.assets})
-            plan = under_final_names(plan, known, world.publishing)
+            plan = with_resolved_names(plan, known, world.publishing)
             dirty = marks.get(key)
             found.append(Planned(plan=plan, dirty=dirty, at_work=is_at_work(world, dirty)))
     held = world.catalog.read_processes([each.name for each in found if each.name])

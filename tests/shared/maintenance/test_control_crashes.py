@@ -14,7 +14,7 @@ from shared.maintenance.retirement import lonely, retire, unseen
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import process_run
 from shared.publishing.publisher_lease import batches, remove_placeholders
-from shared.publishing.shadow import step_out
+from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Dying, Killed
@@ -62,7 +62,7 @@ def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     process_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
     process_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
     publish(storage, catalog, replace(how(clock), shadow=True))
-    step_out(storage, how(clock))
+    leave_shadow_mode(storage, how(clock))
     publish(storage, catalog, how(clock))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import process_event
 from shared.publishing.options import PublishOptions
@@ -63,7 +63,9 @@ def place(request: pytest.FixtureRequest) -> Source:
     catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
     if request.param == "atlas":
         server = request.getfixturevalue("fresh_catalog")
-        catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+        catalog = AtlasCatalog(
+            SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+        )
     assert publish(storage, catalog, HOW).written == len(JOBS)
     return OnRecord(storage, HOW) if request.param == "record" else InCatalog(catalog)
 

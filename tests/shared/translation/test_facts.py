@@ -8,7 +8,7 @@ import pytest
 from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.maintenance.verify.inconsistencies import World
 from shared.maintenance.verify.verification import verify
@@ -77,7 +77,9 @@ def catalog(request: pytest.FixtureRequest) -> MemoryCatalog | AtlasCatalog:
     if request.param == "memory":
         return MemoryCatalog()
     server = request.getfixturevalue("fresh_catalog")
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def description(catalog: MemoryCatalog | AtlasCatalog) -> str:
