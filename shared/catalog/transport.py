@@ -42,18 +42,18 @@ _WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 
 
 _NO_SCOPE = (
-    "The catalog's host is none of Purview that is known here, so it is not known for what to ask a token: set "
-    "THROUGHLINE_CATALOG_SCOPE, as https://purview.azure.net/.default. A plain Apache Atlas needs "
+    "The catalog's host is no known Purview host, so the token scope is unknown: set THROUGHLINE_CATALOG_SCOPE, for "
+    "example to https://purview.azure.net/.default. A plain Apache Atlas needs "
     "THROUGHLINE_CATALOG_USER and THROUGHLINE_CATALOG_TOKEN instead"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause: before a
-    try for its turn, and after one that failed.
+    """Timeouts and retries of one call: `connect` and `read` in seconds, `tries`, and `max_pause`: the longest pause in
+    seconds, both for the rate limiter and after a failed try.
 
-    `bound` leaves out what an answer takes that trickles in; whoever needs certainty takes a multiple of it.
+    `bound` excludes the time of an answer that arrives slowly; take a multiple of it where certainty is needed.
     """
 
     connect: float = 3.05
@@ -70,7 +70,7 @@ class RetryPolicy:
 
 
 class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """A bearer token that does not change: the local catalog's."""
+    """A fixed bearer token, for the local catalog."""
 
     def __init__(self, token: str) -> None:
         super().__init__()
@@ -82,8 +82,8 @@ class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships n
 
 
 class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """Bearer tokens of an azure-identity credential, which itself keeps and renews them; asked for a `scope`. Without a
-    scope no token is asked for: one for Purview is not for a host that may be another's.
+    """Bearer tokens of an azure-identity credential (which caches and renews them) for a `scope`. Without a scope no
+    token is requested: an unknown host must not receive a token for Purview.
     """
 
     def __init__(self, credential: Any, *, scope: str) -> None:
@@ -104,7 +104,7 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
 
 
 class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """AtlasClient whose calls end in time, are tried again when that can help, and fail as our own errors."""
+    """AtlasClient with timeouts, retries, a rate limiter, and errors of `shared.errors`."""
 
     def __init__(
         self,
@@ -125,15 +125,15 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
 
     @property
     def may_still_land(self) -> bool:
-        """Whether a try of this thread's calls since `forget_tries` may still take effect, though all went well."""
+        """Whether a try of this thread's calls since `forget_tries` may still take effect, although all succeeded."""
         return bool(getattr(self._local, "may_still_land", False))
 
     def forget_tries(self) -> None:
-        """What comes now is another matter than what was before."""
+        """Reset `may_still_land` for the calls that follow."""
         self._local.may_still_land = False
 
     def close(self) -> None:
-        """End the calling thread's connections; others end with their threads."""
+        """Close the calling thread's connections; others are closed with their threads."""
         session = getattr(self._local, "session", None)
         if session:
             session.close()

@@ -1,7 +1,7 @@
 """Plans: what the catalog should hold of a process now, from the stored contributions. Reads only."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from heapq import nlargest
@@ -11,6 +11,7 @@ from msgspec import structs
 
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
+from shared.publishing.application_times import application_times
 from shared.publishing.options import PublishOptions
 from shared.publishing.resolved_process import resolve_names, resolved_entity
 from shared.records.application_entries import lifecycle_and_links
@@ -18,7 +19,7 @@ from shared.records.asset_matches import read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
 from shared.records.publish_queue import QueueEntry
-from shared.records.run_state import ContributionRecord, RunState
+from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
@@ -27,12 +28,8 @@ from shared.storage_layout import (
     PROCESS_REF,
     QUEUE_PARTITION,
     QUEUED_ASSET,
-    RUNS,
     SHADOW,
-    STATE,
     process_key,
-    processes_written_by,
-    stored_from_row,
 )
 from shared.telemetry.port import SILENT
 from shared.translation.aggregate import AggregatedProcess, aggregate
@@ -147,7 +144,7 @@ def current(
     spans: dict[str, Span] = {}
     for run, seen in known.times():
         spans[run] = spans[run] | seen if run in spans else seen
-    facts = _facts(storage, spans, options, reading)
+    facts = application_times(storage, spans, options, reading.known)
     contributions = [each for run, each in known.eliminated if run in facts]
     contributions += [
         each
@@ -252,58 +249,3 @@ def plan_for(storage: Storage, options: PublishOptions, dirty: QueueEntry, readi
     if plan.unchanged or process is None:
         return plan
     return replace(plan, last_supporter=_last_supporter(reading.contributions(storage, dirty.process)))
-
-
-def _facts(
-    storage: Storage, spans: Mapping[str, Span], options: PublishOptions, reading: Reading
-) -> dict[str, ApplicationTimes]:
-    """The times of the application runs that may count, by run; `spans`: when each contributed.
-
-    Latest first: a run that completed and began after another one's last contribution supersedes that one, so that the
-    search ends there, however many older runs there are.
-    """
-    if len(spans) == 1:
-        ((run, span),) = spans.items()
-        if span.last - span.first <= options.patience.unseen:
-            return {run: ApplicationTimes()}  # one short run: nothing supersedes it
-    facts: dict[str, ApplicationTimes] = {}
-    superseded_before: datetime | None = None
-    for run in sorted(spans, key=lambda each: (spans[each].last, each), reverse=True):
-        if superseded_before and spans[run].last < superseded_before:
-            break
-        if run not in reading.known:
-            reading.known[run] = _known(storage, run)
-        known = reading.known[run]
-        if known.ended == "COMPLETE":
-            began = min(known.first or spans[run].first, spans[run].first)
-            superseded_before = max(superseded_before or began, began)
-        elif known.ended is None:
-            own = spans[run]
-            last = max(own.last, known.last or own.last)
-            if last + options.patience.quiet <= options.now():
-                last = _last_activity(storage, run, last)
-            known = structs.replace(known, first=known.first or own.first, last=last)
-        facts[run] = known
-    return facts
-
-
-def _known(storage: Storage, application_run: str) -> ApplicationTimes:
-    """The times of an application run from its own events: a point read once it has ended."""
-    found = storage.read(RUNS, application_run, STATE)
-    state = RunState.of(found, storage) if found else None
-    if state and state.settled and state.seen:
-        return ApplicationTimes(first=state.seen.first, last=state.seen.last, ended=state.end)
-    found_events = storage.partition(RUNS, application_run, since="event|", before="event|~")
-    rows = (stored_from_row(application_run, row.key) for row in found_events)
-    times = [place.time for place in rows if place]
-    return ApplicationTimes(
-        first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
-    )
-
-
-def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
-    """When an application run that seems quiet last contributed to any process."""
-    for process in processes_written_by(storage, application_run):
-        for _, record in contributions_of(storage, process, application_run):
-            last = max(last, record.seen.last) if record.seen else last
-    return last

@@ -27,12 +27,12 @@ def resolved_entity(
 def resolve_names(process: Process, found: Mapping[AssetKey, AssetMatch]) -> Process | None:
     """The process with its assets and their columns renamed to the matches; its own name stays."""
     finals = {key: each.scanned for key, each in found.items() if each.scanned and each.scanned != key}
-    if not any(_key(asset) in finals for asset in (*process.inputs, *process.outputs)):
+    if not any(asset.key in finals for asset in (*process.inputs, *process.outputs)):
         return process
     names = {own[1]: final[1] for own, final in finals.items()}
     outputs = _named(process.outputs, finals)
-    sinks = {_key(asset) for asset in outputs}
-    inputs = tuple(asset for asset in _named(process.inputs, finals) if _key(asset) not in sinks)
+    sinks = {asset.key for asset in outputs}
+    inputs = tuple(asset for asset in _named(process.inputs, finals) if asset.key not in sinks)
     if not inputs:
         return None
     read = {asset.qualified_name for asset in inputs}
@@ -48,7 +48,7 @@ def _named(assets: Iterable[Asset], finals: Mapping[AssetKey, AssetKey]) -> tupl
     """Each asset once: several may match one scanned asset."""
     known: dict[AssetKey, Asset] = {}
     for asset in assets:
-        final = finals.get(_key(asset), _key(asset))
+        final = finals.get(asset.key, asset.key)
         known.setdefault(final, structs.replace(asset, type=final[0], qualified_name=final[1]))
     return tuple(sorted(known.values()))
 
@@ -58,15 +58,11 @@ def _column(column: Column, names: Mapping[str, str]) -> Column:
     return Column(qualified_name=name, column=column.column) if name else column
 
 
-def _key(asset: Asset) -> AssetKey:
-    return asset.type, asset.qualified_name
-
-
 def _ambiguity_notes(process: Process, found: Mapping[AssetKey, AssetMatch]) -> tuple[str, ...]:
     """Sentences on data sets with several equally good matches, of which none was chosen."""
     ambiguous = [
         each
-        for each in dict.fromkeys(map(_key, (*process.inputs, *process.outputs)))
+        for each in dict.fromkeys(asset.key for asset in (*process.inputs, *process.outputs))
         if each in found and found[each].rivals
     ]
     return tuple(
