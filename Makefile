@@ -3,9 +3,14 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+PROOFS := tests/shared/end_to_end tests/spark_pipeline
+# One more than cores: many tests wait for worlds and timers.
+WORKERS ?= 3
+CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
+  tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract test lint types tests capture coverage runtimes bench fuzz faults faults-long soak bench-spark wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +29,16 @@ atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes),
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas -m contract -k atlas- $(ARGS)
 
+check: lint types core ## Lint, types and the tests of the pure core, in a minute
+
 test: lint types tests ## Lint, types and all tests: what CI runs
+
+core: $(READY) ## Only the tests of the pure core
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CORE) $(ARGS)
+
+test-bare: $(READY) ## All tests as on a machine without Java, Node and npm
+	@for part in java node; do $(BIN)/python -m tests.bare $(BIN)/python -m local.toolchain.$$part || exit 1; done
+	$(BIN)/python -m tests.bare $(MAKE) tests
 
 lint: $(READY) ## Only the linter and the formatter
 	$(BIN)/ruff check .
@@ -34,13 +48,16 @@ types: $(READY) ## Only the types
 	$(BIN)/mypy
 
 tests: $(READY) ## Only the tests
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS=--all: on every version)
 	$(BIN)/python -m tests.capture $(ARGS)
 
 coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
+
+reference: $(READY) ## Write docs/reference/cli*.md from the commands
+	$(BIN)/python -m cli.reference
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
 	$(BIN)/python -m cli.platforms
@@ -58,8 +75,14 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 	@failed=0; for way in eventGrid polling emulator; do \
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
+proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
+
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)
+
+func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, and see when all are published
+	@$(BIN)/python -m tests.func_delivery --events $(or $(EVENTS),2000) $(ARGS)
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a parser that polls)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
@@ -76,6 +99,7 @@ format: $(READY) ## Format the code
 
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
+	  java17:requirements/java17.txt java21:requirements/java21.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done

@@ -18,7 +18,7 @@ from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
@@ -119,5 +119,5 @@ def arrives(storage: MemoryStorage, raw: bytes) -> None:
     receive(storage, raw, most_bytes=1 << 20)
     event = decode(raw)
     place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
-    if not process_event(storage, place, storage.get(EVENTS, place.blob) or b""):
+    if not RunProcessor(storage=storage).receive(place, storage.get(EVENTS, place.blob) or b""):
         raise BenchError("an event of the benchmark was not settled")

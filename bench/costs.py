@@ -27,7 +27,7 @@ from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import sweep
 from shared.publishing.placeholders.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
@@ -145,13 +145,9 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
             receive(worker.storage, item.raw, most_bytes=MOST_BYTES)
         for item in application:
             requests.phase = name and f"{name}: parser"
-            if item.kept and process_event(
-                worker.storage,
-                stored_from_blob(item.blob),
-                item.packed,
-                names=worker.names,
-                blob_cache=worker.blob_cache,
-            ):
+            if item.kept and RunProcessor(
+                storage=worker.storage, names=worker.names, blob_cache=worker.blob_cache
+            ).receive(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
                 Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
     requests.phase = ""

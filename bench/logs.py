@@ -28,7 +28,7 @@ from bench.replay import Item, Replay, families
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.options import PublishOptions
 from shared.publishing.publisher import Publisher
@@ -137,7 +137,7 @@ class _Site:
                 if item.kept:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
-                    if process_event(self._storage, place, item.packed, telemetry=self._telemetry):
+                    if RunProcessor(storage=self._storage, telemetry=self._telemetry).receive(place, item.packed):
                         Publisher(storage=self._storage, catalog=self._catalog, options=how).publish()
         lines.call("")
 

@@ -24,7 +24,6 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
@@ -110,14 +109,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         receive(worker.storage, raw, most_bytes=_MOST_BYTES)
         if parse:
-            process_event(
-                worker.storage,
-                stored_from_blob(blob),
-                packed,
-                names=worker.names,
-                blob_cache=worker.blob_cache,
-                application_cache=worker.application_cache,
-            )
+            worker.processor.receive(stored_from_blob(blob), packed)
 
     sent = 0
     for application in replay.applications(events):

@@ -198,7 +198,7 @@ def _bare(texts: list[tuple[str, bytes]]) -> None:
     for run_id, text in [*texts, ("", b"")]:
         if run_id != last and own:
             whole = merge(own)
-            around = RunContext(told=application_facts_of(whole))
+            around = RunContext(facts=application_facts_of(whole))
             tells = whole.ended == "COMPLETE" and (whole.inputs or whole.outputs)
             datasets = Datasets.of(whole, around) if tells else None
             translate(whole, around, datasets=datasets)

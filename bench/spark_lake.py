@@ -21,7 +21,8 @@ from typing import Any
 import psutil
 
 from bench.figures import ROOT
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
+from local.toolchain.versions import SPARK_3
 from spark_pipeline.synth.histories import synthesize
 
 HOME = ROOT / "build" / "bench-spark"
@@ -127,7 +128,11 @@ def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str
     Raises _SlowError when it took longer than it may.
     """
     _say(f"{' '.join(words[:1])} {Path(words[1]).name} by {engine} on {cores} cores")
-    environment = {**os.environ, "JAVA_HOME": str(find_java().path), "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path),
+        "PYTHONPATH": str(ROOT),
+    }
     command = ["taskset", "-c", ",".join(map(str, range(cores))), sys.executable, "-m", "bench.spark_child", *words]
     log = HOME / "child.log"
     heard, peak, began = _Heard({}, {}), 0, time.monotonic()

@@ -1,67 +1,88 @@
-"""The `throughline` command: one small file for each of its parts."""
+"""The `throughline` command: its parts in groups, in the order in which `--help` lists them."""
 
-import inspect
 import io
 import logging
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
 from cli.commands.administer import config, purge, purview, reconcile, retire, types
 from cli.commands.lake import command as lake
-from cli.commands.lineage import details, explain, show, status
-from cli.commands.local import demo, send, synth, translate
-from cli.commands.local import up as world
+from cli.commands.lineage import details, events, explain, run, show, status
+from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
+from cli.ui.teaching import App
 
-app = typer.Typer(
-    name="throughline",
-    help="Column lineage from Spark's OpenLineage events into Microsoft Purview, with nothing lost.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "up": world.up,
-    "config": config.config,
-    "doctor": doctor.doctor,
-    "send": send.send,
-    "status": status.status,
-    "show": show.show,
-    "details": details.details,
-    "replay": replay.replay,
-    "rebuild": rebuild.rebuild,
-    "backfill": backfill.backfill,
-    "shadow": shadow.shadow,
-    "reconcile": reconcile.reconcile,
-    "retire": retire.retire,
-    "purge": purge.purge,
-    "verify": verify.verify,
-    "translate": translate.translate,
-    "explain": explain.explain_command,
-    "synth": synth.synth,
+GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
+    "Try it on this machine": {
+        "demo": demo.demo,
+        "up": up.up,
+        "translate": translate.translate,
+        "explain": explain.explain_command,
+    },
+    "Send events": {"config": config.config, "send": send.send},
+    "Look": {
+        "status": status.status,
+        "run": run.run,
+        "events": events.events,
+        "show": show.show,
+        "details": details.details,
+        "shadow": shadow.shadow,
+        "doctor": doctor.doctor,
+    },
+    "Repair": {
+        "deadletter": deadletter.app,
+        "replay": replay.replay,
+        "verify": verify.verify,
+        "backfill": backfill.backfill,
+        "rebuild": rebuild.rebuild,
+    },
+    "Administer": {
+        "types": types.app,
+        "purview": purview.app,
+        "reconcile": reconcile.reconcile,
+        "retire": retire.retire,
+        "purge": purge.purge,
+    },
+    "Lineage as tables": {"lake": lake.app, "synth": synth.synth},
 }
 
+app = App(
+    name="throughline",
+    help="Column lineage from Spark's OpenLineage events into Microsoft Purview, with nothing lost.",
+)
 
-def _help(command: Callable[..., None]) -> str:
-    """A command's docstring as its help: paragraphs as wide as the terminal, examples line by line."""
-    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
-    return "\n\n".join(text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"throughline {version('throughline')}")
+        raise typer.Exit
 
 
-for _name, _command in _COMMANDS.items():
-    app.command(_name, help=_help(_command))(_command)
-app.add_typer(deadletter.app, name="deadletter")
-app.add_typer(lake.app, name="lake")
-app.add_typer(types.app, name="types")
-app.add_typer(purview.app, name="purview")
+@app.callback()
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for _panel, _commands in GROUPS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, App):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.add(_name, _command, panel=_panel)
 
 
 def main() -> None:
-    """Run the command line. What a terminal's encoding lacks is shown as a question mark."""
-    logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it tells ten ways; our sentence says what to do
+    """Run the command line. Characters that the terminal's encoding lacks are shown as question marks."""
+    logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it logs ten attempts; our error says what to do
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

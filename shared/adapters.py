@@ -75,5 +75,5 @@ def _listener(settings: TelemetrySettings) -> Sink:
 def paths_of(patterns: Patterns) -> GlobFilter:
     """Which paths are wanted. One table is often written in several ways, so capitals do not count."""
     return GlobFilter(
-        include=patterns.include, exclude=patterns.exclude, folded=bool(patterns.include or patterns.exclude)
+        include=patterns.include, exclude=patterns.exclude, ignore_case=bool(patterns.include or patterns.exclude)
     )

@@ -2,6 +2,7 @@
 receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `shared/adapters.py`.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,6 +22,7 @@ from shared.gc_tuning import tune_gc
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.rules.user_rules import parse_names
 from shared.processing.application_cache import ApplicationCache
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.options import PublishOptions
@@ -55,10 +57,23 @@ class Worker:
     collection: str = ""
     blob_cache: BlobCache = field(default_factory=BlobCache)
     application_cache: ApplicationCache = field(default_factory=ApplicationCache)
-    settling: KeyedLock = field(default_factory=KeyedLock)
+    run_locks: KeyedLock = field(default_factory=KeyedLock)
     publisher: SingleFlight = field(default_factory=SingleFlight)
     telemetry: Telemetry = SILENT
     to_record: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def processor(self) -> RunProcessor:
+        """Processes runs for the parser, with the caches of this process."""
+        return RunProcessor(
+            storage=self.storage,
+            names=self.names,
+            blob_cache=self.blob_cache,
+            application_cache=self.application_cache,
+            locks=self.run_locks,
+            rest=time.sleep,
+            telemetry=self.telemetry,
+        )
 
 
 @cache

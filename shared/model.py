@@ -1,4 +1,4 @@
-"""What we mean by lineage: frozen values without behaviour that needs the outside world.
+"""The lineage model: frozen values, without I/O.
 
 Every tuple here is sorted and free of duplicates where it stands for a set, so that equal lineage is
 equal Python and serialises to equal bytes. What a wide table has thousands of is a msgspec struct: the same frozen,
@@ -98,12 +98,12 @@ NO_ORIGIN = Origin()
 class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The catalog's node between assets: one per job and sink, the same for ever.
 
-    `sourceless` are the columns of the outputs that no column's value reaches, as far as events tell: constants, and
-    what code makes that a listener cannot look into. `parsed` are the inputs (by qualified name) that no event named,
-    only the job's statement; `wanted` are further ones, whose places other runs of the application may tell. `around`
-    are what a stream's batch read while this was written inside of it: the inputs, where the write itself names none.
-    `generic_identity`: the job is known only by a name that many jobs share. `schemas` are those of the inputs and
-    outputs, as far as events tell. `origin`: where its job is at home.
+    `sourceless`: columns of the outputs that no column's value reaches according to the events: constants, and values
+    made by code that the listener can't read. `parsed`: inputs (qualified names) that only the job's SQL names.
+    `unresolved_tables`: tables of that SQL whose places only other runs of the application may give. `batch_inputs`:
+    what the stream batch around this write read; they are the inputs where the write itself names none.
+    `generic_identity`: the job is known only by a name that many jobs share. `schemas`: those of the inputs and outputs
+    that events give. `origin`: where the job is at home.
     """
 
     qualified_name: str
@@ -115,8 +115,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     end_not_seen: bool = False
     sourceless: tuple[Column, ...] = ()
     parsed: tuple[str, ...] = ()
-    around: tuple[Asset, ...] = ()
-    wanted: tuple[UnresolvedTable, ...] = ()
+    batch_inputs: tuple[Asset, ...] = ()
+    unresolved_tables: tuple[UnresolvedTable, ...] = ()
     generic_identity: bool = False
     schemas: tuple[AssetSchema, ...] = ()
     origin: Origin = NO_ORIGIN
@@ -133,7 +133,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one application run says about one process, and when: one value per distinct content."""
+    """What one application run contributes to one process, and when: one value per distinct content."""
 
     application_run: str
     content: Process
@@ -141,7 +141,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one run says: a process for each sink, as far as this run alone can tell."""
+    """The lineage of one run: a process for each sink, as far as the run's own events show."""
 
     application_run: str
     processes: tuple[Process, ...]

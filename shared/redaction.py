@@ -12,7 +12,7 @@ def _statement(sql: str, names_quoted: bool) -> str:
     return redact(sql.replace('"', "`") if names_quoted else sql, readable=True)
 
 
-_HANDS = Redactors(
+_REDACTORS = Redactors(
     statement=_statement,
     properties=needed_properties,
     spelling=without_query,
@@ -27,4 +27,4 @@ def redacted(event: Event) -> bytes:
     The same event always gives the same bytes, so that sending it again changes nothing. sqlglot is imported by the
     first event with a statement.
     """
-    return trim(event, _HANDS)
+    return trim(event, _REDACTORS)

@@ -1,46 +1,47 @@
-"""Where everything lies: containers, tables, and the names of blobs and rows. One place for each fact.
+"""The storage layout: containers, tables, and the names of blobs and rows. The one place for these names.
 
     events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
-    archive/2026/11/21/13/{batch}.jsonl.gz                        of closed runs, one a line (docs/reference/archive.md)
+    archive/2026/11/21/13/{batch}.jsonl.gz                        events of closed runs, one a line
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
 
-    runs           {run}      event|{time}|{type}|{digest}        an event of the run
-                   {run}      folded                              … and what many events of it came to
-                   {run}      process|{process}                   the run is an application that wrote this process
-                   {run}      application                         … and what its runs found out about it
-                   {run}      batch|{time}|{run}                  … and a stream's batch that wrote nothing itself
-                   {run}      unsourced|{time}|{run}              … and a write that names no source
-                   {run}      lifecycle|{asset}|{state}           … and a data set that it dropped, renamed or emptied
-                   {run}      archived|{hour}|{batch}             what of the run lies where in a file of the archive
-                   {run}      state                               what became of the run
-                   ignored|{hour}|{reason}  archived|{hour}|{batch}  the same of ignored events
-    contributions  {process}  {application run}|{content}         what an application run says about the process
-                   {process}  {application run}|~fates            what it says counts only with what it says of others
-    dirty          process    {process}                           to be published anew, when due
-    shadow         process    {process}                           what shadow mode keeps from the catalog
-    assets         {asset}    state                               when it was dropped, renamed, emptied, made …
-    ledger         {process}  catalog                             what the catalog holds of it
-    found          asset      {asset}                             which asset of the catalog it is
-    deadletters    event      {digest}                            what can never be used, and why
-    control        checkpoint {work}                              how far a sweep, a replay, a rebuild … has come
-    control        settings   functions                           the settings by which the functions publish
-    control        trouble    {run}                               a run that could not be settled, and how often
-    control        trouble    at                                  the run that a sweep is at
-    refused        {day}      {time}|{digest}                     what the receiver refused, and why (not the body)
+    table           partition  key
+    runs            {run}      event|{time}|{type}|{digest}       an event of the run
+                    {run}      compacted                          what many events of the run were merged to
+                    {run}      state                              what became of the run
+                    {run}      archived|{hour}|{batch}            which events are where in a file of the archive
+                    ignored|{hour}|{reason}  archived|…           the same of ignored events
+                    {run}      process|{process}                  the run is an application that wrote this process
+                    {run}      application                        … and what its runs found out about it
+                    {run}      batch|{time}|{run}                 … and a stream's batch that wrote nothing itself
+                    {run}      unsourced|{time}|{run}             … and a write that names no source
+                    {run}      lifecycle|{asset}|{state}          … and a data set that it dropped, renamed or emptied
+    contributions   {process}  {application run}|{content}        what an application run contributes to the process
+                    {process}  {application run}|~together        its contributions depend on those to others
+    publishqueue    process    {process}                          to be published, when due; also asset|{asset}
+    shadow          process    {process}                          what shadow mode does not write to the catalog
+    ledger          {process}  catalog                            what the catalog holds of it
+    assetlifecycle  {asset}    state                              when it was created, renamed, dropped …
+    assetmatches    asset      {asset}                            which asset of the catalog it is
+    deadletters     event      {digest}                           an event that can't be used, and why
+    control         checkpoint {work}                             how far a sweep, a replay, a rebuild … has come
+                    settings   functions                          the settings by which the functions publish
+                    versions   written                            the versions that wrote the stored data
+                    archive    pending                            the batch that is being archived
+                    trouble    {run}                              a run whose processing failed, and how often
+                    trouble    at                                 the run that a sweep is processing
+    refused         {day}      {time}|{digest}                    a request that the receiver refused, without its body
 
-Names are made of the received bytes and the event's own time, so that the same event always lands in the same place.
+Names are made of the received bytes and the event's own time, so the same event is always stored at the same place.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.errors import Quarantined
 from shared.openlineage.decoding import ENDS, Event
-from shared.storage.port import Row, Storage
 
 EVENTS = "events"
 IGNORED = "ignored"
@@ -69,10 +70,10 @@ CATALOG = "catalog"
 QUEUE_PARTITION = "process"
 ASSET_PARTITION = "asset"
 QUEUED_ASSET = "asset|"
-"""How the keys of those rows in `dirty` begin that stand for a data set."""
+"""Prefix of the keys in `publishqueue` that stand for a data set."""
 
 LONGEST_JOB_NAME = 1000
-"""Characters of a job's name that stand in a row."""
+"""Characters of a job's name that are kept in a row."""
 
 _EVENT_BLOB = re.compile(
     r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
@@ -81,7 +82,7 @@ _EVENT_BLOB = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """What the name of an event's blob tells."""
+    """An event as the name of its blob identifies it."""
 
     run_id: str
     time: datetime
@@ -100,17 +101,17 @@ class StoredEvent:
 
     @property
     def end(self) -> str | None:
-        """The end it brings to its run, if any."""
+        """The terminal state that it brings to its run, if any."""
         return self.type if self.type in ENDS else None
 
 
 def stored(event: Event, digest: str) -> StoredEvent:
-    """The place of a decoded event whose bytes have this digest."""
+    """The stored event of a decoded one whose bytes have this digest."""
     return StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest)
 
 
 def stored_from_blob(name: str) -> StoredEvent:
-    """The event of a blob's name within `events`. Raises Quarantined for a name that is none of ours."""
+    """The event of a blob's name within `events`. Raises Quarantined for a name of another form."""
     found = _EVENT_BLOB.fullmatch(name)
     if not found:
         raise Quarantined(f"Not the name of an event: {name[:200]}")
@@ -136,17 +137,7 @@ def process_key(qualified_name: str) -> str:
 
 
 PROCESS_REF = "process|"
-"""How the keys of those rows in `runs` begin that tell what an application run has written."""
-
-
-def process_refs_of(storage: Storage, application_run: str) -> Iterator[Row]:
-    """The rows that tell what an application run has written, and the qualified name of each one's `sink`."""
-    return storage.partition(RUNS, application_run, since=PROCESS_REF, before=f"{PROCESS_REF}~")
-
-
-def processes_written_by(storage: Storage, application_run: str) -> set[str]:
-    """The keys of the processes that an application run has written."""
-    return {row.key.removeprefix(PROCESS_REF) for row in process_refs_of(storage, application_run)}
+"""Prefix of the keys in `runs` of the processes that an application run has written."""
 
 
 def ignored_blob(event: Event, digest: str, reason: str) -> str:
@@ -158,7 +149,7 @@ _IGNORED_BLOB = re.compile(r"\d{4}/\d\d/\d\d/\d\d/[^/]+/[0-9a-f]{32}\.json\.gz")
 
 
 def is_ignored_blob(name: str) -> bool:
-    """Whether a name within `ignored` is one of ours."""
+    """Whether a name within `ignored` has the form of an ignored event's."""
     return _IGNORED_BLOB.fullmatch(name) is not None
 
 

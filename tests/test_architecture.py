@@ -86,13 +86,13 @@ ROOMS: dict[str, Room] = {
         "records events",
         "msgspec",
     ),
-    "shared.reporting": _room("model errors translation storage storage_layout records events publishing"),
+    "shared.reporting": _room("model errors translation storage storage_layout records events processing publishing"),
     "shared.maintenance": _room(
         "model errors secrets openlineage naming translation atlas catalog storage storage_layout concurrency records "
         "events processing publishing reporting",
         "msgspec",
     ),
-    "shared.query": _room("model catalog storage records events publishing"),
+    "shared.query": _room("model atlas catalog storage records events publishing"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),

@@ -1,7 +1,7 @@
-"""`throughline doctor --catalog`: what exactly stands between this machine and the catalog, and the command that helps.
+"""`throughline doctor --catalog`: each step of the way to the catalog, and the command that repairs it.
 
-Purview shows a missing role only indirectly: what may not be read seems not to exist, and a write is refused. So a data
-set is written, read back and removed.
+Purview shows a missing role only indirectly: assets that may not be read seem not to exist, and a write is refused. So
+a data set is written, read back and removed.
 """
 
 import socket
@@ -47,7 +47,7 @@ def resolves(host: str) -> bool:
 
 
 def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[Finding]:
-    """Each part of the way to the catalog; ends with the first that is bad."""
+    """Each step of the way to the catalog; ends with the first bad one."""
     looks = (_network(parts.account, resolve), _identity(parts.account), _collections(parts), _writing(parts))
     for look in looks:
         for finding in look:
@@ -94,7 +94,7 @@ _CLAIMS = {
 
 
 def _collections(parts: Worker) -> Iterator[Finding]:
-    """Whether the account lets us in, and has the collection that is set."""
+    """Whether the account gives access, and has the collection that is set."""
     if parts.account is None:
         return
     try:
@@ -105,17 +105,20 @@ def _collections(parts: Worker) -> Iterator[Finding]:
     names = {each.name for each in found}
     if not found:
         yield bad(
-            "catalog-role", ROLE, "no role: this account shows us no collection", **_grant(parts, parts.collection)
+            "catalog-role",
+            ROLE,
+            "access denied to every collection: the identity has no role",
+            **_grant(parts, parts.collection),
         )
     elif parts.collection and parts.collection not in names:
         yield _wrong_collection(parts, found)
     else:
-        yield good(COLLECTION, parts.collection or f"the root; we see {_listed(found)}")
+        yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(found)}")
 
 
 def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> Finding:
     shown = next((each.name for each in found if each.shown == parts.collection), "")
-    what = f"wrong collection: we see no {parts.collection} in this account; we see {_listed(found)}"
+    what = f"wrong collection: no {parts.collection} in this account; visible: {_listed(found)}"
     if shown:
         return bad("collection-wrong", COLLECTION, f"{what}; {shown} is shown as {parts.collection}", collection=shown)
     return bad("collection-wrong", COLLECTION, what, collection=found[0].name)
@@ -126,14 +129,16 @@ def _listed(found: Sequence[Collection]) -> str:
 
 
 def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUnavailable) -> Finding:
-    """What an account says that does not let us in."""
+    """The finding for an account that refuses access."""
     if isinstance(error, CatalogUnavailable):
-        return bad("catalog-away", ACCOUNT, f"no network: {account.host} did not answer as it should: {error}")
+        return bad("catalog-away", ACCOUNT, f"no network: {account.host} gave no valid answer: {error}")
     if error.status == _NO_CREDENTIALS:
-        what = f"wrong account: it does not take our token ({error})"
+        what = f"wrong account: it rejects the token ({error})"
         return bad("catalog-tenant", ACCOUNT, what, tenant=UNKNOWN["tenant"])
     if error.status == _FORBIDDEN:
-        return bad("catalog-closed", ACCOUNT, f"it refuses every call ({error})", **_grant(parts, parts.collection))
+        return bad(
+            "catalog-closed", ACCOUNT, f"access denied to every call ({error})", **_grant(parts, parts.collection)
+        )
     return bad("catalog-refused", ACCOUNT, str(error))
 
 
@@ -141,7 +146,7 @@ _PURVIEW = ".purview.azure.com"
 
 
 def _grant(parts: Worker, collection: str) -> dict[str, str]:
-    """Where a role is missing, and whose: what fills the command that grants it."""
+    """Account, collection and principal of a missing role, for the command that grants it."""
     account = parts.account
     host = (urlsplit(account.host).hostname or "") if account else UNKNOWN["account"]
     caller = account.caller().get("oid") if account else None
@@ -165,16 +170,16 @@ def _writing(parts: Worker) -> Iterator[Finding]:
         yield bad("catalog-away", ROLE, str(error))
     else:
         if there:
-            yield good(ROLE, f"we write and read{' in ' + collection if collection else ''}")
+            yield good(ROLE, f"can write and read{' in ' + collection if collection else ''}")
         else:
-            yield bad("catalog-role", ROLE, "what we write we cannot read", **_grant(parts, collection))
+            yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
 
 
 def _unwritten(parts: Worker, collection: str, error: CatalogRefused) -> Finding:
     if error.status == _FORBIDDEN:
         return bad("catalog-role", ROLE, f"no role: writing is refused ({error})", **_grant(parts, collection))
     if error.status == _NO_CREDENTIALS:
-        what = f"the catalog does not take our credentials ({error})"
+        what = f"the catalog rejects the credentials ({error})"
         return bad("catalog-tenant", ROLE, what, tenant=UNKNOWN["tenant"])
     return bad("catalog-refused", ROLE, str(error))
 

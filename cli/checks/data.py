@@ -1,4 +1,4 @@
-"""The data of a Throughline, as this machine sees it: storage, the connection to the catalog, the counts."""
+"""Checks of storage, of the connection to the catalog, and of the counts, from this machine."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ UNKNOWN: Mapping[str, str] = {
     "tenant": "TENANT",
     "url": "URL",
 }
-"""What stands in a command for what is not known: the words of docs/operate/deploy.md."""
+"""Words in capitals for values that are not known, as in docs/operate/deploy.md."""
 
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 
@@ -58,7 +58,7 @@ CONNECTION = "catalog connection"
 
 
 def check_connection(parts: Worker, places: Places) -> Iterator[Finding]:
-    """Whether the catalog answers a question; `doctor --catalog` looks closer."""
+    """Whether the catalog answers a call; `doctor --catalog` checks more."""
     try:
         parts.catalog.find([_NOWHERE])
     except CatalogRefused as error:
@@ -76,7 +76,7 @@ _SWEPT_BY_NOW = timedelta(minutes=20)
 
 
 def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
-    """What stands in the way of events that were received."""
+    """What delays events that were received."""
     try:
         found = status(storage)
         swept = SWEEP.load(storage)
@@ -91,26 +91,31 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
 
 
 def judge_counts(found: Status) -> Iterator[Finding]:
-    """What the counts themselves say."""
+    """Findings from the counts themselves."""
     sum_up = (
         f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
         f" + {found.waiting:,} waiting + {found.dead:,} dead"
     )
     yield good("counts", sum_up) if found.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
     yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
-    yield _in_work(found)
+    yield _in_progress(found)
     for sentence in found.last_errors:
         finding = catalog_error(sentence)
-        if finding:  # the others are dead letters or refused bodies, and past
+        if finding:  # the others are dead letters or rejected requests
             yield finding
 
 
-def _in_work(found: Status) -> Finding:
-    """Events that parser or publisher should have done by now; the others wait for something that is still to come."""
+_IN_PROGRESS = "waiting events"
+
+
+def _in_progress(found: Status) -> Finding:
+    """Whether events are in progress for too long; the others wait for their run's end or for shadow mode to end."""
     waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
     others = found.waiting - found.in_progress
-    beside = f"; {others:,} more wait for their run's end or for the end of shadow mode" if others else ""
+    beside = f"{others:,} waiting for their run's end or for the end of shadow mode" if others else ""
     if waited > _TOO_LONG:
         minutes = waited.total_seconds() / 60
-        return bad("work-late", "in work", f"{found.in_progress:,} events, the oldest for {minutes:.0f} min{beside}")
-    return good("in work", f"{found.in_progress:,} events{beside}")
+        late = f"{found.in_progress:,} events in progress, the oldest for {minutes:.0f} min"
+        return bad("work-late", _IN_PROGRESS, f"{late}; {beside}" if beside else late)
+    now = f"{found.in_progress:,} events in progress" if found.in_progress else ""
+    return good(_IN_PROGRESS, "; ".join(filter(None, (now, beside))) or "no event waits")

@@ -1,4 +1,4 @@
-"""What a check reports: a finding, and the rule behind one that is not good."""
+"""Findings: the results of checks, with the rule behind each that is not good."""
 
 import shlex
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from enum import StrEnum
 from cli.checks.rules import BY_CODE
 
 Places = Mapping[str, str | tuple[str, ...]]
-"""What fills the names in a command: one word each, or several."""
+"""Values for the names in a command: one word each, or several."""
 
 
 class State(StrEnum):
-    """How a subject was found. `UNSEEN`: it could not be looked at, so nothing is known of it."""
+    """The state of a subject. `UNSEEN`: it could not be checked, so nothing is known of it."""
 
     GOOD = "good"
     BAD = "bad"
@@ -21,10 +21,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check: its `subject`, and what was `found`.
 
-    `subject` names it, `found` says what was seen. Unless it is good, `code` names the rule of `cli.checks.rules`,
-    `means` what the rule says of it, and `command` the one command to type next.
+    Unless it is good: the `code` of its rule in `cli.checks.rules`, what the rule says that it `means`, and the
+    `command` to type next.
     """
 
     subject: str
@@ -46,7 +46,7 @@ def good(subject: str, found: str) -> Finding:
 
 
 def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
-    """What the rule of this code says of a subject; `places` fill the names in braces of the rule's command.
+    """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command.
 
     A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
     for a name that is not filled.
@@ -55,7 +55,7 @@ def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) ->
 
 
 def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
-    """The same for a subject that could not be looked at."""
+    """The same for a subject that could not be checked."""
     return _by_rule(State.UNSEEN, code, subject, found, places)
 
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from cli.checks.findings import Finding, bad, good
-from local.toolchain.java import JavaHome, NoJavaError, find_java
+from local.toolchain.java import NEEDS, JavaHome, JavaNeed, NoJavaError, find_java
 from local.toolchain.node import NodeError, NodeTools, find_node
 
 _PYTHON = (3, 11)
@@ -14,19 +14,20 @@ def check_machine(
     *,
     local: bool,
     python: tuple[int, int, int] = sys.version_info[:3],
-    java_of: Callable[[], JavaHome] = find_java,
+    java_of: Callable[[JavaNeed], JavaHome] = find_java,
     node_of: Callable[[], NodeTools] = find_node,
 ) -> Iterator[Finding]:
-    """Python; with `local` also Java and Node.js, which a deployment in Azure does not need here."""
+    """Python; with `local` also Node.js and the Java of each job, which a deployment in Azure does not need here."""
     version = ".".join(map(str, python))
     yield good("python", version) if python[:2] >= _PYTHON else bad("python-old", "python", version)
     if not local:
         return
-    try:
-        java = java_of()
-        yield good("java", f"{java.version}, from {java.source}")
-    except NoJavaError as error:
-        yield bad("java-missing", "java", str(error))
+    for need in NEEDS:
+        try:
+            java = java_of(need)
+            yield good(f"java: {need}", f"{java.version}, from {java.source}")
+        except NoJavaError as error:
+            yield bad("java-missing", f"java: {need}", str(error))
     try:
         yield good("node", str(node_of().node))
     except NodeError as error:

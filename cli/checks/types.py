@@ -1,4 +1,4 @@
-"""Types that the catalog lacks, for `doctor` and `explain --look`: told before anything is refused."""
+"""Types that the catalog lacks, for `doctor` and `explain --look`: reported before a write is refused."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _SHOWN = 5
 _REFUSED = "catalog refuses "
 
 
-_SUBJECT = "types"
+_SUBJECT = "catalog types"
 
 
 def check_types(parts: Worker) -> Iterator[Finding]:
@@ -51,14 +51,14 @@ def in_words(change: TypeChange) -> str:
 def mend(change: TypeChange) -> str:
     """The command or the change that mends it."""
     if change.action is Action.DIFFERS:
-        return "name another type in the rule: a type of somebody else is never changed"
+        return "name another type in the rule: types of others are never changed"
     return "`throughline types apply` creates it; or correct the type in the rule"
 
 
 def catalog_error(sentence: str) -> Finding | None:
     """The finding for one of the last errors that `status` shows; None for what is no error of the catalog."""
     if sentence.startswith(_REFUSED):
-        return bad("catalog-refuses", "refused", sentence)
-    if sentence.startswith("catalog"):
-        return bad("catalog-error", "last catalog error", sentence.removeprefix("catalog: "))
+        return bad("catalog-refuses", "refused process", sentence)
+    if sentence.startswith(("catalog", "publishing paused")):
+        return bad("catalog-error", "catalog writes", sentence.removeprefix("catalog: "))
     return None

@@ -1,7 +1,7 @@
 """The settings that a command works by: the functions' where they are on record, this shell's where they are not.
 
-What is published must not depend on who publishes it. So a command that writes refuses where this shell sets something
-else, and one that only reads says so. Shadow mode on either side holds.
+Published lineage must not depend on the shell that publishes it. So a command that writes refuses settings of this
+shell that differ, and one that only reads prints a note. Shadow mode on either side counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
     """The parts for a command, by the environment with `over` above it and by what the functions put on record.
 
-    Ends the command where it `writes` and this shell sets something else than the functions, or storage does not say.
+    Ends the command where it `writes` and settings of this shell differ, or the recorded ones cannot be read.
     Raises Misconfigured.
     """
     storage = _storage(over)
@@ -36,10 +36,10 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
         fail(_refusal(found, different), code=2)
     settings = load(catalog=True, over=over, record=found.texts)
     if writes:
-        _tell_record(found)
+        _note_recorded(found)
     elif different:
         words = "; ".join(map(str, different))
-        note("settings", f"{words}. This command works by this shell's; one that writes would refuse them")
+        note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
     if settings.shadow and writes:
         whose = "the functions are" if _in_shadow(found) else "this shell is (THROUGHLINE_SHADOW=true)"
         note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
@@ -47,7 +47,7 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
 
 
 def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
-    """The settings by which the functions publish; None where none are on record, or storage does not say. Raises
+    """The settings by which the functions publish; None where none are on record, or they cannot be read. Raises
     Misconfigured.
     """
     found = _on_record(_storage(over), writes=False)
@@ -73,20 +73,20 @@ def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
         return settings_on_record(storage)
     except StorageUnavailable as error:
         if writes:
-            fail(f"{error}. So the functions' settings are not known, by which this command works. Nothing was done")
-        note("settings", f"{error}. So this shell's settings are used, and not the functions'")
+            fail(f"{error}. So the functions' settings, which this command needs, are not known. Nothing was done")
+        note("settings", f"{error}. So this shell's settings are used instead of the functions'")
         return None
 
 
 def _by_this_shell(over: Mapping[str, str], storage: Storage, *, writes: bool) -> Worker:
     parts = assemble(load(catalog=True, over=over), storage=storage)
     if writes:
-        note("settings", "no functions have put their settings on record in this storage: this shell's are used")
+        note("settings", "no functions have recorded their settings in this storage: this shell's are used")
     return parts
 
 
-def _tell_record(found: SettingsOnRecord) -> None:
-    """Say which settings of the functions are not the defaults, since nothing in this shell shows them."""
+def _note_recorded(found: SettingsOnRecord) -> None:
+    """Print the functions' settings that differ from the defaults: nothing else in this shell shows them."""
     given = {name: text for name, text in found.texts.items() if text != (RECORDED[name].default or "")}
     shown = ", ".join(name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in given.items())
     note("settings", f"those of the functions, on record since {found.since:%Y-%m-%d %H:%M} UTC: {shown}")
@@ -96,8 +96,8 @@ def _refusal(found: SettingsOnRecord, different: Sequence[Difference]) -> str:
     lines = "\n".join(f"  - {each}" for each in different)
     names = " ".join(each.name for each in different)
     return (
-        "this shell sets something else than the functions, and what is published must not depend on who publishes it."
+        "settings of this shell differ from the functions', and published lineage must not depend on the shell."
         f" On record since {found.since:%Y-%m-%d %H:%M} UTC:\n{lines}\n"
-        f"Nothing was done. To work by the functions' settings: `unset {names}`. To change theirs: set them for the"
+        f"Nothing was done. To use the functions' settings: `unset {names}`. To change theirs: set them for the"
         " functions; they are on record a minute after these have started"
     )

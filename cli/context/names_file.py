@@ -1,4 +1,4 @@
-"""The file of names, as the commands that name data sets take it."""
+"""The option for a file of names, in the commands that name data sets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ NamesFile = Annotated[
 
 
 def names_in(path: Path | None) -> Names:
-    """The names that a file tells, or ours alone; ends the command with what is wrong in it."""
+    """The naming rules of a file, or the built-in ones without it; ends the command with what is wrong in the file."""
     if path is None:
         return BUILT_IN
     try:

@@ -1,7 +1,9 @@
 """Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -9,18 +11,33 @@ from cli.context.effective_settings import agreed, settings_of_functions
 from cli.ui.console import fail
 from local.world import HOME, running_world
 from shared.bootstrap import Worker
-from shared.errors import Misconfigured
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
 from shared.settings.reading import named
 from shared.settings.values import Settings
 
-__all__ = ["HOME", "Home", "away", "functions_settings", "parts_of", "target"]
+__all__ = ["HOME", "Home", "functions_settings", "parts_of", "reported", "target"]
 
-Home = Annotated[Path, typer.Option(help="The folder in which the local world keeps its data")]
+Home = Annotated[
+    Path,
+    typer.Option(
+        metavar="FOLDER", help="The local world's folder, where none is named by settings", show_default="build/world"
+    ),
+]
+
+_FAILURES = (CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
 
 
-def away(error: Exception) -> NoReturn:
-    """End the command: what it talks to is not there."""
-    fail(str(error) if named(place=True) else f"{error}. Is the world still running (`make up`)?")
+@contextmanager
+def reported(after: str = "") -> Iterator[None]:
+    """End the command with one sentence where storage or catalog do not answer, refuse, or another writer holds them.
+
+    `after` is the sentence that follows: what was done, and how to go on.
+    """
+    try:
+        yield
+    except _FAILURES as error:
+        hint = after or ("" if named(place=True) else "Is the local world still running? `make up` starts it")
+        fail(f"{error}. {hint}" if hint else str(error))
 
 
 def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Worker:
@@ -31,7 +48,7 @@ def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Wor
 def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
 
-    One that the environment places comes first, and is then all that counts: a mistake in it must not lead elsewhere.
+    Settings in the environment come first, and a mistake in them is an error: it must not lead to another Throughline.
     `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
     (`cli/context/effective_settings.py`).
     """
@@ -41,12 +58,14 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
             return agreed(world.environment if world else {}, writes=writes)
     except Misconfigured as problem:
         fail(str(problem), code=2)
-    return fail("no Throughline to talk to: start one with `make up`, or name yours in the environment", code=2)
+    return fail(
+        "no Throughline is named in the environment, and none runs on this machine: start one with `make up`", code=2
+    )
 
 
 def functions_settings(home: Path = HOME) -> Settings | None:
-    """The settings by which the functions publish: those of the Throughline that `target` finds. None where there is no
-    Throughline, or none are on record.
+    """The settings by which the functions of `target` publish; None where there is no Throughline, or none are on
+    record.
     """
     try:
         world = None if named(place=True) else running_world(home)

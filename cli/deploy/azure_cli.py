@@ -1,4 +1,4 @@
-"""Calls of the Azure CLI (`az`): how it is found and started, its JSON read, its errors told.
+"""Calls of the Azure CLI (`az`): find and start it, read its JSON, explain its errors.
 
 Standard library only. https://learn.microsoft.com/cli/azure/use-azure-cli-successfully describes exit codes and output.
 """
@@ -56,14 +56,14 @@ class AzureCliError(Exception):
     """A call of `az` failed. The text says what happened and what to do.
 
     `command` is the call with secrets left out; `code` is Azure's error code where its message has one, as in
-    "AuthorizationFailed", else empty; `exit_code` is that of `az` (127: there is no `az`); `said` is the first line
-    that `az` printed about it.
+    "AuthorizationFailed", else empty; `exit_code` is that of `az` (127: there is no `az`); `first_line` is the
+    first line of its message.
     """
 
     def __init__(
-        self, *, command: tuple[str, ...], exit_code: int, message: str, code: str = "", said: str = ""
+        self, *, command: tuple[str, ...], exit_code: int, message: str, code: str = "", first_line: str = ""
     ) -> None:
-        self.command, self.exit_code, self.code, self.said = command, exit_code, code, said
+        self.command, self.exit_code, self.code, self.first_line = command, exit_code, code, first_line
         super().__init__(message)
 
 
@@ -144,13 +144,13 @@ def _program(found: str | None, *, windows: bool) -> tuple[str, ...]:
 
 
 def _failure(command: tuple[str, ...], exit_code: int, stderr: str) -> AzureCliError:
-    said = _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", stderr.strip()).removeprefix("ERROR: ")
+    printed = _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", stderr.strip()).removeprefix("ERROR: ")
     code = next((match["code"] for pattern in _CODES if (match := pattern.search(stderr))), "")
     help_ = next((what for pattern, what in _HELP if re.search(pattern, stderr)), "")
-    first = "\n".join(said.splitlines()[:8]) or f"exit code {exit_code}, without a message"
+    first = "\n".join(printed.splitlines()[:8]) or f"exit code {exit_code}, without a message"
     message = f"`{' '.join(command)}` failed: {first}" + (f"\n{help_}" if help_ else "")
     return AzureCliError(
-        command=command, exit_code=exit_code, message=message, code=code, said=first.partition("\n")[0]
+        command=command, exit_code=exit_code, message=message, code=code, first_line=first.partition("\n")[0]
     )
 
 

@@ -19,7 +19,7 @@ _TRIGGER = "parser_function/function.json"
 def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
     """Make the package by what `make package` runs, and return the archive.
 
-    Raises DeployError with what was said where that fails.
+    Raises DeployError with its output where that fails.
     """
     python = find_python(root, progress)
     with progress.step("make the package"):
@@ -32,7 +32,7 @@ def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
 
 
 def delivery_of(archive: Path) -> str:
-    """Return how the parser of a package hears of new events: eventGrid or polling.
+    """Return how a package's parser gets notices of new events: eventGrid or polling.
 
     Raises DeployError where the file is no package.
     """
@@ -81,15 +81,15 @@ def _make_environment(root: Path, wanted: str, progress: Progress) -> Path:
     with progress.step("install what makes the package (once)"):
         shutil.rmtree(folder, ignore_errors=True)  # an installation that was interrupted is begun again
         folder.mkdir(parents=True)
-        said = "An environment for the package could not be made"
+        failed = "An environment for the package could not be made"
         installer = _python_in(folder / "installer")
-        _run([sys.executable, "-m", "venv", str(folder / "installer")], root, f"{said} (on Debian: python3-venv)")
+        _run([sys.executable, "-m", "venv", str(folder / "installer")], root, f"{failed} (on Debian: python3-venv)")
         packages = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", str(pins)]
-        _run([str(installer), "-m", "pip", "install", "--disable-pip-version-check", *packages], root, said)
+        _run([str(installer), "-m", "pip", "install", "--disable-pip-version-check", *packages], root, failed)
         if running != wanted:
             uv = [str(installer), "-m", "uv"]
-            _run([*uv, "venv", "--quiet", "--python", wanted, str(folder / "python")], root, f"{said} of {wanted}")
-            _run([*uv, "pip", "install", "--python", str(python), *packages], root, said)
+            _run([*uv, "venv", "--quiet", "--python", wanted, str(folder / "python")], root, f"{failed} of {wanted}")
+            _run([*uv, "pip", "install", "--python", str(python), *packages], root, failed)
         ready.write_text(stamp, encoding="utf-8")
     return python
 
@@ -113,7 +113,7 @@ def _version_of(python: Path) -> str:
 
 
 def _run(command: list[str], root: Path, failed: str) -> None:
-    """Run a program of ours in `root`. Raises DeployError with the end of what it said."""
+    """Run a program of ours in `root`. Raises DeployError with the end of its output."""
     done = subprocess.run(  # noqa: S603 - our own command
         command,
         cwd=root,
@@ -125,8 +125,8 @@ def _run(command: list[str], root: Path, failed: str) -> None:
         check=False,
     )
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-800:]
-        raise DeployError(f"{failed}: {' '.join(command)} ended with {done.returncode}: {said}")
+        output = (done.stderr.strip() or done.stdout.strip())[-800:]
+        raise DeployError(f"{failed}: {' '.join(command)} ended with {done.returncode}: {output}")
 
 
 def _module_call(module: str) -> str:

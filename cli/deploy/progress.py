@@ -24,7 +24,7 @@ class Step:
 
 
 class Progress:
-    """Tells `stream` of one step after another. `done` holds the titles of those that have ended well."""
+    """Writes one step after another to `stream`. `done` holds the titles of completed steps."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

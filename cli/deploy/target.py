@@ -7,7 +7,7 @@ from cli.deploy.azure_cli import AzureCli, deployment_outputs
 from cli.deploy.errors import DeployError
 
 DELIVERIES = ("eventGrid", "polling")
-"""How the parser may hear of new events."""
+"""How the parser may get notices of new events."""
 
 OPTIONAL = frozenset({"RECEIVER_SLOT"})
 """Outputs that may be empty: Flex Consumption and the Basic sizes have no slots."""

@@ -38,7 +38,7 @@ def wait_until(look: Callable[[], str], step: Step, patience: Patience, *, faile
         except AzureCliError as error:
             if error.exit_code == _NO_PROGRAM or error.code in _HOPELESS or _NOT_SIGNED_IN in str(error):
                 raise
-            reason = f"az says {error.code or error.said}"
+            reason = f"az says {error.code or error.first_line}"
         if not reason:
             return
         step.detail = reason

@@ -31,7 +31,7 @@ def deploy_worker(az: AzureCli, target: Target, archive: Path, patience: Patienc
             step,
             patience,
             failed=(
-                f"The host of {target.worker} has not made the key {EXTENSION_KEY}, so Event Grid can't be told of it: "
+                f"The host of {target.worker} has not made the key {EXTENSION_KEY}, so Event Grid can't call it: "
                 "it starts slowly, or is in the Error state. Find out which: throughline doctor. Then run this again."
             ),
         )

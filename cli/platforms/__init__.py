@@ -1,4 +1,4 @@
-"""What a Spark platform must be told to report to a receiver: properties, files, steps, and what to leave alone. Pure.
+"""The configuration with which a Spark platform reports to a receiver: properties, files, steps, and exclusions. Pure.
 
 Sources: the listener's pages https://openlineage.io/docs/integrations/spark/configuration/usage and
 …/quickstart/quickstart_databricks (OpenLineage PR 3251 for the listeners of Databricks), and each platform's own

@@ -1,4 +1,4 @@
-"""From what somebody wants to what a platform is told. Pure."""
+"""The configuration of a platform, from what an installation wants. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _HARMLESS = re.compile(r"[\w./:@%+ -]*")
 
 
 class PlatformError(ValueError):
-    """What was asked for can't work; the message says what to do."""
+    """The wanted configuration can't work; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +89,16 @@ def configuration(platform: str, wanted: Wanted, *, today: date) -> Configuratio
     _check(row, wanted)
     words = _words(name, row, wanted, runtime)
 
-    def say(text: str) -> str:
+    def filled(text: str) -> str:
         return Template(text).substitute(words)
 
     return Configuration(
         platform=name,
         runtime=runtime.name,
-        place=say(row.place),
+        place=filled(row.place),
         properties=_properties(row, wanted, runtime, words),
-        files={file: say(text) for file, text in row.files.items()},
-        steps=tuple(say(step) for step in row.steps),
+        files={file: filled(text) for file, text in row.files.items()},
+        steps=tuple(filled(step) for step in row.steps),
         never=NEVER,
         notes=tuple(_notes(runtime, today)),
     )
@@ -164,14 +164,16 @@ def _properties(row: Row, wanted: Wanted, runtime: Runtime, words: Mapping[str, 
 
 def _notes(runtime: Runtime, today: date) -> list[str]:
     """What to know of this runtime."""
-    said = []
+    notes = []
     if runtime.is_over(today):
-        said.append(f"Runtime {runtime.name} has been out of support since {runtime.ends}: move to a newer one")
+        notes.append(f"Runtime {runtime.name} has been out of support since {runtime.ends}: move to a newer one")
     if runtime.proof is Proof.UNPROVEN:
-        said.append(f"The listener was not proved on runtime {runtime.name} (Spark {runtime.spark}): try it on one job")
+        notes.append(
+            f"The listener was not proved on runtime {runtime.name} (Spark {runtime.spark}): try it on one job"
+        )
     if runtime.note:
-        said.append(runtime.note)
-    return said
+        notes.append(runtime.note)
+    return notes
 
 
 def _version(text: str) -> tuple[int, int]:

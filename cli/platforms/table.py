@@ -11,7 +11,7 @@ DATABRICKS_LISTENER = "com.databricks.backend.daemon.driver.DBCEventLoggingListe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one platform is told. `key` is what stands for the key in the properties, None where the platform can't look
+    """The configuration of one platform. `key` stands for the key in the properties, None where the platform can't look
     it up; `beside` are listeners of its own that have to be named beside ours; `captured` are Spark's properties that
     name workspace and job, which the listener passes on when it is asked; `oldest` is the first listener that will do.
 

@@ -1,15 +1,24 @@
-"""What all commands share: where words go, and how an error ends a command."""
+"""Output of all commands: results on standard output, progress and errors on standard error."""
 
 import json
+import logging
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+import msgspec
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.tree import Tree
+
+T = TypeVar("T")
 
 out = Console(highlight=False, soft_wrap=True)
 """Results: may be piped."""
@@ -25,21 +34,61 @@ def fail(sentence: str, *, code: int = 1) -> NoReturn:
 
 
 def plain(value: object) -> str:
-    """A value that is not ours, as it is: names like `[dbo].[orders]` look like rich's markup."""
+    """A value from outside, escaped: names like `[dbo].[orders]` look like rich's markup."""
     return escape(str(value))
 
 
-def note(word: str, sentence: str) -> None:
-    """One line beside the result."""
-    err.print(f"[yellow]{word}:[/] {plain(sentence)}", soft_wrap=True)
+def note(subject: str, sentence: str) -> None:
+    """Print one line about the result to standard error."""
+    err.print(f"[yellow]{subject}:[/] {plain(sentence)}", soft_wrap=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 run`, `2 runs`, `1,000 processes`."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def listed(lines: Iterable[str], most: int) -> None:
+    """Print at most so many lines (0: all), and how many are left out."""
+    known = list(lines)
+    for line in known[: most or None]:
+        out.print(f"  {line}")
+    if most and len(known) > most:
+        out.print(f"  and {len(known) - most:,} more (--most)")
 
 
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output, with nothing around it, in ASCII: it must not depend on the terminal."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    """Print a value (data classes too) as JSON in ASCII on standard output; times as ISO 8601, in their own zone."""
+    plain_values = msgspec.to_builtins(value, builtin_types=(datetime,))
+    sys.stdout.write(json.dumps(plain_values, indent=2, default=datetime.isoformat) + "\n")
 
 
-def progress_bar(*, transient: bool = False) -> Progress:
+def print_tree(tree: Tree) -> None:
+    """Print a tree whole: its lines are folded at a terminal's width, and as long as they are elsewhere."""
+    out.print(_Whole(tree))
+
+
+_LONGEST_LINE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A tree that is never cut: rich's own ignores `soft_wrap`, and cuts each line at the width."""
+
+    tree: Tree
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width if console.is_terminal else _LONGEST_LINE
+        yield from console.render(self.tree, options.update(width=width, no_wrap=False, overflow="fold"))
+
+
+def quiet() -> None:
+    """Keep the pipeline's log lines out of the terminal: commands report the same in fewer words."""
+    logging.getLogger("throughline").addHandler(logging.NullHandler())
+
+
+def progress_bar(*, transient: bool = True) -> Progress:
     """A bar for long work, on standard error."""
     return Progress(
         SpinnerColumn(),
@@ -50,6 +99,29 @@ def progress_bar(*, transient: bool = False) -> Progress:
         console=err,
         transient=transient,
     )
+
+
+def tracked(items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
+    """The same items, with a bar that advances by each."""
+    with progress_bar() as progress:
+        task = progress.add_task(title, total=total)
+        for each in items:
+            yield each
+            progress.advance(task)
+
+
+@contextmanager
+def reading_bars() -> Iterator[Callable[[str, int], None]]:
+    """A function to call with what is being read and how many more of it were: it keeps a bar for each."""
+    with progress_bar() as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def seen(what: str, more: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(f"reading {what}", total=None)
+            progress.advance(tasks[what], more)
+
+        yield seen
 
 
 _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)

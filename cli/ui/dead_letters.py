@@ -1,4 +1,4 @@
-"""Dead letters as people and programs look at them, and the events in them, safe for a terminal."""
+"""Dead letters and the events in them, printed safely for a terminal."""
 
 import zlib
 from contextlib import suppress
@@ -9,17 +9,19 @@ import msgspec
 from rich.text import Text
 
 from shared.events.dead_letters import DeadLetter
+from shared.maintenance.replay import Outcome, ReplayedLetter
 from shared.storage_layout import EVENTS
 
-SHORT = 12
-"""Digits of an id that people are shown: enough to be unique."""
+ID_LENGTH = 12
+"""Digits of an id that are shown: enough to be unique."""
 
-_MOST_SHOWN = 16 * 1024 * 1024
-_MOST_BYTES_OF_NO_EVENT = 4096
+_MAX_SHOWN = 16 * 1024 * 1024
+_MAX_UNREADABLE = 4096
+"""Bytes that are shown of an event, and of a blob that is no gzip."""
 
 
-def as_document(letter: DeadLetter) -> dict[str, Any]:
-    """A dead letter as plain values; times as ISO 8601 in UTC."""
+def letter_document(letter: DeadLetter) -> dict[str, Any]:
+    """A dead letter as `--json` prints it."""
     place = letter.place
     return {
         "id": letter.digest,
@@ -28,19 +30,17 @@ def as_document(letter: DeadLetter) -> dict[str, Any]:
         "job": letter.job or None,
         "run": place.run_id if place else None,
         "event_type": place.type if place else None,
-        "event_time": place.time.isoformat() if place else None,
+        "event_time": place.time if place else None,
         "blob": f"{EVENTS}/{letter.blob}",
-        "first": letter.first.isoformat(),
-        "last": letter.last.isoformat(),
+        "first": letter.first,
+        "last": letter.last,
         "count": letter.count,
-        "discarded": letter.discarded.isoformat() if letter.discarded else None,
+        "discarded": letter.discarded,
     }
 
 
 def visible(value: object) -> str:
-    """A value that is not ours on one line: what a terminal might obey (escapes, marks that turn the reading direction)
-    is shown as an escape.
-    """
+    """A value from outside on one line: control characters and marks of the reading direction become escapes."""
     text = str(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
@@ -51,50 +51,59 @@ def _escape(character: str) -> str:
 
 def pretty(data: bytes) -> str:
     """An event's text, indented where it is JSON, and safe for a terminal."""
-    with suppress(msgspec.DecodeError, RecursionError):  # that it is no JSON may be what is wrong with it
+    with suppress(msgspec.DecodeError, RecursionError):  # broken JSON may be the reason why it is a dead letter
         data = msgspec.json.format(data, indent=2)
     return "\n".join(visible(line) for line in data.decode("utf-8", "backslashreplace").split("\n"))
 
 
 def unpacked(packed: bytes) -> tuple[bytes, str]:
-    """As much of an event as its packed bytes give, and what is wrong with them: the bytes themselves when that is
-    nothing. Bounded, whatever they unpack to.
+    """An event from its gzipped bytes, as far as they can be read, and what is wrong with them (empty: nothing).
+
+    Without any readable byte the packed ones are returned. Bounded, whatever they unpack to.
     """
     unpacker, data = zlib.decompressobj(wbits=31), bytearray()
     try:
-        for start in range(0, len(packed), 256):  # bit by bit: what comes before the damage is had
-            data += unpacker.decompress(packed[start : start + 256], _MOST_SHOWN + 1 - len(data))
-            if len(data) > _MOST_SHOWN:
-                return bytes(data[:_MOST_SHOWN]), f"they unpack to more than {_MOST_SHOWN:,}: these are the first"
+        for start in range(0, len(packed), 256):  # in small pieces: all that comes before the damage is read
+            data += unpacker.decompress(packed[start : start + 256], _MAX_SHOWN + 1 - len(data))
+            if len(data) > _MAX_SHOWN:
+                return bytes(data[:_MAX_SHOWN]), f"longer than {_MAX_SHOWN:,} bytes: only these are shown"
     except zlib.error as error:
         if not data:
-            return packed[:_MOST_BYTES_OF_NO_EVENT], f"they are no gzip ({error}), and shown as they are"
-        return bytes(data), f"damaged ({error}): this is what comes before the damage"
-    return bytes(data), "" if unpacker.eof else "they are cut off: this is what there is"
+            return packed[:_MAX_UNREADABLE], f"no gzip ({error}): shown as stored"
+        return bytes(data), f"damaged ({error}): only the part before the damage is shown"
+    return bytes(data), "" if unpacker.eof else "cut off: only the first part is there"
 
 
 def in_lines(letter: DeadLetter) -> Text:
-    """A dead letter for people, in three lines."""
+    """A dead letter in three lines."""
     place = letter.place
     if place:
-        told = [
+        facts = [
             f"job {letter.job}" if letter.job else "job unknown",
             f"run {place.run_id}",
             f"{place.type} of {_at(place.time)}",
         ]
     else:
-        told = [f"{EVENTS}/{letter.blob}"]
+        facts = [f"{EVENTS}/{letter.blob}"]
     return Text.assemble(
-        (letter.digest[:SHORT], "bold"),
+        (letter.digest[:ID_LENGTH], "bold"),
         f"  {letter.reason}, {times(letter.count)}, {_at(letter.first)} to {_at(letter.last)}",
         f", discarded {_at(letter.discarded)}" if letter.discarded else "",
-        f"\n    {visible(', '.join(told))}\n    ",
+        f"\n    {visible(', '.join(facts))}\n    ",
         (visible(letter.error), "red"),
     )
 
 
+def replayed_line(replayed: ReplayedLetter) -> Text:
+    """The outcome of replaying a dead letter, in one line."""
+    letter = replayed.letter
+    state = f", its run is now {replayed.now}" if replayed.now else ""
+    failed = f" ({times(letter.count)}): {letter.error}" if replayed.outcome is Outcome.FAILED else ""
+    return Text(visible(f"{letter.digest[:ID_LENGTH]} {replayed.outcome}{state}{failed}"))
+
+
 def times(count: int) -> str:
-    """How often, in words."""
+    """A number of times: `once`, `2 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 

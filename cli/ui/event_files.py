@@ -1,4 +1,4 @@
-"""Reading events from files: one JSON object, an array, or JSON lines; each of them gzipped or not."""
+"""Reading events from files: one JSON object, an array, or JSON lines; gzipped or not."""
 
 import contextlib
 import gzip
@@ -86,6 +86,8 @@ def _whole(text: bytes, name: str, line: int) -> Iterator[Found]:
     if _is_whole(text):
         yield Found(place=name, raw=text)
         return
-    for number, each in enumerate(text.split(b"\n"), start=line):  # broken somewhere: tell line by line where
+    for number, each in enumerate(
+        text.split(b"\n"), start=line
+    ):  # broken somewhere: each line is reported by its number
         if each:
             yield Found(place=f"{name}:{number}", raw=each)

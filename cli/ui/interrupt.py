@@ -1,4 +1,4 @@
-"""Ctrl-C in long work: the piece at hand is finished, and what was done is said."""
+"""Ctrl-C in long work: the current piece is finished, then the command reports what was done."""
 
 import signal
 import threading
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
-"""What shells give when a program was stopped by Ctrl-C: 128 and the signal's number."""
+"""The exit code after Ctrl-C: 128 plus the number of the signal, as shells report it."""
 
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """What Ctrl-C sets. A second one ends the command at once, which is safe too."""
+    """An event that Ctrl-C sets. A second Ctrl-C ends the command at once, which is safe too."""
     asked = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -7,6 +7,7 @@ from rich.tree import Tree
 from cli.ui.console import plain
 from shared.atlas.entities import PROCESS_TYPE
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.translation.missing_columns import why_no_columns
 from shared.translation.run.columns import ALL_ROWS
 
 
@@ -71,6 +72,8 @@ def process_tree(process: Process) -> Tree:
     if process.sourceless:
         columns = ", ".join(plain(each.column) for each in process.sourceless)
         tree.add(f"[dim]no source:[/] [green]{columns}[/]")
+    if reason := why_no_columns(process):
+        tree.add(f"[dim]no columns: {reason}[/]")
     return tree
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.toolchain.interpreter import own
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.stamp import install_once
+from local.toolchain.versions import SPARK_3
 
 VERSION = "2.1.0"
 ARCHIVE = ("org.apache.atlas", "atlas-webapp", VERSION)
@@ -86,7 +87,7 @@ def _make(folder: Path) -> None:
 def _fetch(made: Installed) -> Path:
     """The archive, checked. Its copy in Ivy's cache goes."""
     cache = made.folder / "ivy"
-    java = find_java().path / "bin" / "java"  # it trusts whom this machine trusts
+    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it trusts whom this machine trusts
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(cache)]
     what = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
     _run(

@@ -14,7 +14,7 @@ from typing import Self
 from local.process.leashed import Leashed
 from local.spark.failure import explain_endless, explain_failure, without_noise
 from local.toolchain.interpreter import Interpreter, own
-from local.toolchain.java import JavaHome, find_java
+from local.toolchain.java import JavaHome, JavaNeed, find_java
 from local.toolchain.versions import LISTENER_VERSION, SPARK_3, Platform
 
 LISTENER_CLASS = "io.openlineage.spark.agent.OpenLineageSparkListener"
@@ -137,7 +137,7 @@ class SparkJob:
         java: JavaHome | None = None,
         interpreter: Interpreter | None = None,
     ) -> None:
-        java = java or find_java()
+        java = java or find_java(JavaNeed(platform=SPARK_3, listener=True))
         interpreter = interpreter or own()
         self._name = script.stem
         self._directory = directory.resolve()

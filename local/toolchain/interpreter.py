@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from local.toolchain.java import JavaHome, NoJavaError, find_java
 from local.toolchain.stamp import install_once
 from local.toolchain.versions import Platform
 
@@ -55,17 +54,6 @@ def made_for(platform: Platform) -> Interpreter:
     environment = install_once(f"spark{platform.major}", (requirements,), make) / ".venv"
     (spark_home,) = environment.glob("lib/python3*/site-packages/pyspark")
     return Interpreter(python=environment / "bin" / "python", spark_home=spark_home)
-
-
-def java_for(platform: Platform) -> JavaHome:
-    """Return the Java that runs this version of Spark. Raises NoJavaError, also when there is only an older one."""
-    java = find_java()
-    if java.version < platform.oldest_java:
-        raise NoJavaError(
-            f"Spark {platform.short} needs Java {platform.oldest_java} or later, and {java.source} has {java.version}: "
-            "install one, and set JAVA_HOME to it"
-        )
-    return java
 
 
 def _uv(*arguments: str) -> None:

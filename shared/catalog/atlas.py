@@ -13,7 +13,7 @@ from pyapacheatlas.core import AtlasEntity, AtlasProcess
 from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.atlas.managed import MANAGED
-from shared.catalog.answers import description_of, is_placed, node_of, process_of, process_refs_of
+from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
 from shared.catalog.by_name import ByName, in_queries
 from shared.catalog.column_lineage_steps import Writes, calls_for_columns, write_columns
 from shared.catalog.columns import (
@@ -228,7 +228,7 @@ class AtlasCatalog:
         """As the port says."""
         entities = self._names.held(keys, related=True)
         return {
-            key: Placeholder(guid=str(each["guid"]), links=process_refs_of(each), parts=schema_of(each))
+            key: Placeholder(guid=str(each["guid"]), links=links_of(each), parts=schema_of(each))
             for key, each in entities.items()
             if is_placed(each)
         }

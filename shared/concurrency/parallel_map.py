@@ -1,4 +1,4 @@
-"""Many small calls to storage, a few at a time: most of such a call is waiting."""
+"""Map a function over items by a few threads: most of a call to storage is waiting."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +14,15 @@ _CHUNK = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelMap:
-    """So many calls `at_once`, one after the other where that is 1; `beat` is called now and then, to hold a lease."""
+    """Makes `at_once` calls in parallel, without threads if that is 1. `beat` is called regularly, to renew a lease."""
 
     at_once: int = 1
     beat: Callable[[], object] = lambda: None
 
     def each(self, act: Callable[[From], To], items: Iterable[From]) -> Iterator[To]:
-        """What `act` gives for each item, in their order, as it is asked for; a few are in hand at a time.
+        """The results of `act` for each item, in order and lazily; at most a chunk of them is computed ahead.
 
-        Raises what `act` raised first; what had been begun by then is done.
+        Raises what `act` raises first; calls of the same chunk are finished before.
         """
         rest = iter(items)
         if self.at_once == 1:
@@ -43,6 +43,6 @@ class ParallelMap:
                 chunk = list(islice(rest, _CHUNK))
 
     def all(self, act: Callable[[From], object], items: Iterable[From]) -> None:
-        """`act` for each item, for what it does."""
+        """Call `act` for each item and drop the results."""
         for _ in self.each(act, items):
             pass

@@ -1,7 +1,7 @@
-"""Threads of one process that would do the same work at the same time: one does it, and the others need not.
+"""Single-flight and locks by key, for the threads of one process.
 
-Nothing depends on it: whoever works in another process meets the same rows, and the rules there decide. It only saves
-what would be done twice.
+They only save duplicate work. Correctness never depends on them: workers in other processes meet in storage, where
+conditional writes decide.
 """
 
 import threading
@@ -13,31 +13,33 @@ _LOCKS = 256
 
 
 class SingleFlight:
-    """Work that is done once for all who ask for it: who asks while it is being done leaves it to whoever is at it."""
+    """Single-flight: concurrent callers share one execution."""
 
     def __init__(self) -> None:
-        self._at_it = threading.Lock()
-        self._asked = False
+        self._running = threading.Lock()
+        self._requested = False
 
     def run(self, work: Callable[[], object]) -> None:
-        """Have `work` be done once more after this was called, here or by another thread. Raises what it raises."""
-        self._asked = True  # before the lock is tried: whoever holds it looks once more after letting it go
-        while self._asked and self._at_it.acquire(blocking=False):
+        """Have `work` run at least once from its beginning after this call, here or in another thread. Raises what it
+        raises.
+        """
+        self._requested = True  # before the lock is tried: its holder checks again after it has released it
+        while self._requested and self._running.acquire(blocking=False):
             try:
-                self._asked = False
+                self._requested = False
                 work()
             finally:
-                self._at_it.release()
+                self._running.release()
 
 
 class KeyedLock:
-    """Work on the same thing by one thread at a time; a thread works on one thing only."""
+    """Lets one thread at a time work on a key. A thread holds one key only, since two keys may share a lock."""
 
     def __init__(self) -> None:
         self._locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
     @contextmanager
     def at(self, key: str) -> Iterator[None]:
-        """Wait until nobody else is at it. Two keys may share a lock."""
+        """Hold the lock of this key."""
         with self._locks[crc32(key.encode()) % _LOCKS]:
             yield

@@ -47,7 +47,7 @@ class Gathered:
 
 def context_digest(heard: RunContext) -> str:
     """Stands for what a run has heard of its application."""
-    return digest_of(msgspec.json.encode((heard.told, heard.batches)))
+    return digest_of(msgspec.json.encode((heard.facts, heard.batches)))
 
 
 def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) -> Gathered:

@@ -21,7 +21,8 @@ from shared.events.stored_runs import Noted, StoredRun, Wanted, note_events, not
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import Replayed
 from shared.publishing.catalog_write import Published
 from shared.publishing.options import PublishOptions
 from shared.publishing.publisher import Publisher
@@ -183,7 +184,7 @@ def settle_stored(
     told = state.end if state else None
     is_open = state is None or not state.closed
     news = last if is_open and last and stronger_end(told, last.end) != told else None
-    process_run(storage, run_id, trigger=news, names=names)
+    RunProcessor(storage=storage, names=names).process(run_id, Replayed(event=news))
 
 
 class Outcome(StrEnum):

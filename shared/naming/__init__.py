@@ -1,1 +1,1 @@
-"""OpenLineage data set -> (type, qualified name). Pure."""
+"""Catalog names: OpenLineage data set -> (type, qualified name). Pure; imports errors, secrets and versions."""

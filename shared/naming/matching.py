@@ -1,9 +1,9 @@
-"""Under which names a scan may have found a data set, and which of a search's finds is the same thing. Pure.
+"""Candidate names under which a scan may have found a data set, and how well a search result matches one.
 
-All is told by the type and the qualified name, so nothing of it has to be kept: a scan of a lake names the same data by
-a resource set, by a folder (seemingly with a slash at its end), or by the account's other host. What only a run tells
-(the name of a table whose location is known) is handed in as `also`. Names as in Microsoft's documentation and public
-typedefs; nothing of it was checked against a live account.
+Candidates are derived from type and qualified name: a lake scan names the same data as a resource set, as a folder
+(apparently with a trailing slash), or under the account's other host. Names that only a run gives (a table's, where the
+location is known) are passed as `also`. Forms as in Microsoft's documentation and public typedefs; not checked against
+a live account.
 """
 
 import re
@@ -20,11 +20,11 @@ AssetName = tuple[str, str]
 """Type and qualified name."""
 
 _REMEMBERED = 4_096
-_MOST_KEPT = 8
+_MAX_KEPT = 8
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A name under which a scan may have found a data set, and why."""
+    """A name under which a scan may have found a data set, and `because` of which rule."""
 
     type: str
     qualified_name: str
@@ -38,7 +38,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The types of a store of files: of a folder or file, and of many files that a scan took for one."""
+    """The types of a file store: of a file or folder, and of a resource set (files that a scan grouped)."""
 
     path: str
     resource_set: str
@@ -60,9 +60,9 @@ _OTHER_HOST = {
     "azure_datalake_gen2_filesystem": "azure_blob_container",
     "azure_blob_container": "azure_datalake_gen2_filesystem",
 }
-"""An account is scanned as a lake or as blobs, and its data are then called by one host or the other."""
+"""An account is scanned as a lake or as blobs, and its data are named under that host."""
 
-_HOST = "by the account's other host"
+_HOST = "under the account's other host"
 
 _WITH_VIEWS = (
     "azure_sql", "azure_sql_mi", "mssql", "azure_synapse_dedicated_sql", "azure_synapse_serverless_sql", "hive",
@@ -72,17 +72,17 @@ _VIEWS = {f"{each}_table": f"{each}_view" for each in _WITH_VIEWS}
 _TABLES = {view: table for table, view in _VIEWS.items()}
 
 _UNSEARCHED = frozenset({GENERIC, "fs_path", "hdfs_path", "kafka_topic", *_OTHER_HOST} - {_LAKE.path, _BLOB.path})
-"""Types that no scan of Purview gives, or whose names leave no choice: nothing is to be found by searching."""
+"""Types that no Purview scan gives, or whose names have one form only: a search finds nothing more."""
 
 _ACCOUNT = re.compile(r"https://(?P<account>[^/]+?)\.(?P<host>dfs|blob)\.(?P<rest>.+)", re.DOTALL)
 
 
 def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -> tuple[tuple[Candidate, ...], ...]:
-    """The names of a data set, best first, in steps: the next step is asked for only where the one before has none."""
+    """The names of a data set in steps, best first: a step is looked up only if the one before found nothing."""
     own = _near(kind, qualified_name)
     further = dict.fromkeys(
         each
-        for names, why in ((_by_other_host(kind, qualified_name), _HOST), (also, "another name of the same"))
+        for names, why in ((_by_other_host(kind, qualified_name), _HOST), (also, "alternative name"))
         for name in names
         for each in _near(*name, why=why)
     )
@@ -91,21 +91,25 @@ def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -
 
 
 def underivable_names(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
-    """Those of these further names that have to be kept, since the others do not tell them. Not more than a few."""
+    """The further names that must be stored, because `candidates` does not derive them; at most `_MAX_KEPT`."""
     kept: list[AssetName] = []
     for name in others:
-        if len(kept) < _MOST_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
+        if len(kept) < _MAX_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
             kept.append(name)
     return tuple(kept)
 
 
 def _near(kind: str, name: str, why: str = "") -> tuple[Candidate, ...]:
-    """A name and what the same store may have in its place."""
+    """A name and its variants in the same store."""
     files, base = _FILES.get(kind), name.rstrip("/")
     found: list[tuple[str, str, str]] = []
     if files and kind == files.path:
         found = [
-            (files.resource_set, f"{base}/{{SparkPartitions}}", "the files of a folder that a scan took for one"),
+            (
+                files.resource_set,
+                f"{base}/{{SparkPartitions}}",
+                "the folder's files, grouped by a scan as a resource set",
+            ),
             (kind, name, why or "its own name"),
             (kind, base, "without a slash at its end"),
             (kind, f"{base}/", "as a folder, with a slash at its end"),
@@ -127,11 +131,8 @@ def _by_other_host(kind: str, name: str) -> Iterator[AssetName]:
         yield _OTHER_HOST[kind], f"https://{account['account']}.{host}.{account['rest']}"
 
 
-# --- searching
-
-
 def search_terms(kind: str, qualified_name: str) -> str:
-    """The words to search for, of the last part of a name; empty where searching finds no more than the names do."""
+    """The search terms: words of the name's last part; empty if a search finds no more than look-ups by name."""
     if kind in _UNSEARCHED:
         return ""
     last = qualified_name.rstrip("/").rpartition("/")[2].partition("@")[0]
@@ -143,10 +144,10 @@ Rank = tuple[int, ...]
 
 
 def rank(wanted: AssetName, found: AssetName) -> Rank | None:
-    """How well a found asset fits a wanted one, the higher the better; None where it is another thing.
+    """How well a found asset matches a wanted one, higher is better; None if it is a different data set.
 
-    A resource set comes before a folder, a folder before a file; then the account's own host, then the very spelling.
-    Of tables only quotes and capitals may differ.
+    A resource set comes before a folder, a folder before a file; then the account's own host, then the exact spelling.
+    Tables may differ in quotes and case only.
     """
     files = _FILES.get(wanted[0])
     if files is None:
@@ -165,20 +166,20 @@ def rank(wanted: AssetName, found: AssetName) -> Rank | None:
     return kind, others is files, head == ours[1]
 
 
-_KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file, or a part of the data"}
+_KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file or other part of the data"}
 
 
 def describe_rank(wanted: AssetName, rank: Rank) -> str:
-    """Why a found asset fits so well, in words."""
+    """A sentence for `rank`'s result."""
     if wanted[0] not in _FILES:
-        return f"{'a table' if rank[0] else 'a view, or a table of it'}, the same but for quotes and capitals"
+        return f"{'a table' if rank[0] else 'a view, or a table of it'}, equal except for quotes and case"
     kind, own_host, same = rank
     host = "under the account's own host" if own_host else "under its other host"
-    return f"{_KINDS[kind]}, {host}, {'in the very spelling' if same else 'the same but for capitals or patterns'}"
+    return f"{_KINDS[kind]}, {host}, {'exact spelling' if same else 'equal except for case or patterns'}"
 
 
 def _parts(name: str) -> tuple[str, list[str]]:
-    """Where a path begins (dfs and blob are the same account), and its parts."""
+    """A path's root (dfs and blob are one account) and its parts."""
     scheme, _, rest = name.partition("://")
     host, *parts = (part for part in rest.split("/") if part)
     account = host.lower().replace(".blob.", ".dfs.", 1)
@@ -190,7 +191,7 @@ _PATTERN = re.compile(r"\{[^{}]*\}")
 
 @lru_cache(maxsize=_REMEMBERED)
 def _pattern(part: str) -> re.Pattern[str]:
-    """What a part of a resource set's name stands for: `{N}`, `{GUID}`, `{Year}` …; the algorithm is not public."""
+    """The pattern of a part of a resource set's name: `{N}`, `{GUID}`, `{Year}` …; the algorithm is not public."""
     literals = [re.escape(each) for each in _PATTERN.split(part)]
     return re.compile("[^/]+?".join(literals), re.IGNORECASE | re.DOTALL)
 
@@ -202,7 +203,7 @@ def _is_same(found: str, wanted: str) -> bool:
 
 
 def _is_part(part: str) -> bool:
-    """Whether it only names a part of the data: a pattern, a partition, a part file."""
+    """Whether a path part names only a part of the data: a pattern, a partition, a part file."""
     return "{" in part or part.isdigit() or is_part_of_table(part)
 
 

@@ -1,4 +1,4 @@
-"""OpenLineage data set -> (type, qualified name): the rules in use, and the way through them."""
+"""The naming rules in use: the user's and ours, and which of their names wins."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ from shared.naming.stores import STORES
 from shared.versions import NAMING
 
 RULES: tuple[NamingRule, ...] = tuple(dict.fromkeys(rule for store in STORES for rule in store.rules))
-"""All of ours. For a data set those of its store are asked, in order: the first that matches names it."""
+"""All built-in rules. A data set is named by the first rule of its store family that matches."""
 
-LONGEST_FOR_USERS = 1_000
-"""Characters of a name that is matched with patterns of a user, who may not think of what a sender can send."""
+MAX_LENGTH_FOR_USER_RULES = 1_000
+"""Characters. Longer names are not matched with the user's patterns, which may be slow on hostile input."""
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How one data set is called: the best name, and the other names a scan may have given it (best first)."""
+    """A data set's best catalog name, and other names that a scan may have given it, best first."""
 
     best: CatalogName
     others: tuple[CatalogName, ...] = ()
 
 
 class Rank(IntEnum):
-    """Whose name comes first: see `Names.name`."""
+    """Precedence of rules; `Names.name` explains it."""
 
     USERS = 0
     DECIDES = 1
@@ -36,7 +36,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What one rule says of one spelling of a data set."""
+    """The result of one rule for one spelling of a data set."""
 
     rank: Rank
     rule: NamingRule
@@ -46,10 +46,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Names:
-    """The rules in use: those of the user, asked before ours, and the ids of what has a name elsewhere.
+    """The user's rules, which come before ours, and catalog ids by names.
 
-    `ids` are found by kind and names in lower case: `("workspace", NAME)` (of Fabric, or a Databricks workspace's host,
-    which gives its metastore) and `("lakehouse", WORKSPACE, NAME)`. `version` is that of the naming of processes.
+    Keys of `ids` are a kind and names in lower case: `("workspace", NAME)` (a Fabric workspace, or a Databricks
+    workspace's host for its metastore) and `("lakehouse", WORKSPACE, NAME)`. `version` is that of process names.
     """
 
     rules: tuple[NamingRule, ...] = ()
@@ -65,17 +65,17 @@ class Names:
         return types
 
     def name(
-        self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+        self, identity: Identity, symlinks: Iterable[tuple[str, str]] = (), environment: RunEnvironment = NO_ENVIRONMENT
     ) -> Naming:
-        """The catalog's name of a canonical data set, and those that its symlinks (namespace, name) give.
+        """Name a canonical data set, and by its symlinks (namespace, name).
 
         Precedence: the user's rules, then names that a scan is known to find (`NamingRule.decides`), then the rest.
         Among equals the location comes before a table's name: the same data read by path and by table must be one
-        asset. So ADLS, Blob, OneLake and a driver's own files are named by location, with the table's name as a further
-        one; HDFS, S3, Google's storage and DBFS, where no scan is known to name paths, by their table where one is
-        known. What no rule knows is a plain `DataSet`: never a lost process.
+        asset. So ADLS, Blob, OneLake and local files are named by location, with the table's name as an alternative;
+        HDFS, S3, Google Cloud Storage and DBFS, whose paths no scan is known to name, by their table if one is known.
+        A data set that no rule matches is a generic `DataSet`, so no process is lost.
         """
-        matches = self.matches(identity, tuple(symlinks), where.host)
+        matches = self.matches(identity, tuple(symlinks), environment.host)
         if not matches:
             return Naming(best=unknown_store(identity))
         first = [match.names[0] for match in matches]
@@ -83,13 +83,13 @@ class Names:
         return Naming(best=best, others=tuple(others))
 
     def matches(self, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> list[Match]:
-        """What the rules say of the data set and of each symlink, in the order in which they count."""
+        """The matches of the data set and of each symlink, by precedence."""
         found = [self._match(identity, workspace, tables_only=False)]
         found += [self._match(canonical(*link), workspace, tables_only=True) for link in symlinks]
         return sorted((match for match in found if match), key=lambda match: match.rank)
 
     def _match(self, identity: Identity, workspace: str, *, tables_only: bool) -> Match | None:
-        if self.rules and max(len(identity.namespace), len(identity.name)) <= LONGEST_FOR_USERS:
+        if self.rules and max(len(identity.namespace), len(identity.name)) <= MAX_LENGTH_FOR_USER_RULES:
             for rule in self.rules:
                 if names := rule.apply(identity, workspace, self.ids):
                     return Match(rank=Rank.USERS, rule=rule, identity=identity, names=names)
@@ -104,11 +104,11 @@ class Names:
 
 
 BUILT_IN = Names()
-"""Our rules alone."""
+"""The built-in rules alone."""
 
 
 def name_dataset(
-    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), where: RunEnvironment = NO_ENVIRONMENT
+    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), environment: RunEnvironment = NO_ENVIRONMENT
 ) -> Naming:
-    """As `Names.name`, by our rules alone."""
-    return BUILT_IN.name(identity, symlinks, where)
+    """`Names.name` by the built-in rules alone."""
+    return BUILT_IN.name(identity, symlinks, environment)

@@ -1,1 +1,1 @@
-"""The wire: decoding events, which of them matter, and merging the events of one run. Pure."""
+"""OpenLineage events: decode, select, merge the events of a run. Pure; imports `shared.errors` only."""

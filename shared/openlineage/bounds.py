@@ -1,9 +1,8 @@
-"""How much of an event is looked at: one table, of which the wire's types, decoding and docs/operate/input-limits.md
-are made.
+"""Size limits of an event: one table behind the wire types, decoding and docs/operate/input-limits.md.
 
-The numbers are far above what listeners send (Spark's leaves column lineage out beyond 1,000 columns by itself) and far
-below what would cost memory that others need. Lengths and counts of facets are checked by msgspec while it reads, so
-they cost nothing; what goes beyond is salvaged: the part is left out, and its path is on record.
+The limits are far above what listeners send (Spark's own omits column lineage beyond 1,000 columns) and far below what
+would exhaust memory. msgspec checks lengths and counts while it reads, at no cost. A part beyond its limit is omitted
+and its path recorded.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ LEFT_OUT = "the part is left out, and the rest is used"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """At most so many of something, and what becomes of more."""
+    """A limit: `most` of `what`, and the consequence for an event `beyond` it."""
 
     what: str
     most: int
@@ -26,7 +25,7 @@ class Bound:
 
 NAME = Bound(what="characters of a namespace or a name", most=8_192, beyond=LEFT_OUT)
 COLUMN_NAME = Bound(what="characters of a column's name", most=32_768, beyond=LEFT_OUT)
-"""Spark calls an expression without an alias by its whole text."""
+"""Spark names an expression without an alias by its whole text."""
 DATASETS = Bound(what="inputs, and as many outputs", most=10_000, beyond=REFUSED)
 COLUMNS = Bound(what="columns of a data set, and of its column lineage", most=50_000, beyond=LEFT_OUT)
 SOURCES = Bound(what="source columns of a column", most=50_000, beyond=LEFT_OUT)
@@ -37,7 +36,7 @@ VALUES = Bound(what="values in a part that is looked at", most=1_000_000, beyond
 """Counted by their commas, before anything is built: two bytes of JSON may become seventy of memory."""
 
 BOUNDS = (NAME, COLUMN_NAME, DATASETS, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, VALUES)
-"""All of them. A job that is named by more than `NAME` has its event refused: nothing else says whose it is."""
+"""A job name longer than `NAME` refuses its event: nothing else identifies the job."""
 
 Name = Annotated[str, Meta(max_length=NAME.most)]
 """A namespace or a name of a job or a data set."""
@@ -56,7 +55,7 @@ _SLICE = 1 << 16
 
 
 def is_crowded(raw: bytes) -> bool:
-    """Whether a part has so many values that it is not to be built."""
+    """Whether a part has more values than may be built."""
     if len(raw) <= VALUES.most:
         return False
     view = memoryview(raw)  # a Raw has no `count`

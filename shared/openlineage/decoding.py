@@ -1,7 +1,7 @@
-"""Bytes in, an event out: strict about what identifies an event, tolerant of everything it carries.
+"""Decode an event: strict about what identifies it, tolerant of everything else.
 
-A well-formed run event is read in one pass, and what nobody uses is not built. All else goes the slow way, whose cost
-is a fixed number of passes: `mending` for what some writers of JSON get wrong, `salvage` for parts of a wrong shape.
+A well-formed run event is read in one pass that builds only what `wire` names. Other bytes take a bounded number of
+further passes: `json_repair` for invalid JSON of known writers, `salvage` for parts of a wrong shape.
 """
 
 import json
@@ -28,10 +28,10 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _UNREAD = "[...]"
-"""What msgspec calls a place inside a value that it passes over."""
+"""How msgspec names a place inside a value that it skips."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _EARLIEST, _LATEST = 1970, 3000
-"""Years. Days are added to event times and taken away from them: beyond these nothing is a time of a run."""
+"""Years. Days are added to and subtracted from event times, so times beyond these are refused."""
 
 _MOST = DATASETS.most
 
@@ -40,11 +40,11 @@ _decode_envelope = msgspec.json.Decoder(Envelope).decode
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One OpenLineage event, checked. A struct that the garbage collector passes over, for a run may have many of them.
+    """One validated OpenLineage event.
 
-    `run_id` is in lower case; `time` is in UTC; `omitted` says which parts had to be left out because they were not
-    as the specification has them. A job event that names data sets is taken as a run that ended then; other job events,
-    and data set events, tell of no run: their `run_id` is empty and `body` is None.
+    `run_id` is in lower case, `time` in UTC; `omitted` lists the paths of parts that do not follow the specification.
+    A job event with data sets counts as a run that completed at its time. Other job events, and data set events, belong
+    to no run: their `run_id` is empty and `body` is None.
     """
 
     run_id: str
@@ -55,16 +55,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def can_end_a_run(self) -> bool:
-        """Whether a run may be over with this event."""
+        """Whether this is a terminal event."""
         return self.type in ENDS
 
 
 def decode(raw: bytes) -> Event:
-    """One event from the bytes of one JSON object (RFC 8259; a byte order mark is passed over).
+    """Decode one event from the bytes of a JSON object (RFC 8259; a byte order mark is skipped).
 
-    Raises Unreadable, naming the field, when the bytes are no JSON or when what identifies the event (class, run, job,
-    time, type) is missing or of the wrong type; TooLarge when it names more data sets than any run has. Data sets and
-    facets that are broken or beyond the bounds are left out and listed in `omitted`.
+    Raises Unreadable, naming the field, if the bytes are no JSON or if what identifies the event (class, run, job,
+    time, type) is missing or of the wrong type; TooLarge if it names too many data sets. Broken or oversized data sets
+    and facets are omitted and listed in `omitted`.
     """
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
@@ -72,10 +72,10 @@ def decode(raw: bytes) -> Event:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     if body is None:
-        found = _the_slow_way(raw)
-        if not isinstance(found.said, RunEvent):
-            return _declaration(found.said, found.omitted)
-        return _run_event(found.said, found.omitted)
+        found = _decode_leniently(raw)
+        if not isinstance(found.event, RunEvent):
+            return _static_event(found.event, found.omitted)
+        return _run_event(found.event, found.omitted)
     return _run_event(body, ())
 
 
@@ -111,26 +111,26 @@ _LENGTH_OF_UUID = 36
 
 @lru_cache(maxsize=4096)
 def _looks_like_uuid(text: str) -> bool:
-    """Remembered: each stands in several events of a run, an application's in all of its runs."""
+    """Cached: an id stands in all events of its run, an application's in those of all its runs."""
     return _UUID.fullmatch(text) is not None
 
 
-def _declaration(said: Declared, omitted: tuple[str, ...]) -> Event:
-    """A job that declares what it reads and writes is taken as a run of it that ended then: the same words are the same
-    run, and later words replace earlier ones. What is said of a data set alone is no lineage.
+def _static_event(event: Declared, omitted: tuple[str, ...]) -> Event:
+    """A job event with data sets as a run that completed at its time, with an id made of job and time: a repeated event
+    is the same run, a later one replaces it. A data set event has no lineage.
     """
-    if isinstance(said, JobEvent) and (said.inputs or said.outputs):
-        stands_for = f"{said.job.namespace}\n{said.job.name}\n{_time(said.event_time).isoformat()}"
+    if isinstance(event, JobEvent) and (event.inputs or event.outputs):
+        identity = f"{event.job.namespace}\n{event.job.name}\n{_time(event.event_time).isoformat()}"
         body = RunEvent(
-            event_time=said.event_time,
+            event_time=event.event_time,
             event_type="COMPLETE",
-            run=Run(run_id=str(uuid5(NAMESPACE_URL, stands_for))),
-            job=said.job,
-            inputs=said.inputs,
-            outputs=said.outputs,
+            run=Run(run_id=str(uuid5(NAMESPACE_URL, identity))),
+            job=event.job,
+            inputs=event.inputs,
+            outputs=event.outputs,
         )
         return _run_event(body, omitted)
-    return Event(run_id="", time=_time(said.event_time), type="OTHER", body=None, omitted=omitted)
+    return Event(run_id="", time=_time(event.event_time), type="OTHER", body=None, omitted=omitted)
 
 
 def _check_name(name: str, field: str) -> None:
@@ -138,8 +138,8 @@ def _check_name(name: str, field: str) -> None:
         raise Unreadable("Control characters are not allowed here", field=field)
 
 
-def _the_slow_way(raw: bytes) -> Salvaged:
-    """What can be used of bytes that are no run event at first sight. Raises Unreadable."""
+def _decode_leniently(raw: bytes) -> Salvaged:
+    """Decode what the fast path refused: repair the JSON, then keep the parts that fit. Raises Unreadable."""
     try:
         envelope = _guard(_decode_envelope, raw)
     except Unreadable:
@@ -158,7 +158,7 @@ T = TypeVar("T")
 
 
 def _guard(read: Callable[[bytes], T], raw: bytes) -> T:
-    """What `read` makes of the bytes, its errors told as the sender needs them."""
+    """Call `read`, and turn its errors into Unreadable with the field's path for the sender."""
     try:
         return read(raw)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""The events of a run that chatters, folded: fewer events that merge to the same. Pure."""
+"""Drop redundant events of a run: fewer events that merge to the same run."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -7,43 +7,33 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.openlineage.decoding import Event
-from shared.openlineage.wire import Dataset, RunEvent
+from shared.openlineage.wire import Dataset
 
 _Place = tuple[datetime, str, str]
 
 
 def fold(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Of events that say the same at different times, the first and the last: `merge(fold(events)) == merge(events)`,
-    and `fold((*fold(some), *others)) == fold((*some, *others))`.
+    """Keep the first and the last of events with equal content: `merge(fold(events)) == merge(events)`, and
+    `fold((*fold(some), *others)) == fold((*some, *others))`.
 
-    What is merged is either a union, or what the first or the last event has that says anything of it: whoever says the
-    same in between adds nothing. How much was read and written so far is no part of it.
+    Merging takes unions and the first or last value, so equal events in between add nothing. Statistics of what was
+    read and written so far do not count as content.
     """
     ends: dict[bytes, tuple[Event, Event]] = {}
     for event in events:
-        what = _said(event)
-        if what not in ends:
-            ends[what] = event, event
-            continue
-        first, last = ends[what]
-        if _before(event, first):
-            ends[what] = event, last
-        elif _before(last, event):
-            ends[what] = first, event
+        content = _content(event)
+        first, last = ends.get(content, (event, event))
+        ends[content] = event if _before(event, first) else first, event if _before(last, event) else last
     kept = {_place(event): event for pair in ends.values() for event in pair}
     return tuple(kept[place] for place in sorted(kept))
 
 
-def _said(event: Event) -> bytes:
-    """What an event says, but for its time and for statistics."""
+def _content(event: Event) -> bytes:
+    """An event without its time and statistics."""
     body = event.body
-    if body is None:
-        return msgspec.json.encode((event.type, None, event.omitted))
-    return msgspec.json.encode((event.type, _without_counts(body), event.omitted))
-
-
-def _without_counts(body: RunEvent) -> RunEvent:
-    return replace(body, event_time="", inputs=_plain(body.inputs), outputs=_plain(body.outputs))
+    if body is not None:
+        body = replace(body, event_time="", inputs=_plain(body.inputs), outputs=_plain(body.outputs))
+    return msgspec.json.encode((event.type, body, event.omitted))
 
 
 def _plain(datasets: tuple[Dataset, ...] | None) -> tuple[Dataset, ...] | None:
@@ -53,8 +43,8 @@ def _plain(datasets: tuple[Dataset, ...] | None) -> tuple[Dataset, ...] | None:
 
 
 def _before(one: Event, other: Event) -> bool:
-    """Whether it comes first in the order in which events are merged."""
-    return one.time < other.time or (one.time == other.time and _place(one) < _place(other))
+    """Whether `one` comes first in the order in which events are merged."""
+    return one.time < other.time or (one.time == other.time and one is not other and _place(one) < _place(other))
 
 
 def _place(event: Event) -> _Place:

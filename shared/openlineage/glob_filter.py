@@ -1,4 +1,4 @@
-"""What settings include and exclude: names by patterns with `*` and `?`. Pure."""
+"""Include and exclude names by glob patterns, as the settings give them."""
 
 import re
 from collections.abc import Iterable
@@ -11,43 +11,43 @@ _WILDCARDS = re.compile(r"[*?]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobFilter:
-    """Patterns of whole names: what is excluded is not wanted, and where anything is included, only that is.
+    """Patterns of whole names. Excluded names are rejected, and if `include` is not empty, all that match none of it.
 
-    `*` stands for any characters, `?` for one; nothing else has a meaning. Capitals count unless `folded`.
+    `*` stands for any characters, `?` for one; nothing else is special. Case counts unless `ignore_case`.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    folded: bool = False
+    ignore_case: bool = False
 
     def excludes(self, names: Iterable[str]) -> bool:
-        """Whether one of the names of a thing is excluded."""
-        return bool(self.exclude) and _any(self.exclude, names, folded=self.folded)
+        """Whether one of a thing's names is excluded."""
+        return bool(self.exclude) and _any(self.exclude, names, ignore_case=self.ignore_case)
 
-    def takes(self, names: Iterable[str]) -> bool:
-        """Whether a thing with these names is wanted."""
+    def accepts(self, names: Iterable[str]) -> bool:
+        """Whether a thing with these names is accepted."""
         known = tuple(names)
         if self.excludes(known):
             return False
-        return not self.include or _any(self.include, known, folded=self.folded)
+        return not self.include or _any(self.include, known, ignore_case=self.ignore_case)
 
     def may_accept_below(self, name: str) -> bool:
-        """Whether something whose name begins with this one and a dot could be included."""
+        """Whether a name that begins with this one and a dot could be accepted."""
         starts = (_WILDCARDS.split(pattern, maxsplit=1)[0] for pattern in self.include)
         return not self.include or any(f"{name}.".startswith(each) or each.startswith(f"{name}.") for each in starts)
 
 
 MATCH_ALL = GlobFilter()
-"""Nothing is excluded."""
+"""Accepts every name."""
 
 
-def _any(patterns: tuple[str, ...], names: Iterable[str], *, folded: bool) -> bool:
-    pattern = _compiled(patterns, folded)
+def _any(patterns: tuple[str, ...], names: Iterable[str], *, ignore_case: bool) -> bool:
+    pattern = _compiled(patterns, ignore_case)
     return any(pattern.fullmatch(name) for name in names)
 
 
 @cache
-def _compiled(patterns: tuple[str, ...], folded: bool) -> re.Pattern[str]:
-    """As fnmatch has it, which never tries one way twice; but `[` stands for itself, as in `[dbo].[orders]`."""
+def _compiled(patterns: tuple[str, ...], ignore_case: bool) -> re.Pattern[str]:
+    """Patterns of fnmatch, which do not backtrack twice; but `[` stands for itself, as in `[dbo].[orders]`."""
     text = "|".join(translate(pattern.replace("[", "[[]")) for pattern in patterns)
-    return re.compile(text, re.IGNORECASE if folded else 0)
+    return re.compile(text, re.IGNORECASE if ignore_case else 0)

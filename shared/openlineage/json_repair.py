@@ -1,7 +1,7 @@
-"""What some writers of JSON get wrong, put right: only for bytes that could not be read as they are.
+"""Repair invalid JSON of known writers; used only for bytes that could not be decoded.
 
-Python's `json.dumps`, in which OpenLineage's Python client writes, lets two things out that RFC 8259 does not know: NaN
-and the infinities (in statistics about columns), and halves of surrogate pairs as escapes (in text that was cut).
+Python's `json.dumps`, which OpenLineage's Python client uses, emits two things that RFC 8259 forbids: NaN and
+infinities (in column statistics), and escapes of unpaired surrogates (in truncated text).
 """
 
 import re
@@ -11,15 +11,15 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-"""Any escape, from its backslash; the group is half of a surrogate pair without its other half."""
+"""Any escape, from its backslash; the group is an unpaired surrogate."""
 _NO_NUMBER = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?(NaN|Infinity)', re.DOTALL)
-"""A whole string, or (the group) a word that stands for a number outside of any."""
+"""A whole string, or (the group) NaN or Infinity outside of strings."""
 _REPLACEMENT = rb"\ufffd"
-"""The escape of U+FFFD, which stands for what could not be read (Unicode 16, 23.8)."""
+"""The escape of U+FFFD, the replacement character (Unicode 16, 23.8)."""
 
 
 def repaired(raw: bytes) -> bytes | None:
-    """The bytes with NaN and infinities as null and half surrogate pairs as U+FFFD; None where there are none."""
+    """The bytes with null for NaN and infinities and U+FFFD for unpaired surrogates; None if there are none."""
     better = raw
     if b"NaN" in better or b"Infinity" in better:
         better = _replaced(better, _NO_NUMBER, b"null")
@@ -29,7 +29,7 @@ def repaired(raw: bytes) -> bytes | None:
 
 
 def _replaced(raw: bytes, pattern: re.Pattern[bytes], instead: bytes) -> bytes:
-    """The bytes with `instead` for every match that has the pattern's group; the very same bytes when none has."""
+    """The bytes with `instead` for every match of the pattern's group; the same object if there is none."""
     pieces = list(_pieces(raw, pattern, instead))
     return b"".join(pieces) if len(pieces) > 1 else raw
 

@@ -1,4 +1,4 @@
-"""Names that older listeners give data sets, put right by what the same event says elsewhere. Pure."""
+"""Correct data set names of older listeners by what the same run says elsewhere."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -8,13 +8,13 @@ from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import InputField, OutputField
 
 
-def renamed(
+def correct_legacy_names(
     inputs: Sequence[MergedDataset], outputs: Sequence[MergedDataset]
 ) -> tuple[tuple[MergedDataset, ...], tuple[MergedDataset, ...]] | None:
-    """Inputs and outputs with Iceberg's tables at their places; None when there is nothing to put right.
+    """Inputs and outputs with Iceberg tables under their locations; None if nothing is to be corrected.
 
-    Listener 1.12 calls the table `db.t` of a warehouse `<folder>/db.t` (its symlink has the folder as namespace); it
-    lies in `<folder>/db/t`, as newer ones say.
+    Listener 1.12 names the table `db.t` of a warehouse `<folder>/db.t` (its symlink's namespace is the folder); its
+    location is `<folder>/db/t`, as newer listeners have it.
     """
     places: dict[DatasetKey, DatasetKey] = {}
     for dataset in (*inputs, *outputs):

@@ -1,4 +1,4 @@
-"""The events of one run, merged: a union that depends neither on their order nor on how often each came."""
+"""Merge the events of one run: a union that is independent of their order and of repetition."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, eq, itemgetter
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
-from shared.openlineage.legacy_names import renamed
+from shared.openlineage.legacy_names import correct_legacy_names
 from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
 from shared.openlineage.wire import (
     Captured,
@@ -24,16 +24,16 @@ from shared.openlineage.wire import (
 )
 
 END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
-"""Which terminal state counts when several were seen: the strongest."""
+"""Of several terminal states the one with the highest strength counts."""
 
 
 def stronger_end(one: str | None, other: str | None) -> str | None:
-    """The terminal state that counts when both were seen."""
+    """The terminal state that counts if both were seen."""
     return max(one, other, key=END_STRENGTH.__getitem__)
 
 
 def merge(events: Iterable[Event]) -> MergedRun:
-    """All events of one run (at least one, all with the same run id and a body) as one value."""
+    """Merge all events of one run (at least one, all with the same run id; one has a body)."""
     ordered = _ordered(events)
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
@@ -44,7 +44,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     omitted: set[str] = set()
     captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
-    for event in ordered:  # in one pass: most runs are small, and what is done once an event is what they cost
+    for event in ordered:  # one pass: most runs are small, so the work done for each event dominates
         if event.type in ENDS:
             ended = stronger_end(ended, event.type) if ended else event.type
         omitted.update(event.omitted)
@@ -54,11 +54,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
         job = job or body.job
         inputs += body.inputs or ()
         outputs += body.outputs or ()
-        if told := body.run.facets:
-            parent = parent or told.parent
-            if told.environment_properties and told.environment_properties.values:
-                properties.update(told.environment_properties.values)  # the latest word wins
-            captured = _later(captured, told.spark_properties)
+        if facets := body.run.facets:
+            parent = parent or facets.parent
+            if facets.environment_properties and facets.environment_properties.values:
+                properties.update(facets.environment_properties.values)  # the latest value wins
+            captured = _later(captured, facets.spark_properties)
         if about := body.job.facets:
             if kind := about.job_type:
                 integration = integration or kind.integration or ""
@@ -67,10 +67,10 @@ def merge(events: Iterable[Event]) -> MergedRun:
             if about.sql and about.sql.query != statement:
                 statement = min(statement, about.sql.query, key=_longest_first)
     if job is None:
-        raise ValueError("events without a body tell of no run")
+        raise ValueError("none of the events has a body: there is no run to merge")
     run_id = ordered[0].run_id
     read, written = _datasets(inputs), _datasets(outputs)
-    read, written = renamed(read, written) or (read, written)
+    read, written = correct_legacy_names(read, written) or (read, written)
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
@@ -92,16 +92,16 @@ def merge(events: Iterable[Event]) -> MergedRun:
 
 
 def _later(before: Captured, spark: SparkProperties | None) -> Captured:
-    """The latest word on each property."""
+    """The latest value of each property."""
     after = spark.properties if spark else None
     if after is None or after in (before, NO_SPARK_PROPERTIES):
         return before
-    told = {name: word for name, word in msgspec.structs.asdict(after).items() if word is not None}
-    return msgspec.structs.replace(before, **told)
+    values = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
+    return msgspec.structs.replace(before, **values)
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
-    """By time; ties are broken by content, so that no arrival order shows through."""
+    """By time; ties are broken by content, so that arrival order has no effect."""
     ordered = sorted(events, key=_TIME)
     if any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
         ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
@@ -112,7 +112,7 @@ _TIME = attrgetter("time")
 
 
 def _longest_first(statement: str) -> tuple[int, str]:
-    """Of what events tell, the longest statement counts; of equally long ones the first in order."""
+    """Sort key of statements: the longest counts, of equally long ones the first in order."""
     return -len(statement), statement
 
 
@@ -126,18 +126,18 @@ def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
             grouped[key] = [dataset.facets] if dataset.facets else []
         elif dataset.facets:
             known.append(dataset.facets)
-    if len(grouped) < 2:  # noqa: PLR2004 - the most frequent case, told without sorting
+    if len(grouped) < 2:  # noqa: PLR2004 - the most frequent case needs no sorting
         return tuple([_dataset(key, facets) for key, facets in grouped.items()])
     return tuple([_dataset(key, grouped[key]) for key in sorted(grouped)])
 
 
-def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:
-    """In one pass: most runs are small, and what is done once a data set is what they cost."""
+def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
+    """One pass: most runs are small, so the work done for each data set dominates."""
     links: list[Symlinks] = []
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
-    for facets in spoken:
+    for facets in all_facets:
         if (others := facets.symlinks) and others not in links:
             links.append(others)
         if (lineage := facets.column_lineage) and lineage not in lineages:
@@ -158,13 +158,13 @@ def _dataset(key: DatasetKey, spoken: list[DatasetFacets]) -> MergedDataset:
     )
 
 
-def _links(told: list[Symlinks]) -> tuple[tuple[str, str], ...]:
+def _links(symlinks: list[Symlinks]) -> tuple[tuple[str, str], ...]:
     """All other names, sorted, each once."""
-    return tuple(sorted({(link.namespace, link.name) for links in told for link in links.identifiers or ()}))
+    return tuple(sorted({(link.namespace, link.name) for links in symlinks for link in links.identifiers or ()}))
 
 
 def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField, ...]], ...]:
-    """By output column, sorted: each word on it once."""
+    """Output fields by column, sorted, each once."""
     if len(lineages) == 1:
         return tuple([(column, (output,)) for column, output in sorted((lineages[0].fields or {}).items(), key=_FIRST)])
     fields: dict[str, dict[OutputField, None]] = {}

@@ -1,9 +1,9 @@
-"""What Spark's nodes do, as data: from the node in a job's name to a normalised operation.
+"""Operations: a table from the plan node in a Spark job's name to a normalised operation.
 
-A Spark job is called `{application}.{node}[.{target}]`, where the node is the normalised name of the physical root
-node. The same write may be called `adaptive_spark_plan` or `execute_insert_into_…` depending on whether its plan was
+A Spark job is named `{application}.{node}[.{target}]`, where the node is the normalised name of the physical root
+node. The same write may be `adaptive_spark_plan` or `execute_insert_into_…` depending on whether its plan was
 shuffled, so both are one operation here. Nodes are matched anywhere in the name, never by position: applications and
-targets hold dots of their own. Listeners before 1.1 wrote underscores for all dots.
+targets contain dots. Listeners before 1.1 wrote underscores for all dots.
 """
 
 import re
@@ -13,10 +13,10 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A row of the table: `pattern` of the node, `name` of the operation, and the `reason` why it matters or not.
+    """A row of the table: the node's `pattern`, the operation's `name`, and the `reason` why it matters or not.
 
-    `moves_data` is false for what only changes a definition, and for what is `idle`: no run's lineage can need that.
-    `by_verb`: the job's statement says which of MERGE, UPDATE and DELETE it is, the node does not.
+    `moves_data` is false for operations that only change a definition, and for `idle` ones, which no lineage can need.
+    `by_verb`: the job's SQL decides between MERGE, UPDATE and DELETE, not the node.
     """
 
     pattern: str
@@ -37,7 +37,7 @@ def _writes(name: str, reason: str, pattern: str) -> Operation:
 
 def _defines(name: str, pattern: str) -> Operation:
     return Operation(
-        pattern=pattern, name=name, reason="moves no data but tells what becomes of a table", moves_data=False
+        pattern=pattern, name=name, reason="moves no data but changes a table as a whole", moves_data=False
     )
 
 
@@ -80,10 +80,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _idle("explains a plan", r"execute_explain_command"),
     _idle("sets an option", r"execute_set_(?:catalog_)?command|set_catalog_and_namespace"),
 )
-"""The node that stands first in the name, as a whole word, decides. Where two rows fit, the first does."""
+"""The first node in the name that matches as a whole word decides; of two rows that match, the first."""
 
 UNKNOWN = Operation(pattern="", name="write", reason="is a write if it has outputs")
-"""What no row above knows."""
+"""Any node that no row matches."""
 
 _ROWS = {f"row{number}": row for number, row in enumerate(OPERATIONS)}
 
@@ -96,15 +96,14 @@ _NODE = re.compile(rf"[.](?:{_any_of(_ROWS)})(?=[.]|$)")
 _ALONE = re.compile(rf"(?:{_any_of(_ROWS)})(?=[.]|$)")
 _MATTERING = {group: row for group, row in _ROWS.items() if not row.idle}
 _UNDERSCORED = re.compile(rf"_(?=execute_|adaptive_spark_plan)(?:{_any_of(_MATTERING)})(?=_|$)")
-"""Only nodes that nobody calls an application or a table, and none that would drop an event."""
+"""Only nodes that are unlikely names of applications or tables, and none that would drop an event."""
 
 
 def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
     """The application's part of a Spark job's name, and its operation.
 
-    `application` is its name as the parent run tells it: where the job's name starts with it, nothing in it is taken
-    for a node, as in an application that is called `project` itself. The whole name and UNKNOWN when no known
-    node stands in it.
+    `application` is the parent run's job name: where the job's name starts with it, no node is looked for in it (an
+    application may be named `project`). Returns the whole name and UNKNOWN if it has no known node.
     """
     return (_remembered if len(name) + len(application) <= _SHORT else _split)(name, application)
 
@@ -117,13 +116,13 @@ def _split(name: str, application: str) -> tuple[str, Operation]:
 
 
 _SHORT = 1000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer names are not cached: senders must not decide how much memory is used."""
 
 _remembered = lru_cache(maxsize=4096)(_split)
 
 
 def node_of(name: str, application: str = "") -> str:
-    """The node in a Spark job's name: a known one, else what follows the application; empty where neither is there."""
+    """The node in a Spark job's name: a known one, else the part after the application's name, else empty."""
     found = _node(name, application)
     if found:
         return found[0].lstrip("._")

@@ -16,11 +16,11 @@ DatasetKey = tuple[str, str]
 
 
 class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All that a run's events say of one data set.
+    """One data set of a run, merged from all its events.
 
-    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` holds
-    the columns and their types as the last event with a schema has them; `states` what happened to the data set as a
-    whole (CREATE, OVERWRITE, ALTER, DROP, RENAME, TRUNCATE), each with the name it had before, if that changed.
+    `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` has the
+    columns and types of the last event with a schema; `states` the lifecycle state changes (CREATE, OVERWRITE, ALTER,
+    DROP, RENAME, TRUNCATE), each with the previous name if the name changed.
     """
 
     namespace: str
@@ -48,9 +48,9 @@ NO_SPARK_PROPERTIES = Captured()
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
 
-    `integration`, `job_type` and `processing_type` are the words of the jobType facet (SPARK, SQL_JOB, STREAMING),
-    empty where it is missing; `statement` is the SQL text of the job, as the user wrote it. `captured` are Spark's
-    properties that tell where it ran.
+    `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
+    it is missing; `statement` is the job's SQL text as the user wrote it; `captured` are the Spark properties that
+    identify workspace and job.
     """
 
     run_id: str
@@ -72,5 +72,5 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_application(self) -> bool:
-        """Whether this run has no parent: it is an application, or stands alone."""
+        """Whether this run has no parent: an application, or a single run."""
         return self.application_run == self.run_id

@@ -1,7 +1,7 @@
-"""An event whose parts do not all fit: the good parts, and the paths of what was left out.
+"""Decode an event with invalid parts: keep the valid ones, list the paths of the others.
 
-Each part is looked at by itself, as bytes of the body: what nobody uses is passed over here too, so an enormous plan
-beside a bad facet costs no more than it does elsewhere.
+Each part is decoded by itself from its raw bytes, and unused ones are skipped, so a huge plan beside a bad facet costs
+nothing extra.
 """
 
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ from shared.openlineage.wire import (
 )
 
 Declared = JobEvent | DatasetEvent
-"""What is said without a run."""
+"""Events without a run: OpenLineage's static lineage."""
 
-_MOST_TOLD = 1000
-"""Paths of what was left out; beyond these they are counted."""
+_MAX_OMITTED = 1000
+"""Paths listed; further ones are only counted."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Wire)
@@ -41,14 +41,14 @@ F = TypeVar("F", bound=Wire)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvaged:
-    """What an event says, of whichever class it is, and the paths of what was left out."""
+    """An event of any class, and the paths of its omitted parts."""
 
-    said: RunEvent | Declared
+    event: RunEvent | Declared
     omitted: tuple[str, ...]
 
 
 class _Holder(Wire, frozen=True):
-    """Whatever has facets, with them as bytes: a data set has three kinds of them."""
+    """Anything with facets, as raw bytes; a data set has three kinds."""
 
     facets: Raw | UnsetType = UNSET
     input_facets: Raw | UnsetType = UNSET
@@ -66,7 +66,7 @@ class _Parts(Wire, frozen=True):
 
 
 def _attempt(reader: Decoder[T], raw: Raw) -> T | UnsetType:
-    """What the reader makes of a part; UNSET when the part is not as it should be."""
+    """Decode a part; UNSET if it is invalid."""
     try:
         return reader.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -74,14 +74,14 @@ def _attempt(reader: Decoder[T], raw: Raw) -> T | UnsetType:
 
 
 def _built(reader: Decoder[T], raw: Raw) -> T | UnsetType:
-    """The same, for a part that may grow in memory: UNSET also when it holds too much."""
+    """Decode a part that may grow in memory: UNSET also if it holds too many values."""
     if is_crowded(raw):
         return UNSET
     return _attempt(reader, raw)
 
 
 class _Facets(Generic[F]):
-    """Reads the facets of one kind: all at once, else one by one."""
+    """Decodes the facets of one kind: all at once, else one by one."""
 
     def __init__(self, kind: type[F]) -> None:
         fields = msgspec.structs.fields(kind)
@@ -94,7 +94,7 @@ class _Facets(Generic[F]):
         self._each = [(field.name, field.encode_name, Decoder[Any](field.type)) for field in fields]
 
     def fitting(self, raw: Raw | UnsetType, path: str, omitted: list[str]) -> F | None:
-        """Those that fit; None where there are none."""
+        """The valid facets; None if there are none."""
         if isinstance(raw, UnsetType):
             return None
         whole = _built(self._all, raw)
@@ -127,21 +127,21 @@ _NOTHING = _Holder()
 
 
 def salvage(raw: bytes, envelope: Envelope) -> Salvaged:
-    """What can be used of an event that `envelope` identifies: by a run and its job, by a job, or by a data set."""
+    """The valid parts of the event that `envelope` identifies: a run event, a job event or a data set event."""
     omitted: list[str] = []
     parts = _parts.decode(raw)
-    said: RunEvent | Declared
+    event: RunEvent | Declared
     if envelope.job:
         facets = _of_job.fitting((parts.job or _NOTHING).facets, "job.facets", omitted)
         job = Job(namespace=envelope.job.namespace, name=envelope.job.name, facets=facets)
-        said = _about_job(envelope, job, parts, omitted)
+        event = _about_job(envelope, job, parts, omitted)
     else:
         name = envelope.dataset or JobName(namespace="", name="")
         dataset = _with_facets(name, parts.dataset or _NOTHING, "dataset", omitted)
-        said = DatasetEvent(event_time=envelope.event_time, dataset=dataset)
-    if len(omitted) > _MOST_TOLD:
-        omitted[_MOST_TOLD:] = [f"and {len(omitted) - _MOST_TOLD} more"]
-    return Salvaged(said=said, omitted=tuple(omitted))
+        event = DatasetEvent(event_time=envelope.event_time, dataset=dataset)
+    if len(omitted) > _MAX_OMITTED:
+        omitted[_MAX_OMITTED:] = [f"and {len(omitted) - _MAX_OMITTED} more"]
+    return Salvaged(event=event, omitted=tuple(omitted))
 
 
 def _about_job(envelope: Envelope, job: Job, parts: _Parts, omitted: list[str]) -> RunEvent | JobEvent:
@@ -162,7 +162,7 @@ def _about_job(envelope: Envelope, job: Job, parts: _Parts, omitted: list[str]) 
 
 
 def _datasets(raw: Raw | UnsetType, path: str, omitted: list[str]) -> tuple[Dataset, ...]:
-    """Those that fit: all at once, else one by one."""
+    """The valid data sets: decoded all at once, else one by one."""
     if isinstance(raw, UnsetType):
         return ()
     whole = _built(_datasets_whole, raw)

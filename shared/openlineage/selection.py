@@ -1,14 +1,13 @@
-"""Which events are kept: only what no run's lineage could need is dropped.
+"""Select events: drop only those that no run's lineage can need.
 
-"Not interesting" is a value, `Ignore(reason)`, never an exception. Decisions are made on one event alone, so
-whatever may matter together with its siblings is kept: every event that names a data set, ends a run, may open an
-application, carries properties that other runs inherit, or has parts that could not be read. Settings may take
-operations away from these rules, or ask for more to be dropped; and they may leave out whole jobs and namespaces.
+Each event is judged by itself, so everything that may matter together with other events is kept: events that name a
+data set, end a run, may start an application, carry properties that other runs inherit, or have unreadable parts.
+Settings may keep or ignore further operations, and exclude whole jobs and namespaces.
 
-By the paths of data sets an event is dropped only when all that it names are excluded and it ends no run: what an
-excluded data set hands on, and what a later event says of the run, must not be lost. What else is excluded leaves when
-processes are added up (`shared.translation.path_filter`). What is only not *included* is not judged here, for a data
-set has more names than one event tells.
+Path filters drop an event only if all its data sets are excluded and it ends no run: lineage passes through excluded
+data sets, and later events of the run must not be lost. Excluded data sets leave when processes are aggregated
+(`shared.translation.path_filter`). `include` patterns are not applied to paths here: a data set has more names than one
+event gives.
 """
 
 import re
@@ -25,7 +24,7 @@ from shared.openlineage.wire import Dataset, RunEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignore:
-    """The event is not needed, and why."""
+    """The event is not needed, for this `reason`."""
 
     reason: str
 
@@ -37,12 +36,12 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What settings say: of operations, which are nodes of Spark's job names, as patterns with `*` and `?`; and of
-    jobs, their namespaces, and the paths of data sets.
+    """The settings: operations (nodes in Spark's job names) as patterns with `*` and `?`; filters of jobs, of their
+    namespaces, and of data sets' paths.
 
-    All events of runs by an operation of `ignore` are dropped, whatever they carry; nothing is dropped on account of an
-    operation of `keep`, not even by `ignore`. Events of applications themselves are kept whatever the operations, and
-    whenever one of their jobs may be wanted. Excluded jobs and namespaces are dropped whatever else is said.
+    Events of operations in `ignore` are dropped; `keep` goes before `ignore` and before the built-in rules. An
+    application's own events are kept if any of its jobs may be accepted. Excluded jobs and namespaces are dropped in
+    any case.
     """
 
     ignore: tuple[str, ...] = ()
@@ -53,19 +52,19 @@ class Selection:
 
 
 DEFAULT_SELECTION = Selection()
-"""Nothing but the rules below."""
+"""The built-in rules alone."""
 
 _KEEP = Keep()
-_NO_RUN = Ignore(reason="a job or data set event tells of no run")
-_NOT_WANTED = Ignore(reason="the settings ignore this operation")
-_SAYS_NOTHING = Ignore(reason="names no data set and ends nothing")
+_NO_RUN = Ignore(reason="job or data set event without a run")
+_OPERATION_IGNORED = Ignore(reason="operation ignored by the settings")
+_IRRELEVANT = Ignore(reason="names no data set and ends no run")
 _NAMESPACE_EXCLUDED = Ignore(reason="excluded by namespace")
-_NAMESPACE_NOT_INCLUDED = Ignore(reason="not of an included namespace")
+_NAMESPACE_NOT_INCLUDED = Ignore(reason="namespace not included")
 _JOB_EXCLUDED = Ignore(reason="excluded by job")
-_JOB_NOT_INCLUDED = Ignore(reason="not an included job")
+_JOB_NOT_INCLUDED = Ignore(reason="job not included")
 _PATHS_EXCLUDED = Ignore(reason="excluded by path")
 _MAY_STAND_ALONE = frozenset({"START", "COMPLETE", "FAIL", "ABORT"})
-"""The types of events that matter without a data set: who opens a run may be late, who ends it says so."""
+"""Event types that matter without data sets: they start or end a run."""
 
 
 def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ignore:
@@ -73,14 +72,14 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
     body = event.body
     if body is None:
         return _NO_RUN
-    if selection is not DEFAULT_SELECTION and (unwanted := _not_wanted(body, selection)):
-        return unwanted
+    if selection is not DEFAULT_SELECTION and (excluded := _excluded(body, selection)):
+        return excluded
     parent = body.run.facets.parent if body.run.facets else None
     if parent is None:
         return _KEEP
     kept = bool(selection.keep) and _matches(selection.keep, body.job.name, parent.job.name)
     if selection.ignore and not kept and _matches(selection.ignore, body.job.name, parent.job.name):
-        return _NOT_WANTED
+        return _OPERATION_IGNORED
     if event.omitted or _carries_properties(body):
         return _KEEP
     if selection.paths.exclude and body.event_type not in ENDS and _names_only_excluded(body, selection.paths):
@@ -90,18 +89,18 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
     operation = split_job_name(body.job.name, parent.job.name)[1] if _is_spark(body) else UNKNOWN
     if operation.idle:
         return Ignore(reason=operation.reason)
-    return _KEEP if body.event_type in _MAY_STAND_ALONE else _SAYS_NOTHING
+    return _KEEP if body.event_type in _MAY_STAND_ALONE else _IRRELEVANT
 
 
-def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
-    """Why the job is not wanted, if so. The same for all events of a run, for it depends on names alone."""
-    if not selection.namespaces.takes((body.job.namespace,)):
-        excluded = selection.namespaces.excludes((body.job.namespace,))
-        return _NAMESPACE_EXCLUDED if excluded else _NAMESPACE_NOT_INCLUDED
+def _excluded(body: RunEvent, selection: Selection) -> Ignore | None:
+    """Why the job is excluded, if it is. It depends on names alone: the same for all events of a run."""
+    if not selection.namespaces.accepts((body.job.namespace,)):
+        by_pattern = selection.namespaces.excludes((body.job.namespace,))
+        return _NAMESPACE_EXCLUDED if by_pattern else _NAMESPACE_NOT_INCLUDED
     if selection.jobs == MATCH_ALL:
         return None
     names = set(_names_of(body))
-    if selection.jobs.takes(names):
+    if selection.jobs.accepts(names):
         return None
     if selection.jobs.excludes(names):
         return _JOB_EXCLUDED
@@ -109,8 +108,8 @@ def _not_wanted(body: RunEvent, selection: Selection) -> Ignore | None:
 
 
 def _names_of(body: RunEvent) -> Iterator[str]:
-    """What a job is called: its own name and, of a Spark job, its application's. A parent that is no application (an
-    orchestrator's task) does not count: only part of what runs below it names it.
+    """A job's own name and, of a Spark job, its application's. Other parents (an orchestrator's task) do not count:
+    only some of the runs below them name them.
     """
     name = body.job.name
     parent = body.run.facets.parent if body.run.facets else None
@@ -122,21 +121,21 @@ def _names_of(body: RunEvent) -> Iterator[str]:
 
 
 def _is_application(body: RunEvent) -> bool:
-    """Whether the event may be an application's own: it is below nothing, or says so of itself."""
+    """Whether the event may be an application's own: without a parent, or of job type APPLICATION."""
     kind = body.job.facets.job_type if body.job.facets else None
     has_parent = bool(body.run.facets and body.run.facets.parent)
     return not has_parent or bool(kind and (kind.job_type or "").upper() == "APPLICATION")
 
 
 def _names_only_excluded(body: RunEvent, paths: GlobFilter) -> bool:
-    """Whether the event names data sets, and every one of them is excluded."""
+    """Whether the event names data sets and all are excluded."""
     datasets = (*(body.inputs or ()), *(body.outputs or ()))
     names = [names for dataset in datasets for names in _data_sets_in(dataset)]
     return bool(names) and all(paths.excludes(each) for each in names)
 
 
 def _data_sets_in(dataset: Dataset) -> Iterator[tuple[str, ...]]:
-    """The names of a data set, and of those that its column lineage names."""
+    """The names of a data set, and those of each data set in its column lineage."""
     facets = dataset.facets
     links = facets.symlinks.identifiers if facets and facets.symlinks else None
     yield (*dataset_names(dataset.namespace, dataset.name), *(each.name for each in links or ()))
@@ -148,7 +147,7 @@ def _data_sets_in(dataset: Dataset) -> Iterator[tuple[str, ...]]:
 
 
 def dataset_names(namespace: str, name: str) -> tuple[str, str]:
-    """The spellings in which patterns of paths look for a data set: its name, and the whole of it."""
+    """The spellings that path patterns match: the name, and the namespace with the name."""
     return name, f"{namespace.rstrip('/')}/{name.lstrip('/')}"
 
 
@@ -158,7 +157,7 @@ def _carries_properties(body: RunEvent) -> bool:
 
 
 def _is_spark(body: RunEvent) -> bool:
-    """Only Spark names its jobs by nodes: in other engines the same words are a user's."""
+    """Only Spark puts plan nodes into job names; elsewhere such words are the user's."""
     return _integration(body) == "SPARK"
 
 

@@ -1,8 +1,7 @@
-"""An event with nothing in it but what lineage is made of, for who does not want the rest stored. Pure.
+"""Reduce an event to the parts that lineage needs, for deployments that must not store the rest.
 
-What is kept is what `wire` names, each through one of three hands: statements, environment properties, and the
-spellings of data sets. Whatever a listener sends beside that (Spark's properties and plans, the text of errors, facets
-of others) is not built, and so not written.
+Kept is what `wire` names, passed through the caller's redactors. Everything else (Spark properties and plans, error
+texts, other facets) is neither decoded nor written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,9 +32,8 @@ from shared.openlineage.wire import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redactors:
-    """What becomes of a statement (`names_quoted`: whether double quotes stand around names in it, not around texts),
-    of environment properties, of a data set's namespace and name, and of the namespace or name of a job. Each must give
-    the same for the same.
+    """Deterministic functions that redact a SQL statement (and whether double quotes enclose names in it, not texts),
+    environment properties, a data set's namespace and name, and a job's namespace or name.
     """
 
     statement: Callable[[str, bool], str]
@@ -44,61 +42,59 @@ class Redactors:
     job: Callable[[str], str]
 
 
-def trim(event: Event, hands: Redactors) -> bytes:
-    """The bytes of an event of a run (one with a body) that says the same, as JSON of OpenLineage. `decode` reads from
-    them what it read from the event's own, but for what was taken out.
-    """
+def trim(event: Event, redactors: Redactors) -> bytes:
+    """The event as OpenLineage JSON with nothing but redacted, needed parts. `decode` reads it like the original."""
     body = event.body
     if body is None:
         return msgspec.json.encode({"eventTime": event.time, "dataset": {"namespace": "", "name": ""}})
     return msgspec.json.encode(
         replace(
             body,
-            run=_run(body.run, hands),
-            job=_job(body, hands),
-            inputs=_datasets(body.inputs, hands),
-            outputs=_datasets(body.outputs, hands),
+            run=_run(body.run, redactors),
+            job=_job(body, redactors),
+            inputs=_datasets(body.inputs, redactors),
+            outputs=_datasets(body.outputs, redactors),
         )
     )
 
 
-def _run(run: Run, hands: Redactors) -> Run:
+def _run(run: Run, redactors: Redactors) -> Run:
     facets = run.facets
     if facets is None:
         return run
-    told = facets.environment_properties
-    properties = replace(told, values=dict(hands.properties(told.values or {}))) if told else None
+    given = facets.environment_properties
+    properties = replace(given, values=dict(redactors.properties(given.values or {}))) if given else None
     kept = RunFacets(
-        parent=_parent(facets.parent, hands),
+        parent=_parent(facets.parent, redactors),
         environment_properties=properties,
         processing_engine=facets.processing_engine,
-        spark_properties=_captured(facets.spark_properties, hands),
+        spark_properties=_captured(facets.spark_properties, redactors),
     )
     return replace(run, facets=kept)
 
 
-def _captured(told: SparkProperties | None, hands: Redactors) -> SparkProperties | None:
-    """Of Spark's properties those that name a workspace or a job, as such names are kept."""
-    if told is None or told.properties is None:
+def _captured(given: SparkProperties | None, redactors: Redactors) -> SparkProperties | None:
+    """The Spark properties that name a workspace or a job, redacted like job names."""
+    if given is None or given.properties is None:
         return None
-    kept = {name: hands.job(word) for name, word in msgspec.structs.asdict(told.properties).items() if word}
+    kept = {name: redactors.job(value) for name, value in msgspec.structs.asdict(given.properties).items() if value}
     return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
-def _parent(parent: Parent | None, hands: Redactors) -> Parent | None:
-    return replace(parent, job=_job_name(parent.job, hands)) if parent else None
+def _parent(parent: Parent | None, redactors: Redactors) -> Parent | None:
+    return replace(parent, job=_job_name(parent.job, redactors)) if parent else None
 
 
-def _job_name(job: JobName, hands: Redactors) -> JobName:
-    return JobName(namespace=hands.job(job.namespace), name=hands.job(job.name))
+def _job_name(job: JobName, redactors: Redactors) -> JobName:
+    return JobName(namespace=redactors.job(job.namespace), name=redactors.job(job.name))
 
 
 _ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowflake", "sqlserver", "trino"})
-"""Schemes of databases in whose SQL double quotes stand around names."""
+"""Schemes of databases whose SQL encloses names in double quotes."""
 
 
 def _names_quoted(body: RunEvent) -> bool:
-    """Whether a statement is dbt's for such a database; Spark's own SQL has texts in double quotes."""
+    """Whether a statement is dbt's for such a database; in Spark SQL double quotes enclose texts."""
     kind = body.job.facets.job_type if body.job.facets else None
     if not kind or kind.integration != "DBT":
         return False
@@ -106,38 +102,38 @@ def _names_quoted(body: RunEvent) -> bool:
     return bool(schemes) and schemes <= _ANSI
 
 
-def _job(body: RunEvent, hands: Redactors) -> Job:
+def _job(body: RunEvent, redactors: Redactors) -> Job:
     facets = body.job.facets
     if facets and facets.sql:
-        statement = hands.statement(facets.sql.query, _names_quoted(body))
+        statement = redactors.statement(facets.sql.query, _names_quoted(body))
         facets = JobFacets(job_type=facets.job_type, sql=replace(facets.sql, query=statement))
-    return Job(namespace=hands.job(body.job.namespace), name=_own_name(body, hands), facets=facets)
+    return Job(namespace=redactors.job(body.job.namespace), name=_own_name(body, redactors), facets=facets)
 
 
-def _own_name(body: RunEvent, hands: Redactors) -> str:
-    """The job's name; where it begins with its application's, that is still so."""
+def _own_name(body: RunEvent, redactors: Redactors) -> str:
+    """The job's name, redacted so that it still begins with its application's name if it did."""
     parent = body.run.facets.parent if body.run.facets else None
     before = parent.job.name if parent else ""
     name = body.job.name
     if not before or not name.startswith(before):
-        return hands.job(name)
-    return hands.job(before) + hands.job(name[len(before) :])
+        return redactors.job(name)
+    return redactors.job(before) + redactors.job(name[len(before) :])
 
 
-def _datasets(datasets: Iterable[Dataset] | None, hands: Redactors) -> tuple[Dataset, ...] | None:
-    return None if datasets is None else tuple(_dataset(each, hands) for each in datasets)
+def _datasets(datasets: Iterable[Dataset] | None, redactors: Redactors) -> tuple[Dataset, ...] | None:
+    return None if datasets is None else tuple(_dataset(each, redactors) for each in datasets)
 
 
-def _dataset(dataset: Dataset, hands: Redactors) -> Dataset:
-    facets = _facets(dataset.facets, hands) if dataset.facets else None
-    namespace, name = hands.spelling(dataset.namespace, dataset.name)
+def _dataset(dataset: Dataset, redactors: Redactors) -> Dataset:
+    facets = _facets(dataset.facets, redactors) if dataset.facets else None
+    namespace, name = redactors.spelling(dataset.namespace, dataset.name)
     return replace(dataset, namespace=namespace, name=name, facets=facets)
 
 
-def _facets(facets: DatasetFacets, hands: Redactors) -> DatasetFacets:
+def _facets(facets: DatasetFacets, redactors: Redactors) -> DatasetFacets:
     def named(value: Any) -> Any:
         """Anything that has a namespace and a name."""
-        namespace, name = hands.spelling(value.namespace, value.name)
+        namespace, name = redactors.spelling(value.namespace, value.name)
         return replace(value, namespace=namespace, name=name)
 
     links, change = facets.symlinks, facets.lifecycle_state_change

@@ -1,10 +1,10 @@
-"""OpenLineage events as they travel: the parts of the JSON that Throughline uses, and no others.
+"""OpenLineage's wire format: the parts of the JSON that Throughline uses.
 
 Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
 ErrorMessageRunFacet, ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0,
 SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet, LifecycleStateChangeDatasetFacet, InputStatisticsInputDatasetFacet and
-OutputStatisticsOutputDatasetFacet. Whatever is not named here is passed over without being built.
-Field names are the specification's own, in snake case; unset and null mean the same. `bounds` says how much of each.
+OutputStatisticsOutputDatasetFacet. Parts that are not named here are skipped without being built. Field names are the
+specification's in snake case; unset and null mean the same. `bounds` has the size limits.
 """
 
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 
 
 class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The base of all: camelCase on the wire, frozen here. What JSON can say has no cycles to collect."""
+    """Base of all: camelCase on the wire. `gc=False`, because JSON values have no reference cycles."""
 
 
 class Transformation(Wire, frozen=True):
@@ -38,7 +38,7 @@ class InputField(Wire, frozen=True):
 
 
 class OutputField(Wire, frozen=True):
-    """All that one output column comes from; `transformation_type` is how facets before 1-1-0 told a mask."""
+    """The sources of one output column; `transformation_type` marks a mask in facets before 1-1-0."""
 
     input_fields: Annotated[tuple[InputField, ...], Sources] | None = None
     transformation_type: str | None = None
@@ -52,7 +52,7 @@ class ColumnLineage(Wire, frozen=True):
 
 
 class SchemaField(Wire, frozen=True):
-    """A column's name and the producer's word for its type."""
+    """A column's name and type, as the producer names it."""
 
     name: ColumnName
     type: str | None = None
@@ -86,14 +86,14 @@ class JobName(Wire, frozen=True):
 
 
 class LifecycleStateChange(Wire, frozen=True):
-    """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE; a RENAME tells the name before."""
+    """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE; a RENAME has the previous name."""
 
     lifecycle_state_change: str = ""
     previous_identifier: JobName | None = None
 
 
 class Statistics(Wire, frozen=True):
-    """How much was read or written; each listener tells a part of it, and Spark's only at a run's end."""
+    """Amounts read or written. Listeners fill different fields, Spark's only at a run's end."""
 
     row_count: int | None = None
     size: int | None = None
@@ -101,19 +101,19 @@ class Statistics(Wire, frozen=True):
 
 
 class InputFacets(Wire, frozen=True):
-    """What is said of a data set as the input of this run."""
+    """Facets of a data set as an input of this run."""
 
     input_statistics: Statistics | None = None
 
 
 class OutputFacets(Wire, frozen=True):
-    """What is said of a data set as the output of this run."""
+    """Facets of a data set as an output of this run."""
 
     output_statistics: Statistics | None = None
 
 
 class DatasetFacets(Wire, frozen=True):
-    """What is said of a data set."""
+    """Facets of a data set."""
 
     dataset_schema: Schema | None = field(name="schema", default=None)
     symlinks: Symlinks | None = None
@@ -151,8 +151,8 @@ class EnvironmentProperties(Wire, frozen=True):
 
 
 class Captured(Wire, frozen=True):
-    """Of Spark's properties those that name workspace and job on Azure's platforms (Fabric's are called trident). The
-    listener passes on the ones that `spark.openlineage.capturedProperties` names.
+    """The Spark properties that identify workspace and job on Azure's platforms (Fabric's are named trident). The
+    listener sends those that `spark.openlineage.capturedProperties` names.
     """
 
     databricks_host: Name | None = field(name="spark.databricks.workspaceUrl", default=None)
@@ -179,14 +179,14 @@ class ProcessingEngine(Wire, frozen=True):
 
 
 class ErrorMessage(Wire, frozen=True):
-    """Why a run failed, in the words of what ran it; the stack trace is passed over."""
+    """Why a run failed, as its engine reports it; without the stack trace."""
 
     message: str = ""
     programming_language: str | None = None
 
 
 class RunFacets(Wire, frozen=True):
-    """What is said of a run."""
+    """Facets of a run."""
 
     parent: Parent | None = None
     environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
@@ -217,7 +217,7 @@ class Sql(Wire, frozen=True):
 
 
 class JobFacets(Wire, frozen=True):
-    """What is said of a job."""
+    """Facets of a job."""
 
     job_type: JobType | None = None
     sql: Sql | None = None
@@ -232,7 +232,7 @@ class Job(Wire, frozen=True):
 
 
 class RunEvent(Wire, frozen=True):
-    """A state change of a run: the only kind of event that tells what a job did."""
+    """A state change of a run: the only event class that describes what a job did."""
 
     event_time: str
     run: Run
@@ -252,14 +252,14 @@ class JobEvent(Wire, frozen=True):
 
 
 class DatasetEvent(Wire, frozen=True):
-    """What is said of a data set, without a job."""
+    """A description of a data set, without a job."""
 
     event_time: str
     dataset: Dataset
 
 
 class Envelope(Wire, frozen=True):
-    """What identifies an event of any of the three classes, and no more."""
+    """The fields that identify an event of any of the three classes."""
 
     event_time: str
     event_type: EventType | None = None

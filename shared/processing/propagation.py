@@ -40,7 +40,7 @@ def propagate(
     marks = record_changes(storage, run, decided.changes, state.changed_assets, state.generation)
     marked = False
     contents = decided.contents
-    wants = any(content.wanted for content in contents.values())
+    wants = any(content.unresolved_tables for content in contents.values())
     known, inside = leave_entries(storage, run, decided.entries, state.entries, state.generation, unresolved=wants)
     for sibling in inside:
         marked = settle(sibling) or marked

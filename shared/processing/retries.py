@@ -69,6 +69,12 @@ class RetryState:
         )
 
 
+def retry_state(storage: Storage, run_id: str) -> RetryState | None:
+    """The failed attempts to process a run; None where the last one succeeded."""
+    row = storage.read(CONTROL, _PARTITION, run_id)
+    return RetryState.of(row) if row else None
+
+
 def troubles(storage: Storage, now: datetime) -> dict[str, RetryState]:
     """The runs in trouble, by run: also that at which the last sweep was cut off. One query."""
     rows = {row.key: row for row in storage.partition(CONTROL, _PARTITION)}

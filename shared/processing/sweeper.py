@@ -13,14 +13,16 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.events.run_loader import add_dead_letter
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import END_STRENGTH
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
+from shared.processing.triggers import EventArrived, TimedOut
 from shared.records.checkpoint import SWEEP
+from shared.records.process_index import processes_written_by
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, processes_written_by, stored_from_blob
+from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
 from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
@@ -197,16 +199,10 @@ def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: SweepOptions) -
         at.begins(run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        trigger = None if late else missed
+        trigger = TimedOut() if late or missed is None else EventArrived(event=missed)
         # Two sweeps at one run would overtake each other for as long as storage is slow: the later one has it.
-        process_run(
-            storage,
-            run.run_id,
-            trigger=trigger,
-            timed_out=late,
-            names=how.names,
-            leaves=True,
-            telemetry=how.telemetry,
+        RunProcessor(storage=storage, names=how.names, telemetry=how.telemetry, gives_way=True).process(
+            run.run_id, trigger
         )
         if late:
             return "timed_out"

@@ -7,10 +7,10 @@ from msgspec import structs
 
 from shared.model import ApplicationTimes, Span
 from shared.publishing.options import PublishOptions
-from shared.records.process_index import contributions_of
+from shared.records.process_index import contributions_of, processes_written_by
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, processes_written_by, stored_from_row
+from shared.storage_layout import RUNS, STATE, stored_from_row
 
 
 def application_times(

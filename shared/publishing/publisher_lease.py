@@ -14,11 +14,11 @@ from typing import TypeVar
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
 from shared.records.asset_matches import expire_matches, read_matches
-from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of
+from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
 from shared.records.run_state import ContributionRecord
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, process_refs_of
+from shared.storage_layout import CONTRIBUTIONS
 
 PUBLISHER = "publisher"
 """The name of the lease that allows writes to the catalog."""
@@ -55,7 +55,7 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
             continue
         content = ContributionRecord.of(row, storage).content
         if content:
-            assets = (*content.inputs, *content.outputs, *content.around)
+            assets = (*content.inputs, *content.outputs, *content.batch_inputs)
             found |= {asset.key for asset in assets}
     for run in sorted(renaming):
         sinks = (process_ref_of(row, storage).sink for row in process_refs_of(storage, run))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
 from shared.publishing.options import PublishOptions
@@ -40,6 +41,7 @@ class Link:
 
     name: str
     qualified_name: str
+    type: str
     description: str
     inputs: tuple[Dataset, ...]
     outputs: tuple[Dataset, ...]
@@ -101,6 +103,7 @@ class InCatalog:
             Link(
                 name=node.name,
                 qualified_name=node.qualified_name,
+                type=node.type,
                 description=str(node.attributes.get("description") or ""),
                 inputs=ends(guid, inputs=True),
                 outputs=ends(guid, inputs=False),
@@ -148,6 +151,7 @@ class OnRecord:
         return Link(
             name=process.name,
             qualified_name=process.qualified_name,
+            type=PROCESS_TYPE,
             description=f"Operations: {', '.join(process.operations)}.",
             inputs=tuple(map(_of_asset, process.inputs)),
             outputs=tuple(map(_of_asset, process.outputs)),

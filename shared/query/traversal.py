@@ -20,7 +20,9 @@ class Step:
     direction: Literal["upstream", "downstream"]
     depth: int
     process: str
+    type: str
     name: str
+    description: str
     input: Dataset
     output: Dataset
     columns: Columns
@@ -126,7 +128,9 @@ def _one_away(links: Sequence[Link], frontier: set[tuple[str, str | None]], way:
                         direction="upstream" if up else "downstream",
                         depth=away,
                         process=link.qualified_name,
+                        type=link.type,
                         name=link.name,
+                        description=link.description,
                         input=read,
                         output=written,
                         columns=pairs,

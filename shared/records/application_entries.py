@@ -55,7 +55,7 @@ class ApplicationEntries:
     def by_key(self) -> dict[str, StreamBatch | LifecycleEvent]:
         """Those that may be retracted, by the keys of their rows. Of one data set and kind the latest."""
         found: dict[str, StreamBatch | LifecycleEvent] = {
-            _lifecycle_key(event): event for event in sorted(self.lifecycle, key=LifecycleEvent.in_order)
+            _lifecycle_key(event): event for event in sorted(self.lifecycle, key=LifecycleEvent.sort_key)
         }
         return {_batch_key(self.batch): self.batch, **found} if self.batch else found
 

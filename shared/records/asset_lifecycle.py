@@ -1,8 +1,7 @@
-"""The state of data sets as wholes, on our record; what the catalog is told of it is in `describing`.
+"""When data sets were last created, overwritten, altered, emptied, renamed or dropped: a row of `assetlifecycle` each.
 
-A row of `assets` holds when a data set was last created, overwritten, altered, emptied, renamed or dropped: all of
-them, since what made it anew may be heard of before what dropped it. Each is the word of the run that did it, with the
-generation of its settling: a run that turns out to have failed takes it back.
+All of these times are kept, because an event that creates a data set may arrive before the one that dropped it earlier.
+Each is an entry of the run that did it, which retracts it when it turns out to have failed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +40,7 @@ class AssetState:
 
     @property
     def sentence(self) -> str:
-        """What people should know of it: that it was dropped or renamed; empty while it is there."""
+        """What the catalog says of it: that it was dropped or renamed; empty while it exists."""
         alive = max((at for state, at in self.times.items() if state in _ALIVE), default=None)
         lost = max(((at, state) for state, at in self.times.items() if state in _LOST), default=None)
         if lost is None or (alive and alive >= lost[0]):
@@ -51,7 +50,7 @@ class AssetState:
 
 
 class AssetChange(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """A change as it is kept; `became`: the qualified name that a RENAME gave."""
+    """A change of a data set as a whole; `became`: the qualified name that a RENAME gave."""
 
     at: datetime
     state: str
@@ -99,7 +98,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(_Record).decode
 
 Changes = Mapping[str, tuple[Asset, tuple[AssetChange, ...]]]
-"""What a run did to data sets as wholes: each with its changes, by their keys in `assets`."""
+"""What a run did to data sets as wholes: each with its changes, by their keys in `assetlifecycle`."""
 
 
 def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
@@ -143,31 +142,31 @@ def _note(
         storage,
         Place(ASSET_LIFECYCLE, key, STATE),
         lambda known: (known or _Record()).with_entry(run.run_id, entry, asset),
-        decode=lambda row: _decode(unpacked_cell(storage, "state", row)),
-        encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "state", record)),
+        decode=lambda row: _decode(unpacked_cell(storage, "lifecycle", row)),
+        encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "lifecycle", record)),
     )
     return swapped.after or _Record()
 
 
 def _state(storage: Storage, row: Row | None) -> AssetState | None:
-    return _decode(unpacked_cell(storage, "state", row)).state() if row else None
+    return _decode(unpacked_cell(storage, "lifecycle", row)).state() if row else None
 
 
-def is_asset_entry(dirty: QueueEntry) -> bool:
-    """Whether a dirty mark stands for a data set, not for a process."""
-    return dirty.process.startswith(QUEUED_ASSET)
+def is_asset_entry(entry: QueueEntry) -> bool:
+    """Whether an entry of the publish queue is for a data set, not for a process."""
+    return entry.process.startswith(QUEUED_ASSET)
 
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
-    """A data set by its key, if it is on record, and what people should know of it."""
+    """A data set by its key, None where it is not on record, and the sentence that the catalog is to say of it."""
     row = storage.read(ASSET_LIFECYCLE, key, STATE)
-    record = _decode(unpacked_cell(storage, "state", row)) if row else _Record()
+    record = _decode(unpacked_cell(storage, "lifecycle", row)) if row else _Record()
     state = record.state()
     return record.asset, state.sentence if state else ""
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
-    """What people should know of these data sets, by the keys of their dirty marks: a point read each."""
+    """What the catalog is to say of these data sets, by their keys in the publish queue: a point read each."""
     found = {
         queue_key(match_key(asset.key)): _state(storage, storage.read(ASSET_LIFECYCLE, match_key(asset.key), STATE))
         for asset in assets
@@ -176,7 +175,7 @@ def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
 
 
 def placeholder(asset: Asset, said: Mapping[str, str], columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
-    """A data set that no scan has found, with what is `said` of it, and its columns."""
+    """The entity of a data set that no scan has found, with its sentence from `said` and its columns."""
     return asset_entity(asset, said[queue_key(match_key(asset.key))], columns)
 
 

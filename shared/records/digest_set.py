@@ -1,7 +1,7 @@
-"""Digests by the million: eight bytes each, for what has to be held of everything that is stored.
+"""Sets of millions of digests, at eight bytes each.
 
-Two of a hundred million digests share their first eight bytes with a chance of one in four thousand; what is found by
-them is looked at once more before anything is done about it.
+Two of a hundred million digests share their first eight bytes with a probability of one in four thousand, so a match
+is checked against storage before anything is done about it.
 """
 
 import hashlib
@@ -19,34 +19,34 @@ def short(digest: str) -> int:
 
 
 def combined_digest(*parts: str) -> int:
-    """Eight bytes that stand for several words together."""
+    """The first eight bytes of the digest of several texts."""
     return short(hashlib.sha256("|".join(parts).encode()).hexdigest())
 
 
 def shorts(digests: Iterable[str]) -> "array[int]":
-    """Many, in order."""
+    """The first eight bytes of each digest, sorted."""
     return array("Q", sorted(map(short, digests)))
 
 
 def contains(known: "array[int]", one: int) -> bool:
-    """Whether it is among these, which are in order."""
+    """Whether a sorted array contains it."""
     place = bisect_left(known, one)
     return place < len(known) and known[place] == one
 
 
 class DigestSet:
-    """Many digests, and which of them were met."""
+    """A set of digests that notes which of them were met."""
 
     def __init__(self) -> None:
         self._known = array("Q")
         self._met = bytearray()
 
     def add(self, one: int) -> None:
-        """One more to be met. All are added before the first is met."""
+        """Add one. All are added before the first is met."""
         self._known.append(one)
 
     def meet(self, one: int) -> bool:
-        """Whether it was added; from now on it was met."""
+        """Whether it is in the set; notes it as met."""
         if len(self._met) != len(self._known):
             self._known = array("Q", sorted(set(self._known)))
             self._met = bytearray(len(self._known))
@@ -57,6 +57,6 @@ class DigestSet:
         return found
 
     def unmet(self) -> frozenset[int]:
-        """Those that never were."""
+        """Those that were never met."""
         met = self._met or bytearray(len(self._known))
         return frozenset(one for one, seen in zip(self._known, met, strict=True) if not seen)

@@ -1,8 +1,8 @@
-"""What an application run has written: the links from it to its processes, and which of these count only together.
+"""The processes that an application run has written: a row for each, and which of them are resolved only together.
 
-A process whose sink the application dropped, renamed or emptied, or that waits for a table that only another run can
-name, is marked so (`RESOLVE_TOGETHER`): the publisher then reads all that the application said before it adds
-anything up.
+Where the application dropped, renamed or emptied a process's sink, or a process waits for a table that only another run
+can name, the process is marked RESOLVE_TOGETHER. The publisher then reads all contributions of the application before
+it aggregates any.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,12 +16,22 @@ from shared.records.application_record import Application
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
 from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTRIBUTIONS, PROCESS_REF, RUNS, process_key, processes_written_by
+from shared.storage_layout import CONTRIBUTIONS, PROCESS_REF, RUNS, process_key
 from shared.translation.application.lifecycle import LifecycleEvents, present_name
 
 
+def process_refs_of(storage: Storage, application_run: str) -> Iterator[Row]:
+    """The rows of the processes that an application run has written."""
+    return storage.partition(RUNS, application_run, since=PROCESS_REF, before=f"{PROCESS_REF}~")
+
+
+def processes_written_by(storage: Storage, application_run: str) -> set[str]:
+    """The keys of the processes that an application run has written."""
+    return {row.key.removeprefix(PROCESS_REF) for row in process_refs_of(storage, application_run)}
+
+
 def contributions_of(storage: Storage, process: str, application_run: str) -> Iterator[tuple[Row, ContributionRecord]]:
-    """What one application run says of a process: the rows, and the records whose contents are not read yet."""
+    """What one application run contributes to a process: rows, and records whose contents are not read yet."""
     rows = storage.partition(
         CONTRIBUTIONS, process, since=f"{application_run}|", before=f"{application_run}|{RESOLVE_TOGETHER}"
     )
@@ -29,11 +39,13 @@ def contributions_of(storage: Storage, process: str, application_run: str) -> It
 
 
 def runs_to_process_again(storage: Storage, known: Application) -> set[str]:
-    """The runs of an application who may say something else now, with what is `known` of it: those behind all
-    contributions, and where its place became known, those that left a fate or a batch. Also those who took their word
-    back: while rows are read page by page they may say something else on a page that was read already.
+    """The runs of an application that may contribute something else now, with what is `known` of it: those behind all
+    contributions, and where its place became known, those that left a lifecycle event or a batch.
+
+    Those that retracted a contribution are among them: while rows are read page by page they may contribute to a page
+    that was read already.
     """
-    placed = located_runs(storage, known.run) if known.facts.where != known.applied.where else set()
+    placed = located_runs(storage, known.run) if known.facts.environment != known.applied.environment else set()
     return placed | {
         run
         for process in sorted(processes_written_by(storage, known.run))
@@ -42,37 +54,41 @@ def runs_to_process_again(storage: Storage, known: Application) -> set[str]:
     }
 
 
-RESOLVE_TOGETHER = "~fates"
-"""Stands in the place of a content's digest, behind all of these: data sets of the application run have been dropped,
-renamed or emptied, or statements name tables that others know, so what it says of this process counts only together
-with what it says of others.
+RESOLVE_TOGETHER = "~together"
+"""In the place of a content's digest, sorting behind all of these: what the application run contributes to this process
+depends on what it contributes to others, since data sets of it were dropped, renamed or emptied, or statements name
+tables that others know.
 """
 
 
 class ProcessRef(msgspec.Struct, frozen=True, kw_only=True):
     """A process that an application wrote: its qualified name, its sink, and the last parts of the names of tables that
-    it waits for. `fated`: it was told that what is said of it counts only together with the rest; `called`: the
-    qualified names of what its runs call like a data set that a statement dropped or emptied by its table's name. Other
-    runs may tell of the same only where it lies.
+    it cannot resolve by itself (`unresolved_tables`).
+
+    `resolve_together`: its contributions bear the mark of that name. `same_name`: the qualified names of those of its
+    data sets that are named like a table that a statement dropped or emptied; only others of the application may know
+    that table's place.
     """
 
     name: str
     sink: Asset
-    wants: tuple[str, ...] = ()
-    fated: bool = False
-    called: tuple[str, ...] = ()
+    unresolved_tables: tuple[str, ...] = ()
+    resolve_together: bool = False
+    same_name: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, content: Process) -> "ProcessRef":
-        """From what is said of the process."""
-        wants = {each.table.rpartition(".")[2] for each in content.wanted}
-        return cls(name=content.qualified_name, sink=content.outputs[0], wants=tuple(sorted(wants)))
+        """Of a contribution to the process."""
+        unresolved_tables = {each.table.rpartition(".")[2] for each in content.unresolved_tables}
+        return cls(
+            name=content.qualified_name, sink=content.outputs[0], unresolved_tables=tuple(sorted(unresolved_tables))
+        )
 
 
 def process_ref_row(storage: Storage, application_run: str, link: ProcessRef) -> Row:
-    """A link as a row of `runs`."""
+    """A reference as a row of `runs`."""
     key = f"{PROCESS_REF}{process_key(link.name)}"
-    return Row(partition=application_run, key=key, values=packed_cell(storage, "link", link))
+    return Row(partition=application_run, key=key, values=packed_cell(storage, "process", link))
 
 
 _decode_link = msgspec.json.Decoder(ProcessRef).decode
@@ -80,26 +96,26 @@ _decode_link = msgspec.json.Decoder(ProcessRef).decode
 
 def process_ref_of(row: Row, storage: Storage) -> ProcessRef:
     """From a row of `runs`."""
-    return _decode_link(unpacked_cell(storage, "link", row))
+    return _decode_link(unpacked_cell(storage, "process", row))
 
 
 def note_process_ref(storage: Storage, application_run: str, content: Process) -> None:
-    """Note that the application run wrote this process. The first word stays, but for the tables that it waits for."""
+    """Note that the application run wrote this process; of one that is noted only unresolved tables are added."""
     link = ProcessRef.of(content)
     row = process_ref_row(storage, application_run, link)
-    if not storage.insert(RUNS, row) and link.wants:
+    if not storage.insert(RUNS, row) and link.unresolved_tables:
         _add(storage, Place(RUNS, application_run, row.key), link)
 
 
 def _add(storage: Storage, place: Place, more: ProcessRef, read: Row = UNREAD) -> None:
-    """Add what `more` says of a process to its row, if there is one; its name and sink stay."""
+    """Add to the row of a process, if there is one; its name and sink stay."""
 
     def change(known: ProcessRef | None) -> ProcessRef | None:
         return known and msgspec.structs.replace(
             known,
-            wants=tuple(sorted({*known.wants, *more.wants})),
-            fated=known.fated or more.fated,
-            called=tuple(sorted({*known.called, *more.called})),
+            unresolved_tables=tuple(sorted({*known.unresolved_tables, *more.unresolved_tables})),
+            resolve_together=known.resolve_together or more.resolve_together,
+            same_name=tuple(sorted({*known.same_name, *more.same_name})),
         )
 
     compare_and_swap(
@@ -115,87 +131,86 @@ def _add(storage: Storage, place: Place, more: ProcessRef, read: Row = UNREAD) -
 def note_dependent(
     storage: Storage, application_run: str, spoken: Iterable[str], contents: Iterable[Process], *, touched: bool
 ) -> set[str]:
-    """Have what an application wrote know that what it says counts only together with the rest.
+    """Mark what depends on the rest of an application: returns the queue keys of what is to be published.
 
-    `spoken` are the processes of which one run spoke, now or before, `contents` what it says now; `touched`: it brought
-    a fate or took something back. Returns what is to be marked dirty: this run's own processes, and those that wait for
-    a table that it names; where all of the application's may mean something else now, because it was touched or this
-    run speaks of what has a fate, they are left to `mark_dependent` (the application's own mark). What a statement
-    dropped by a table's name is known from the links: who writes it after that was noted finds it there, and who wrote
-    it before was read by whoever noted it.
+    `spoken`: the processes to which one run contributes, now or before; `contents`: its contributions now; `touched`:
+    it brought a lifecycle event or retracted something. Those are the run's own processes and those that wait for a
+    table that it names. Where all of the application's processes may change, because it was touched or the run
+    contributes to what has a lifecycle event, they are left to `mark_dependent`, by the application's own queue entry.
     """
-    fates, rows = lifecycle_and_links(storage, application_run)
+    lifecycle, rows = lifecycle_and_links(storage, application_run)
     links = {row.key.removeprefix(PROCESS_REF): process_ref_of(row, storage) for row in rows}
     own = set(spoken)
     assets = {asset for content in contents for asset in (*content.inputs, *content.outputs)}
     tables = {table.rpartition(".")[2] for asset in assets for table in asset.tables}
-    waiting = {key for key, link in links.items() if tables & set(link.wants)}
+    waiting = {key for key, link in links.items() if tables & set(link.unresolved_tables)}
     sinks = {links[key].sink for key in own if key in links}
-    called = {name for link in links.values() for name in link.called}
+    same_name = {name for link in links.values() for name in link.same_name}
     if (
         touched
-        or (waiting and fates)
-        or fates.concerns(assets | sinks)
-        or any(sink.qualified_name in called for sink in sinks)
+        or (waiting and lifecycle)
+        or lifecycle.concerns(assets | sinks)
+        or any(sink.qualified_name in same_name for sink in sinks)
     ):
         return own | {f"{QUEUED_APPLICATION}{application_run}"}
     for process in sorted(own | waiting):
-        if process not in links or not links[process].fated:
-            _note_fated(storage, application_run, process)
+        if process not in links or not links[process].resolve_together:
+            _mark_dependent(storage, application_run, process)
     return own | waiting
 
 
 QUEUED_APPLICATION = "!application|"
-"""How the keys of those rows in `dirty` begin that stand for all that an application wrote: they sort first."""
+"""Prefix of queue keys that stand for all that an application wrote: they sort first."""
 
 
 def mark_dependent(storage: Storage, application_run: str) -> set[str]:
-    """Have all that an application wrote know that it counts only together. A process whose sink was renamed is linked
-    to the application under its present name. Returns the keys of all processes.
+    """Mark all that an application wrote as resolved together. Returns the keys of all its processes.
+
+    A process whose sink was renamed is noted under its present name too.
     """
-    fates, links = _all_links(storage, application_run)
+    lifecycle, links = _all_links(storage, application_run)
     for process, (row, link) in sorted(links.items()):
-        if not link.fated:
-            _note_fated(storage, application_run, process)
-        called = _called(storage, process, application_run, fates)
-        if not link.fated or not called <= set(link.called):
+        if not link.resolve_together:
+            _mark_dependent(storage, application_run, process)
+        same_name = _same_names(storage, process, application_run, lifecycle)
+        if not link.resolve_together or not same_name <= set(link.same_name):
             place = Place(RUNS, application_run, row.key)
-            more = msgspec.structs.replace(link, fated=True, called=tuple(called))
+            more = msgspec.structs.replace(link, resolve_together=True, same_name=tuple(same_name))
             _add(storage, place, more, read=row if row.etag else UNREAD)
     return set(links)
 
 
-def _called(storage: Storage, process: str, application_run: str, fates: LifecycleEvents) -> frozenset[str]:
-    """The data sets that an application run ever called, in what it said of a process, like one that a statement
-    dropped or emptied by its table's name: their qualified names.
+def _same_names(storage: Storage, process: str, application_run: str, lifecycle: LifecycleEvents) -> frozenset[str]:
+    """The qualified names of all data sets in what an application run contributed to a process that are named like a
+    table that a statement dropped or emptied.
     """
-    if not fates.by_table:
+    if not lifecycle.by_table:
         return frozenset()
     rows = (row for row, _ in contributions_of(storage, process, application_run))
     contents = (ContributionRecord.of(row, storage).content for row in rows)
-    return fates.called(asset for content in contents if content for asset in (*content.inputs, *content.outputs))
+    return lifecycle.called(asset for content in contents if content for asset in (*content.inputs, *content.outputs))
 
 
-def _note_fated(storage: Storage, application_run: str, process: str) -> None:
+def _mark_dependent(storage: Storage, application_run: str, process: str) -> None:
     storage.insert(CONTRIBUTIONS, Row(partition=process, key=f"{application_run}|{RESOLVE_TOGETHER}"))
 
 
 def _all_links(storage: Storage, application_run: str) -> tuple[LifecycleEvents, dict[str, tuple[Row, ProcessRef]]]:
-    """What became of its data sets, and what the application wrote, by process: also under the names that renamings
-    gave.
-    """
-    fates, rows = lifecycle_and_links(storage, application_run)
+    """The application's lifecycle events, and what it wrote by process, also under the names that renamings gave."""
+    lifecycle, rows = lifecycle_and_links(storage, application_run)
     links = {row.key.removeprefix(PROCESS_REF): (row, process_ref_of(row, storage)) for row in rows}
     todo = [link for _, link in links.values()]
     while todo:
         link = todo.pop()
-        move = fates.renamed.get(link.sink.qualified_name)
+        move = lifecycle.renamed.get(link.sink.qualified_name)
         if move is None or move.asset is None:
             continue
-        after = ProcessRef(name=present_name(link.name, move), sink=move.asset, wants=link.wants)
+        after = ProcessRef(
+            name=present_name(link.name, move), sink=move.asset, unresolved_tables=link.unresolved_tables
+        )
         row = process_ref_row(storage, application_run, after)
         key = row.key.removeprefix(PROCESS_REF)
         if key not in links:
             links[key] = replace(row, etag=storage.insert(RUNS, row) or ""), after
             todo.append(after)
-    return fates, links
+    return lifecycle, links

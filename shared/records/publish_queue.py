@@ -31,7 +31,7 @@ class QueueEntry:
     isolated: bool = False
     etag: str = ""
 
-    def mark(self, now: datetime) -> QueueState:
+    def state(self, now: datetime) -> QueueState:
         """The state of its process at this time."""
         if self.revisit:
             return QueueState.REVISIT

@@ -30,7 +30,7 @@ def context_of(storage: Storage, run: MergedRun, known: Application, names: Name
     """What concerns this run of what is `known` of its application."""
     streams = known.has_batches and names_no_source(run)
     batches = _first_enclosing(batches_after(storage, run), run) if streams else ()
-    return RunContext(told=known.facts | application_facts_of(run), batches=batches, names=names)
+    return RunContext(facts=known.facts | application_facts_of(run), batches=batches, names=names)
 
 
 def _first_enclosing(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:

@@ -1,4 +1,4 @@
-"""The rows behind a run's state and a process's contributions, as values."""
+"""A run's state and the contributions of runs to processes, as rows and as values."""
 
 import functools
 import gzip
@@ -26,7 +26,7 @@ MAX_SUPPORTERS = 64
 """Runs that a contribution keeps one by one; older ones are folded into one span."""
 
 ContentKey = tuple[str, str, str]
-"""A process's key, the application run that speaks, and the digest of what it says."""
+"""A process's key, the application run that contributes to it, and the digest of the content."""
 
 EntryKey = tuple[str, str]
 """An application run, and the key of a row in its partition of `runs`: where a run left an entry for the others."""
@@ -36,14 +36,16 @@ EntryKey = tuple[str, str]
 class RunState:
     """What became of a run.
 
-    `end` is the strongest terminal state seen; `generation` grows with each settling; `attempted` holds every content
-    that any settling of this run may have written, `left` every word for its siblings, and `changed` every data set
-    (by its key) that it may have spoken of as a whole, so that the next one can withdraw what no longer holds;
-    `merged` the digests of the events that were merged, `seen` their times. `verdict` is published, skipped or waiting
-    as far as the run alone can tell, and counts only when `settled`; `heard` is the digest of what its siblings had
-    told then, empty while another settling is under way. `closed`: the last arrival of an event before the run was
-    closed; what comes later is never merged. `gone`: retention has deleted its events, and so what it says stays as it
-    is. `facts`: what people want to see of the run, if it counts.
+    `end`: the strongest terminal state seen. `generation`: grows each time the run is processed. `merged`: the digests
+    of the events that were merged; `seen`: their first and last time. `verdict`: published, skipped or waiting, as far
+    as the run alone decides; it counts only when `settled`. `context_digest`: of what the run knew of its application
+    then, empty while another worker processes it.
+
+    `attempted`, `entries`, `changed_assets`: every contribution, application row and data set (by key) that any worker
+    may have written for this run, so that the next one can retract what no longer holds; `current`: the contributions
+    that hold. `closed`: the last arrival of an event before the run was closed; later events are never merged.
+    `expired`: retention has deleted its events, so that its contributions stay as they are. `facts`: of the run, for
+    people, if it counts.
     """
 
     run_id: str
@@ -66,12 +68,12 @@ class RunState:
     etag: str = ""
 
     def done_with(self, digest: str, end: str | None) -> bool:
-        """Whether an event with this digest, bringing this end, has nothing new to say."""
+        """Whether an event with this digest and this end changes nothing."""
         return self.settled and digest in self.merged and stronger_end(self.end, end) == self.end
 
     @property
     def processes(self) -> frozenset[str]:
-        """The keys of the processes that this run speaks for now."""
+        """The keys of the processes to which this run contributes now."""
         return frozenset(process for process, _, _ in self.current)
 
     def row(self, storage: Storage) -> Row:
@@ -163,7 +165,7 @@ class _Lists(msgspec.Struct, frozen=True):
 class ContributionRecord:
     """A contribution with its supporters: the runs that say so, and when. `folded`: the span of those no longer kept.
 
-    `content` is missing only while nobody but a run that takes its word back has spoken.
+    `content` is None only while no run but one that retracted it is on record.
     """
 
     process: str
@@ -176,13 +178,13 @@ class ContributionRecord:
 
     @property
     def seen(self) -> Span | None:
-        """When it was said; None when every run has taken it back."""
+        """When runs said it, from the first to the last time; None when every run has retracted it."""
         spans = (*contents(self.supporters), *([self.folded] if self.folded else []))
         return functools.reduce(operator.or_, spans) if spans else None
 
     @property
     def contribution(self) -> Contribution | None:
-        """What the process is to be made of; None when nothing stands."""
+        """The contribution for aggregation; None when every run has retracted it."""
         if not self.seen or not self.content:
             return None
         return Contribution(application_run=self.application_run, content=self.content, seen=self.seen)
@@ -190,7 +192,7 @@ class ContributionRecord:
     def with_supporter(
         self, run_id: str, supporter: VersionedEntry[Span], content: Process | None
     ) -> "ContributionRecord":
-        """With what this run says now, unless a newer entry of it is there."""
+        """With the entry of this run, unless a newer one is there."""
         supporters, left = merge_entry(self.supporters, run_id, supporter, most=MAX_SUPPORTERS)
         if supporters is self.supporters:
             return self
@@ -214,7 +216,7 @@ class ContributionRecord:
 
     @classmethod
     def without_content(cls, row: Row) -> "ContributionRecord":
-        """From a row of `contributions`, as far as it can be told without reading what is said."""
+        """From a row of `contributions`, without reading the content."""
         supporters, folded = _decode_supporters(_unpack(row.values["supporters"]))
         application_run, _, digest = row.key.partition("|")
         return cls(
@@ -238,13 +240,14 @@ def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
 
 
 def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
-    """The JSON of a packed cell. Raises ContentLost when it is a blob that is gone."""
+    """The JSON of a packed cell. Raises ContentLost where its blob is missing."""
     blob = row.values.get(f"{name}_blob")
     if not blob:
         return _unpack(row.values[name])
     packed = storage.get(CONTENTS, str(blob))
     if packed is None:
-        raise ContentLost(f"The blob {blob!s} of a row is gone: `throughline verify --fix` writes it anew", after=60)
+        what = f"Blob {blob!s} of a row is missing, so its content can't be read: run `throughline verify --fix`"
+        raise ContentLost(what, after=60)
     return _unpack(packed)
 
 

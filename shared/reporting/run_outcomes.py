@@ -1,7 +1,7 @@
-"""What became of each run, from one scan of `runs` and, where data sets have fates, one of `contributions`.
+"""The outcome of each run and of its events, from the rows of `runs`, `contributions`, `ledger` and the publish queue.
 
-A run is held in a few hundred bytes, whatever it said; of applications whose data sets have fates, also what they said,
-as it is packed in its rows.
+Memory: a few hundred bytes a run. For applications with lifecycle events (tables dropped, renamed, emptied) also their
+packed contributions, since staging elimination looks at all of them together.
 """
 
 from array import array
@@ -20,6 +20,7 @@ from shared.records.application_record import resolves_together
 from shared.records.digest_set import contains, short, shorts
 from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState
+from shared.records.states import State
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
@@ -27,21 +28,20 @@ from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.reference import NO_PROCESS
 
 T = TypeVar("T")
-Seen = Callable[[str, int], None]
-"""Is told what is being read, and how many more of it were: for a bar."""
+Progress = Callable[[str, int], None]
+"""Called with the name of what is being read and how many more rows or blobs of it were read."""
 
-_SO_MANY = 500
+_PROGRESS_STEP = 500
 
 
-def counted(seen: Seen, what: str, each: Iterable[T]) -> Iterator[T]:
-    """These, and `seen` is told of them now and then."""
+def counted(progress: Progress, what: str, items: Iterable[T]) -> Iterator[T]:
+    """The same items; calls `progress` every 500 items and at the end."""
     number = 0
-    for one in each:
-        number += 1
-        if number % _SO_MANY == 0:
-            seen(what, _SO_MANY)
-        yield one
-    seen(what, number % _SO_MANY)
+    for number, item in enumerate(items, start=1):
+        if number % _PROGRESS_STEP == 0:
+            progress(what, _PROGRESS_STEP)
+        yield item
+    progress(what, number % _PROGRESS_STEP)
 
 
 class Waiting(StrEnum):
@@ -55,161 +55,168 @@ class Waiting(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunWord:
-    """What the table tells of a run: `verdict` is empty while it is not settled; `merged` are its events' digests;
-    `spoken` the processes of which it speaks, by the application run for which it does.
+class RunOutcome:
+    """A run's row, condensed. `state` is empty while the run is not processed; `merged` are the digests of its merged
+    events; `processes` the processes that it contributes to, by application run.
 
-    `job` is its first event's, `other_jobs` those of its other events where they differ.
+    `job` is the job name of its first event, `other_jobs` those of its other events where they differ.
     """
 
-    verdict: str
+    state: str
     reason: str
     merged: "array[int]"
-    spoken: tuple[tuple[str, "array[int]"], ...]
+    processes: tuple[tuple[str, "array[int]"], ...]
     job: str
     other_jobs: Mapping[int, str] | None
     closed: bool = False
 
     def job_of(self, event: StoredEvent) -> str:
-        """The job's name of an event."""
+        """The job name of an event."""
         return self.other_jobs.get(short(event.digest), self.job) if self.other_jobs else self.job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Processes:
-    """The processes that are `written` to the catalog; those that are yet to be (`unsettled`), and those of them that
-    the catalog `refused`; those that shadow mode keeps from it (`held`); and `why` some are not shown.
+class ProcessStates:
+    """Processes by state: `written` to the catalog; `queued` to be published, of which the catalog `refused` some;
+    `held` back by shadow mode; and `reasons` why the catalog holds none of some.
     """
 
-    written: frozenset[int]
-    unsettled: frozenset[int] = frozenset()
+    written: frozenset[int] = frozenset()
+    queued: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     held: frozenset[int] = frozenset()
-    why: Mapping[int, str] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
-class Verdicts:
-    """All runs, and what became of the processes of applications whose data sets have fates: see `read`."""
+class RunOutcomes:
+    """Outcomes of runs, and what staging elimination left of the processes of applications with `lifecycle` events:
+    `remaining` maps an application run and one of its processes to those that stand for it in the catalog.
+    """
 
-    runs: dict[str, RunWord] = field(default_factory=dict)
-    fates: dict[str, LifecycleEvents] = field(default_factory=dict)
-    present: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+    runs: dict[str, RunOutcome] = field(default_factory=dict)
+    lifecycle: dict[str, LifecycleEvents] = field(default_factory=dict)
+    remaining: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, storage: Storage, seen: Seen) -> "Verdicts":
-        """From the tables. A state that can't be read, since a blob of it is gone, is as none: `verify` finds it."""
+    def read(cls, storage: Storage, progress: Progress) -> "RunOutcomes":
+        """Of all runs. A state whose blob is lost counts as none: `verify` finds it."""
         found = cls()
-        for run_id, rows in groupby(counted(seen, "runs", storage.scan(RUNS)), key=lambda row: row.partition):
-            found._take(storage, run_id, rows)
-        if found.fates:
-            found.present = _present(storage, found.fates, seen)
+        for run_id, rows in groupby(counted(progress, "runs", storage.scan(RUNS)), key=lambda row: row.partition):
+            found.add(storage, run_id, rows)
+        if found.lifecycle:
+            found.add_remaining(storage, counted(progress, "contributions", storage.scan(CONTRIBUTIONS)))
         return found
 
-    def _take(self, storage: Storage, run_id: str, rows: Iterator[Row]) -> None:
-        """The rows of one run, in the order of their keys: the application's own comes before its fates."""
+    def add(self, storage: Storage, run_id: str, rows: Iterable[Row]) -> None:
+        """Add a run by the rows of its partition, ordered by key: the row `application` comes before `fate|…`."""
         jobs: dict[str, str] = {}
-        state, fated, events, archived_job = None, False, False, ""
+        state, has_lifecycle, archived_job = None, False, ""
         words: list[Row] = []
         for row in rows:
             if row.key == STATE:
                 state = _state(storage, row)
             elif resolves_together(row):
-                fated = True
-            elif fated and holds_entries(row):
+                has_lifecycle = True
+            elif has_lifecycle and holds_entries(row):
                 words.append(row)
             elif row.key.startswith(ARCHIVED):
                 archived_job = intern(str(row.values["job"]))
             elif place := stored_from_row(run_id, row.key):
-                events = True
                 jobs[place.digest] = intern(str(row.values.get("job", "")))
-        if fated:
-            self.fates[run_id] = lifecycle_in(storage, words)
-        if events or state:
-            self.runs[run_id] = _word(state, jobs, archived_job)
+        if has_lifecycle:
+            self.lifecycle[run_id] = lifecycle_in(storage, words)
+        if jobs or state:
+            self.runs[run_id] = _outcome(state, jobs, archived_job)
 
-    def of(self, event: StoredEvent, processes: Processes) -> tuple[str, str]:
-        """An event's state and, for skipped and waiting, the reason."""
-        run = self.runs.get(event.run_id)
-        if run is None or run.verdict == _UNKNOWN:
-            return "waiting", Waiting.PARSER if event.end else Waiting.END
-        if run.closed and not contains(run.merged, short(event.digest)):
-            return "skipped", CLOSED
-        if not run.verdict or not contains(run.merged, short(event.digest)):
-            return "waiting", Waiting.PARSER
-        if run.verdict == "waiting":
-            return "waiting", Waiting.END
-        if run.verdict != "published":
-            return run.verdict, run.reason
-        own = {process for _, spoken in run.spoken for process in spoken}
-        now = {
+    def add_remaining(self, storage: Storage, contributions: Iterable[Row]) -> None:
+        """Apply staging elimination to the contributions of applications with lifecycle events."""
+        rows: dict[str, list[Row]] = {run: [] for run in self.lifecycle}
+        for row in contributions:
+            application_run, _, digest = row.key.partition("|")
+            if application_run in rows and digest != RESOLVE_TOGETHER:
+                rows[application_run].append(row)
+        found: dict[tuple[str, int], set[int]] = {}
+        for run, own in rows.items():
+            for each in eliminate_staging([*_contributions(storage, own)], self.lifecycle[run]):
+                now = found.setdefault((run, short(process_key(each.contribution.content.qualified_name))), set())
+                if each.remains:
+                    now.add(short(process_key(each.remains.content.qualified_name)))
+        self.remaining |= {key: frozenset(now) for key, now in found.items()}
+
+    def processes_of(self, run: RunOutcome) -> tuple[frozenset[int], frozenset[int]]:
+        """The processes that a run contributes to, and those that stand for them after staging elimination."""
+        own = frozenset(process for _, processes in run.processes for process in processes)
+        now = frozenset(
             each
-            for by, spoken in run.spoken
-            for process in spoken
-            for each in (self.present.get((by, process), (process,)) if by in self.fates else (process,))
-        }
-        if not processes.unsettled.isdisjoint(now | own):
-            refused = not processes.refused.isdisjoint(now | own)
-            return "waiting", Waiting.REFUSED if refused else Waiting.CATALOG
+            for by, processes in run.processes
+            for process in processes
+            for each in (self.remaining.get((by, process), (process,)) if by in self.lifecycle else (process,))
+        )
+        return own, now
+
+    def outcome_of(self, event: StoredEvent, processes: ProcessStates) -> tuple[str, str]:
+        """An event's state (published, skipped, waiting or dead) and, unless it is published, the reason."""
+        run = self.runs.get(event.run_id)
+        if run is None or run.state == _NOT_BEGUN:
+            return "waiting", Waiting.PARSER if event.end else Waiting.END
+        merged = contains(run.merged, short(event.digest))
+        if run.closed and not merged:
+            return "skipped", CLOSED
+        if not run.state or not merged:
+            return "waiting", Waiting.PARSER
+        if run.state == State.WAITING:
+            return "waiting", Waiting.END
+        if run.state != State.PUBLISHED:
+            return run.state, run.reason
+        return self._published(run, processes)
+
+    def _published(self, run: RunOutcome, processes: ProcessStates) -> tuple[str, str]:
+        own, now = self.processes_of(run)
+        if not processes.queued.isdisjoint(now | own):
+            return "waiting", Waiting.CATALOG if processes.refused.isdisjoint(now | own) else Waiting.REFUSED
         if not processes.held.isdisjoint(now | own):
             return "waiting", Waiting.SHADOW
         if not processes.written.isdisjoint(now):
             return "published", ""
-        return "skipped", min((processes.why[each] for each in now if each in processes.why), default=NO_PROCESS)
+        return "skipped", min(
+            (processes.reasons[each] for each in now if each in processes.reasons), default=NO_PROCESS
+        )
 
 
-_UNKNOWN = "?"
-"""In the place of a verdict: nobody has begun to settle the run."""
+_NOT_BEGUN = "?"
+"""In place of a state: no worker has begun to process the run."""
 
 
 def _state(storage: Storage, row: Row) -> RunState | None:
     try:
         return RunState.of(row, storage)
     except ContentLost:
-        return None  # all that it held is found anew when `verify --fix` settles the run
+        return None  # `verify --fix` processes the run again, which restores it
 
 
-def _word(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> RunWord:
+def _outcome(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> RunOutcome:
     job = next(iter(jobs.values()), archived_job)
-    closed = state is not None and state.closed is not None
     others = {short(digest): each for digest, each in jobs.items() if each != job}
-    spoken: dict[str, list[str]] = {}
+    processes: dict[str, list[str]] = {}
     for process, by, _ in state.current if state else ():
-        spoken.setdefault(intern(by), []).append(process)
-    return RunWord(
-        verdict=_UNKNOWN if state is None else intern(state.verdict.value) if state.settled else "",
+        processes.setdefault(intern(by), []).append(process)
+    return RunOutcome(
+        state=_NOT_BEGUN if state is None else intern(state.verdict.value) if state.settled else "",
         reason=intern(str(state.reason)) if state else "",
         merged=shorts(state.merged if state else ()),
-        spoken=tuple((by, shorts(processes)) for by, processes in spoken.items()),
+        processes=tuple((by, shorts(keys)) for by, keys in processes.items()),
         job=job,
         other_jobs=others or None,
-        closed=closed,
+        closed=state is not None and state.closed is not None,
     )
 
 
-def _said(storage: Storage, rows: Iterable[Row]) -> Iterator[Contribution]:
+def _contributions(storage: Storage, rows: Iterable[Row]) -> Iterator[Contribution]:
     for row in rows:
         try:
-            said = ContributionRecord.of(row, storage).contribution
+            contribution = ContributionRecord.of(row, storage).contribution
         except ContentLost:
             continue  # as for a state
-        if said:
-            yield said
-
-
-def _present(
-    storage: Storage, fates: Mapping[str, LifecycleEvents], seen: Seen
-) -> dict[tuple[str, int], frozenset[int]]:
-    """By application run and process of which it spoke: the processes that this is now, if any."""
-    rows: dict[str, list[Row]] = {run: [] for run in fates}
-    for row in counted(seen, "contributions", storage.scan(CONTRIBUTIONS)):
-        application_run, _, digest = row.key.partition("|")
-        if application_run in rows and digest != RESOLVE_TOGETHER:
-            rows[application_run].append(row)
-    found: dict[tuple[str, int], set[int]] = {}
-    for run, own in rows.items():
-        for each in eliminate_staging([*_said(storage, own)], fates[run]):
-            now = found.setdefault((run, short(process_key(each.said.content.qualified_name))), set())
-            if each.remains:
-                now.add(short(process_key(each.remains.content.qualified_name)))
-    return {key: frozenset(now) for key, now in found.items()}
+        if contribution:
+            yield contribution

@@ -1,7 +1,7 @@
 """The counts that reconcile: every event received is published, skipped, waiting or dead, and each exactly once.
 
-Counted against the blobs themselves, which are what was promised to be kept. They are counted as they are listed; what
-is held is a few hundred bytes for each run, and the groups that were asked for.
+Counted against the stored blobs: those are the events that were acknowledged. `COUNTS` in `shared/reporting/counts.py`
+defines each number. Memory: a few hundred bytes a run, and the groups that were asked for.
 """
 
 from collections import Counter
@@ -20,14 +20,15 @@ from shared.records.digest_set import DigestSet, combined_digest, short
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry, queue_entries
 from shared.records.states import LedgerState
-from shared.reporting.run_outcomes import Processes, Seen, Verdicts, Waiting, counted
+from shared.reporting.run_outcomes import ProcessStates, Progress, RunOutcomes, Waiting, counted
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 
-__all__ = ["By", "Group", "Status", "Waiting", "status"]
+__all__ = ["STATES", "By", "Group", "Status", "Waiting", "status"]
 
-_LAST_ERRORS = 5
-_AT_REST = (Waiting.END, Waiting.SHADOW, Waiting.REFUSED)
+STATES = ("published", "skipped", "waiting", "dead")
+_MAX_ERRORS = 5
+_NOT_IN_PROGRESS = (Waiting.END, Waiting.SHADOW, Waiting.REFUSED)
 
 
 class By(StrEnum):
@@ -39,9 +40,10 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The events of one day (UTC, by their own time), of one job, or of one job on one day.
+    """The events of one day (UTC, by event time), of one job, or of one job on one day. `reasons` counts the skipped
+    and the waiting events by reason.
 
-    `job` is empty for what was ignored, whose job is not on record, and for names that are none of ours.
+    `job` is empty for ignored events, whose job is not on record, and for blobs with a foreign name.
     """
 
     day: str = ""
@@ -51,12 +53,20 @@ class Group:
     skipped: int = 0
     waiting: int = 0
     dead: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether each received event has exactly one state."""
+        return self.received == self.published + self.skipped + self.waiting + self.dead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Events by state; `refused` bodies were never received and stand beside the sum. `unsure` are data sets of which
-    several assets of the catalog may be meant, and none was chosen.
+    """Events by state, and what else a person wants to see first: `COUNTS` defines the numbers.
+
+    `ambiguous`: qualified names of data sets that match more than one asset of the catalog, so that none was chosen.
+    `last_errors`: sentences, at most five. `oldest_waiting`: when the event that waits longest arrived.
     """
 
     received: int
@@ -77,158 +87,172 @@ class Status:
 
     @property
     def reconciles(self) -> bool:
-        """Whether every received event has exactly one state, as a whole and in each group."""
-        whole = self.received == self.published + self.skipped + self.waiting + self.dead
-        each = all(one.received == one.published + one.skipped + one.waiting + one.dead for one in self.groups)
-        return whole and each and (not self.groups or self.received == sum(one.received for one in self.groups))
+        """Whether each received event has exactly one state, in total and in each group."""
+        total = Group(**{name: getattr(self, name) for name in ("received", *STATES)})
+        whole = not self.groups or self.received == sum(group.received for group in self.groups)
+        return whole and all(group.reconciles for group in (total, *self.groups))
 
     @property
     def in_progress(self) -> int:
-        """Events that somebody is working on or should be: all that wait, but for the end of their run or of shadow
-        mode, or for somebody to mend what the catalog refuses.
+        """Waiting events that parser and publisher work on without anyone's help: all but those that wait for the end
+        of their run, for the end of shadow mode, or for a catalog that refuses their process.
         """
-        return self.waiting - sum(self.waiting_for.get(each, 0) for each in _AT_REST)
+        return self.waiting - sum(self.waiting_for.get(reason, 0) for reason in _NOT_IN_PROGRESS)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Counts:
-    """What was counted so far; `received` apart from the states, so that the two can be held against one another."""
+    """Counts so far, by group. `received` is counted apart from the states, so that the two can be compared."""
 
     by: frozenset[By]
     received: Counter[tuple[str, str]] = field(default_factory=Counter)
-    states: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    waiting: Counter[str] = field(default_factory=Counter)
+    states: Counter[tuple[tuple[str, str], str, str]] = field(default_factory=Counter)
     oldest: datetime | None = None
 
     def receive(self, day: str, job: str) -> tuple[str, str]:
-        """One more event: the group that it is in."""
+        """Count one event; returns its group."""
         group = (day if By.DAY in self.by else "", job if By.JOB in self.by else "")
         self.received[group] += 1
         return group
 
-    def count(self, group: tuple[str, str], state: str, reason: str, arrived: datetime | None) -> None:
-        """What became of it."""
-        self.states[*group, state] += 1
-        if state == "skipped":
-            self.skipped[reason] += 1
-        elif state == "waiting":
-            self.waiting[reason] += 1
+    def add(self, group: tuple[str, str], state: str, reason: str, arrived: datetime | None) -> None:
+        """Count the state of one event."""
+        self.states[group, state, reason] += 1
+        if state == "waiting":
             self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
 
     def groups(self) -> Iterator[Group]:
-        """In order, if any were asked for."""
-        for group, received in sorted(self.received.items()) if self.by else ():
-            states = {state: self.states[*group, state] for state in ("published", "skipped", "waiting", "dead")}
-            yield Group(day=group[0], job=group[1], received=received, **states)
+        """In order; none where no grouping was asked for."""
+        if not self.by:
+            return
+        totals: dict[tuple[str, str], Counter[str]] = {group: Counter() for group in self.received}
+        reasons: dict[tuple[str, str], Counter[str]] = {group: Counter() for group in self.received}
+        for (group, state, reason), number in self.states.items():
+            totals[group][state] += number
+            if reason:
+                reasons[group][reason] += number
+        for group, received in sorted(self.received.items()):
+            states = {state: totals[group][state] for state in STATES}
+            why = dict(reasons[group].most_common())
+            yield Group(day=group[0], job=group[1], received=received, reasons=why, **states)
 
-    def total(self, state: str) -> int:
-        """All events in this state."""
-        return sum(number for (*_, each), number in self.states.items() if each == state)
+    def by_reason(self, state: str) -> dict[str, int]:
+        """The events in a state by reason, sorted."""
+        found: Counter[str] = Counter()
+        for (_, each, reason), number in self.states.items():
+            if each == state:
+                found[reason] += number
+        return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What decides of each event: the runs, the dead letters by id, and the processes by the state of each."""
+    """What determines the state of an event: the runs, the dead letters by id, and the states of processes."""
 
-    verdicts: Verdicts
+    runs: RunOutcomes
     letters: Mapping[str, DeadLetter]
-    processes: Processes
+    processes: ProcessStates
 
-    def count(self, counts: _Counts, each: Arrived) -> None:
-        """Count what became of one that is stored."""
-        event = each.event
-        run = self.verdicts.runs.get(event.run_id) if event else None
-        letter = self.letters.get(event.digest if event else digest_of(each.name.encode()))
+    def count(self, counts: _Counts, stored: Arrived) -> None:
+        """Count a stored event."""
+        event = stored.event
+        run = self.runs.runs.get(event.run_id) if event else None
+        letter = self.letters.get(event.digest if event else digest_of(stored.name.encode()))
         job = run.job_of(event) if run and event else ""
-        day = event.time if event else each.arrived
+        day = event.time if event else stored.arrived
         group = counts.receive(f"{day:%Y-%m-%d}" if day else "", job or (letter.job if letter else ""))
         if letter:
             state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", "")
         elif event is None:
             state, reason = "waiting", Waiting.PARSER
         else:
-            state, reason = self.verdicts.of(event, self.processes)
-        counts.count(group, state, reason, each.arrived)
+            state, reason = self.runs.outcome_of(event, self.processes)
+        counts.add(group, state, reason, stored.arrived)
 
-    def ignore(self, counts: _Counts, name: str) -> None:
-        """Count an event that was ignored, by the name that it has or had in `ignored`."""
+    def count_ignored(self, counts: _Counts, name: str) -> None:
+        """Count an ignored event by the name that its blob has or had in `ignored`."""
         group = counts.receive(name[: len("2026/11/21")].replace("/", "-"), "")
-        counts.count(group, "skipped", reason_of_ignored(name), None)
+        counts.add(group, "skipped", reason_of_ignored(name), None)
 
 
 def _archived(storage: Storage) -> Iterator[Archived]:
-    """What lies in the archive, as its rows tell; they are read once more only if there is an archive."""
+    """The rows of the archive's index; the table is scanned once more only where there is an archive."""
     if next(storage.blobs(ARCHIVE), None):
         yield from (Archived.of(row, storage) for row in storage.scan(RUNS) if row.key.startswith(ARCHIVED))
 
 
-def status(storage: Storage, *, by: Sequence[By] = (), seen: Seen = lambda _what, _more: None) -> Status:
-    """The counts, and those of each group if it is asked for, from one listing of each container and one scan of each
-    table: the calls grow with the pages of these. `seen` is told how far it has come.
+def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _what, _more: None) -> Status:
+    """The counts, and those of each group if `by` asks for any: one listing of each container, one scan of each table.
 
-    Tables before what they point to: a run that is settled meanwhile is not found without its process. Blobs before the
-    rows of the archive: what is moved meanwhile is found in one of them.
+    Tables are read before the queue and ledger that they point to, so that a run that is processed meanwhile is not
+    found without its process; blobs before the rows of the archive, so that an event that is archived meanwhile is
+    found in one of them. `seen` is called as the reading goes on. Raises StorageUnavailable.
     """
-    verdicts = Verdicts.read(storage, seen)
+    runs = RunOutcomes.read(storage, seen)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
-    dirty, paused_until, why = queue_entries(storage)
-    unsettled = frozenset(_key(each) for each in dirty if not each.revisit)
+    queue, paused_until, why = queue_entries(storage)
+    queued = frozenset(_key(entry) for entry in queue if not entry.revisit)
     held = dict(held_back(storage))
     ledger = [LedgerEntry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
-    written = frozenset(short(entry.process) for entry in ledger if entry.state is LedgerState.WRITTEN)
-    processes = Processes(
-        written=written,
-        unsettled=unsettled,
-        refused=frozenset(_key(each) for each in dirty if each.isolated),
+    processes = ProcessStates(
+        written=frozenset(short(entry.process) for entry in ledger if entry.state is LedgerState.WRITTEN),
+        queued=queued,
+        refused=frozenset(_key(entry) for entry in queue if entry.isolated),
         held=frozenset(short(key) for key in held if "|" not in key),
-        why={short(entry.process): entry.why for entry in ledger if entry.why},
+        reasons={short(entry.process): entry.why for entry in ledger if entry.why},
     )
-    known = _Known(verdicts=verdicts, letters=letters, processes=processes)
-    counts = _Counts(by=frozenset(by))
-    listed = DigestSet()
-    for each in counted(seen, "events", arrivals(storage)):
-        known.count(counts, each)
-        listed.add(combined_digest(EVENTS, each.name))
-    for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
-        known.ignore(counts, fact.name)
-        listed.add(combined_digest(IGNORED, fact.name))
-    for archived in counted(seen, "archive", _archived(storage)):
-        for name in archived.blobs:
-            if listed.meet(combined_digest(IGNORED if archived.ignored else EVENTS, name)):
-                continue  # it was moved meanwhile, or that was cut off
-            if archived.ignored:
-                known.ignore(counts, name)
-            else:
-                known.count(counts, Arrived.of(name, None))
+    counts = _count(storage, _Known(runs=runs, letters=letters, processes=processes), by, seen)
+    skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")
     refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
-    errors = [f"catalog: {each.error}" for each in dirty if each.error and not each.isolated]
+    errors = [f"catalog: {entry.error}" for entry in queue if entry.error and not entry.isolated]
     errors += [
-        f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in dirty if each.isolated
+        f"catalog refuses {names.get(entry.process) or entry.process}: {entry.error}"
+        for entry in queue
+        if entry.isolated
     ]
-    errors += [f"catalog left alone until {paused_until:%H:%M:%S}: {why}"] if paused_until else []
-    errors += [f"dead letter: {each.error}" for each in letters.values() if not each.discarded]
-    errors += [f"refused: {error}" for _, error in refusals]
+    errors += [f"publishing paused until {paused_until:%H:%M:%S} UTC: {why}"] if paused_until else []
+    errors += [f"dead letter: {letter.error}" for letter in letters.values() if not letter.discarded]
+    errors += [f"rejected by the receiver: {error}" for _, error in refusals]
     return Status(
         received=counts.received.total(),
-        published=counts.total("published"),
-        skipped=counts.total("skipped"),
-        waiting=counts.total("waiting"),
-        dead=counts.total("dead"),
+        published=sum(counts.by_reason("published").values()),
+        skipped=sum(skipped.values()),
+        waiting=sum(waiting.values()),
+        dead=sum(counts.by_reason("dead").values()),
         refused=len(refusals),
-        skipped_because=dict(sorted(counts.skipped.items())),
-        waiting_for=dict(sorted(counts.waiting.items())),
+        skipped_because=skipped,
+        waiting_for=waiting,
         oldest_waiting=counts.oldest,
-        processes=len(written),
-        dirty=len(unsettled),
-        last_errors=tuple(errors[-_LAST_ERRORS:]),
+        processes=len(processes.written),
+        dirty=len(queued),
+        last_errors=tuple(errors[-_MAX_ERRORS:]),
         unsure=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
         shadow=summed(tuple(held.values())),
         groups=tuple(counts.groups()),
     )
 
 
-def _key(dirty: QueueEntry) -> int:
-    """A dirty mark's process; those of data sets are told apart by what stands before the digest."""
-    return short(digest_of(dirty.process.encode())) if "|" in dirty.process else short(dirty.process)
+def _count(storage: Storage, known: _Known, by: Sequence[By], progress: Progress) -> _Counts:
+    counts = _Counts(by=frozenset(by))
+    listed = DigestSet()
+    for each in counted(progress, "events", arrivals(storage)):
+        known.count(counts, each)
+        listed.add(combined_digest(EVENTS, each.name))
+    for fact in counted(progress, "ignored", storage.blobs(IGNORED)):
+        known.count_ignored(counts, fact.name)
+        listed.add(combined_digest(IGNORED, fact.name))
+    for archived in counted(progress, "archive", _archived(storage)):
+        for name in archived.blobs:
+            if listed.meet(combined_digest(IGNORED if archived.ignored else EVENTS, name)):
+                continue  # archived meanwhile, or its blob was not deleted yet
+            if archived.ignored:
+                known.count_ignored(counts, name)
+            else:
+                known.count(counts, Arrived.of(name, None))
+    return counts
+
+
+def _key(entry: QueueEntry) -> int:
+    """The process of a queue entry. Entries of data sets (`asset|…`) get a number that no process has."""
+    return short(digest_of(entry.process.encode())) if "|" in entry.process else short(entry.process)

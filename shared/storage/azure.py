@@ -204,7 +204,7 @@ class AzureStorage:
             try:
                 return act()
             except ResourceNotFoundError:
-                with suppress(ResourceExistsError):  # somebody else may make it just now
+                with suppress(ResourceExistsError):  # another worker may create it now
                     self._blobs.create_container(container)
                 return act()
 

@@ -1,4 +1,4 @@
-"""A stretch of work that only one may do at a time: under a lease that is renewed, and not for ever."""
+"""A limited session of work under a lease, which only one worker holds at a time."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from shared.storage.port import Lease, Storage
 
 _LEASE_SECONDS = 60
 _RENEW_AFTER = 20.0
-_LONGEST = 180.0
-"""Seconds for which one invocation works for all others; the next one, or the sweeper, goes on."""
+MAX_SESSION = 180.0
+"""Seconds; then the next invocation, or the sweeper, continues the work."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LeaseSession:
-    """The lease in hand, and the time since which it is, by this clock."""
+    """A lease that is held, and when the session began and the lease was renewed, in seconds of `clock`."""
 
     lease: Lease
     clock: Callable[[], float]
@@ -22,9 +22,9 @@ class LeaseSession:
     renewed: float
 
     def may_continue(self) -> bool:
-        """Whether there is time for the next piece of work; the lease is renewed on the way."""
+        """Whether there is time for the next piece of work; renews the lease. False too when the lease was lost."""
         now = self.clock()
-        if now - self.began > _LONGEST:
+        if now - self.began > MAX_SESSION:
             return False
         if now - self.renewed > _RENEW_AFTER:
             self.renewed = now
@@ -33,7 +33,7 @@ class LeaseSession:
 
 
 def start_session(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> LeaseSession | None:
-    """Begin to work; None when somebody else is at it. `clock` counts seconds and is never set back."""
-    began = clock()  # before the lease is asked for: it may be older than its answer
+    """Acquire the lease of this name; None when another worker holds it. `clock` gives monotonic seconds."""
+    began = clock()  # before the call: the lease may have begun before its answer came
     lease = storage.lease(name, _LEASE_SECONDS)
     return LeaseSession(lease=lease, clock=clock, began=began, renewed=began) if lease else None

@@ -1,4 +1,4 @@
-"""Storage in memory: for tests, and for trying things without any server. Thread-safe."""
+"""Storage in memory, for tests and for work without a server. Thread-safe."""
 
 import threading
 import time

@@ -1,7 +1,7 @@
-"""The storage port: what Throughline asks of blobs and tables, and no more.
+"""The storage port: the operations on blobs, tables and leases that Throughline needs.
 
-Kept by `MemoryStorage` and `AzureStorage`; one contract suite holds both to it. Every method raises
-StorageUnavailable when the store does not answer; containers and tables come into being when first written.
+Implemented by `MemoryStorage` and `AzureStorage`, and tested by one contract suite. Every method raises
+StorageUnavailable when the store does not answer. Containers and tables are created when first written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,26 +23,26 @@ class Row:
     etag: str = ""
 
 
-_LONGEST_BYTES = 64 * 1024
-_LONGEST_ROW = 1024 * 1024
-_LONGEST_KEY = 1024
+MAX_CELL_BYTES = 64 * 1024
+MAX_ROW_BYTES = 1024 * 1024
+MAX_KEY = 1024
 _FORBIDDEN_IN_KEYS = frozenset("/\\#?")
 
 
 def refuse_too_large(row: Row) -> None:
     """Raise ValueError where Azure Table Storage would refuse a row, so that no store is more lenient than it."""
     for key in (row.partition, row.key):
-        if len(key) > _LONGEST_KEY or _FORBIDDEN_IN_KEYS & set(key) or not key.isprintable():
-            raise ValueError(f"not a key: {key[:80]!r}")
+        if len(key) > MAX_KEY or _FORBIDDEN_IN_KEYS & set(key) or not key.isprintable():
+            raise ValueError(f"not a valid key of a table: {key[:80]!r}")
     cells = [value for value in row.values.values() if isinstance(value, str | bytes)]
     sizes = [2 * len(cell) if isinstance(cell, str) else len(cell) for cell in cells]
-    if any(size > _LONGEST_BYTES for size in sizes) or sum(sizes) > _LONGEST_ROW:
+    if any(size > MAX_CELL_BYTES for size in sizes) or sum(sizes) > MAX_ROW_BYTES:
         raise ValueError(f"row {row.key[:80]!r} holds more than a table takes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobFact:
-    """What a listing tells of a blob."""
+    """A blob in a listing: its size in bytes, and when it was last written."""
 
     name: str
     size: int
@@ -50,13 +50,13 @@ class BlobFact:
 
 
 class Lease(Protocol):
-    """Something only one holder has at a time."""
+    """A lease: only one holder has it at a time."""
 
     def renew(self) -> bool:
         """Hold it for its whole length again; False when it was lost."""
 
     def release(self) -> None:
-        """Let it go. Nothing happens when it was lost."""
+        """Release it. Nothing happens when it was lost."""
 
 
 class Storage(Protocol):
@@ -104,4 +104,4 @@ class Storage(Protocol):
         """All rows of a table: for people and repairs, never on the hot path."""
 
     def lease(self, name: str, seconds: int) -> Lease | None:
-        """Take the lease of this name for 15 to 60 seconds; None when somebody else has it."""
+        """Acquire the lease of this name for 15 to 60 seconds; None when another holder has it."""

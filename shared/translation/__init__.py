@@ -1,1 +1,1 @@
-"""A merged run -> lineage, and the lineage of many runs added up. Pure."""
+"""Translate merged runs into lineage, and aggregate the lineage of many runs. Pure."""

@@ -1,10 +1,10 @@
-"""The contributions of all runs, added up to the process as the catalog should hold it. Pure.
+"""Aggregate the contributions to a process into the process that the catalog should hold.
 
-A process is the union of what its application runs said, and what is superseded leaves: when a newer application run
-has written the process and has ended without failure, or been quiet for long enough, older ones count no more. Newer
-is by an application run's earliest event time and then its id, never by arrival. In applications that never end, what
-was not seen for days before the process's newest contribution leaves; so does what an application that did end
-left behind, once a newer one that never ends has been writing for as long without it.
+A process is the union of the contributions that are not superseded. A newer application run that has written the
+process supersedes older ones once it has completed or been quiet for long enough. Newer is by the application run's
+earliest event time, then its id, never by arrival. In applications that never end, contributions unseen for days before
+the process's newest one are dropped; so are those of an ended application once a newer one that never ends has written
+without them for as long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ from shared.translation.run.schemas import latest, one_each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupersessionPolicy:
-    """How long to wait: `quiet` before a newer application run counts as over, `unseen` before an edge leaves."""
+    """Delays: `quiet` until a newer run without an end counts as over, `unseen` until a contribution is dropped."""
 
     quiet: timedelta = timedelta(hours=1)
     unseen: timedelta = timedelta(days=7)
 
 
 class AggregatedProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The process (None when it has no input or no output), and when the passing of time alone may change it."""
+    """The process (None without an input or output), and when the passing of time alone may change it."""
 
     process: Process | None
     revisit: datetime | None = None
@@ -54,9 +54,9 @@ def aggregate(
     now: datetime | None,
     patience: SupersessionPolicy | None = None,
 ) -> AggregatedProcess:
-    """The contributions to one process, added up as of `now` (None: no clock, so quietness never counts)."""
+    """Aggregate the contributions to one process as of `now` (None: no clock, so quietness never counts)."""
     found = tuple(contributions)
-    if len(found) < 2:  # noqa: PLR2004 - one by itself: nothing newer, nothing older
+    if len(found) < 2:  # noqa: PLR2004 - a single one is never superseded
         return AggregatedProcess(process=_without_noise(found[0].content) if found else None)
     patience = patience or SupersessionPolicy()
     ordered = _applications(found, applications)
@@ -74,10 +74,10 @@ def aggregate(
 
 
 def _still_seen(current: Sequence[_Application], patience: SupersessionPolicy) -> list[Contribution]:
-    """Of these applications, oldest first, the contributions that were not unseen for too long.
+    """The contributions of these applications (oldest first) that were not unseen for too long.
 
-    An application that has ended is not judged by its age: one that runs once a month must not lose, at the first
-    write of its next run, what only a later write of that run will say again.
+    The age of an ended application does not count: a monthly one must not lose, at the first write of its next run,
+    edges that a later write of that run will contribute again.
     """
     newest = max(each.seen.last for application in current for each in application.contributions)
     kept: list[Contribution] = []
@@ -115,11 +115,11 @@ def _applications(
 
 
 def union(contents: Sequence[Process]) -> Process:
-    """Several contents of one process (at least one, all with the same qualified name) as one."""
+    """The union of several contents of one process (at least one, all with the same qualified name)."""
     if len(contents) == 1:
         return contents[0]
     inputs = assets(asset for content in contents for asset in content.inputs)
-    told = {
+    reported = {
         asset.qualified_name
         for content in contents
         for asset in content.inputs
@@ -137,9 +137,9 @@ def union(contents: Sequence[Process]) -> Process:
         end_not_seen=all(content.end_not_seen for content in contents),
         generic_identity=any(content.generic_identity for content in contents),
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
-        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in told),
-        around=_around(contents),
-        wanted=tuple(sorted({each for content in contents for each in content.wanted})),
+        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
+        batch_inputs=_batch_inputs(contents),
+        unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
         schemas=one_each(each for content in contents for each in content.schemas),
         origin=joined(content.origin for content in contents),
     )
@@ -163,31 +163,31 @@ def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
 
 
 def sources(process: Process) -> tuple[Asset, ...]:
-    """All that the process reads: also what a batch around its writes read."""
-    return assets((*process.inputs, *process.around)) if process.around else process.inputs
+    """All inputs of the process, those of enclosing batches included."""
+    return assets((*process.inputs, *process.batch_inputs)) if process.batch_inputs else process.inputs
 
 
-def _around(contents: Iterable[Process]) -> tuple[Asset, ...]:
-    """What the batches around these writes read. Streams that run side by side enclose each other's writes by chance,
-    so what all of them have in common counts; where that is nothing, all of it.
+def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
+    """The inputs of the batches that enclose these writes. Concurrent streams enclose each other's writes by chance, so
+    inputs common to all count; if there are none, all inputs.
     """
-    known = [content.around for content in contents if content.around]
+    known = [content.batch_inputs for content in contents if content.batch_inputs]
     names = [{asset.qualified_name for asset in read} for read in known]
     common = set.intersection(*names) if names else set()
     return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
 
 
-def _told_first(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
-    """The edges without those that were parsed between two data sets of which events tell columns themselves; what
-    concerns all rows stays: events often leave it out (the ON of a MERGE).
+def _prefer_reported(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:
+    """The edges without parsed ones between two data sets for which events report columns. Edges to all rows stay:
+    events often omit them (the ON of a MERGE).
     """
-    told = {(edge.input.qualified_name, edge.output.qualified_name) for edge in columns if not edge.parsed}
+    reported = {(edge.input.qualified_name, edge.output.qualified_name) for edge in columns if not edge.parsed}
     return tuple(
         edge
         for edge in columns
         if not edge.parsed
         or edge.output.column == ALL_ROWS
-        or (edge.input.qualified_name, edge.output.qualified_name) not in told
+        or (edge.input.qualified_name, edge.output.qualified_name) not in reported
     )
 
 
@@ -195,14 +195,14 @@ _PARSED = attrgetter("parsed")
 
 
 def _without_noise(process: Process) -> Process | None:
-    """The process without self-loops (a MERGE's target is not its own source); None if nothing is left to say."""
+    """The process without self-loops (a MERGE's target is not its own source); None without an input or output."""
     sinks = {asset.qualified_name for asset in process.outputs}
     inputs = tuple([asset for asset in sources(process) if asset.qualified_name not in sinks])
     if not inputs or not process.outputs:
         return None
     parsed = any(map(_PARSED, process.columns))
-    if len(inputs) == len(process.inputs) and not (process.around or process.wanted or parsed):
+    if len(inputs) == len(process.inputs) and not (process.batch_inputs or process.unresolved_tables or parsed):
         return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
-    columns = _told_first(columns) if parsed else columns
-    return replace(process, inputs=inputs, columns=columns, around=(), wanted=())
+    columns = _prefer_reported(columns) if parsed else columns
+    return replace(process, inputs=inputs, columns=columns, batch_inputs=(), unresolved_tables=())

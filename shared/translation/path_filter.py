@@ -1,7 +1,7 @@
-"""What of a process is shown where settings exclude data sets by their paths. Pure.
+"""Remove data sets from a process that path settings exclude.
 
-It is judged last, on what the catalog would show: an excluded table that a job only passes through still hands its
-sources on, all stays on our own record, and a changed setting needs no event again.
+Applied last, to the aggregated process: lineage still passes through excluded tables, records stay complete, and a
+changed setting needs no replay of events.
 """
 
 from msgspec.structs import replace
@@ -12,18 +12,16 @@ from shared.openlineage.selection import dataset_names
 
 
 def asset_names(asset: Asset) -> tuple[str, ...]:
-    """What patterns of paths are held to: the qualified name, the spellings of the events, and names of the table."""
+    """The names that path patterns match: the qualified name, the events' spellings, and names of the table."""
     return (asset.qualified_name, *dataset_names(asset.namespace, asset.name), *asset.tables)
 
 
 def filter_paths(process: Process | None, paths: GlobFilter) -> Process | None:
-    """The process without the data sets that are not wanted, and without their columns; None when no input or no output
-    is left.
-    """
+    """The process without rejected data sets and their columns; None if no input or no output is left."""
     if process is None or paths == MATCH_ALL:
         return process
-    inputs = tuple(asset for asset in process.inputs if paths.takes(asset_names(asset)))
-    outputs = tuple(asset for asset in process.outputs if paths.takes(asset_names(asset)))
+    inputs = tuple(asset for asset in process.inputs if paths.accepts(asset_names(asset)))
+    outputs = tuple(asset for asset in process.outputs if paths.accepts(asset_names(asset)))
     if not inputs or not outputs:
         return None
     if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):

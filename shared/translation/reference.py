@@ -1,7 +1,7 @@
-"""Many events -> the processes as the catalog would finally hold them. Pure: no storage, no clock.
+"""Reference translation: all events -> the final processes, without storage or clock.
 
-This is the meaning of the whole of Throughline in one function: what the functions do step by step, over storage and in
-any order, must end where this ends.
+The specification of Throughline as one function: what the functions do step by step, over storage and in any order,
+must end with the same processes. `tests/faults` holds them to it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,11 +31,11 @@ from shared.translation.run.changes import batch_of, lifecycle_events_in, names_
 from shared.translation.run.translate import Skip, Wait, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
-"""Why a run that wrote something is skipped all the same."""
+"""The reason of a skipped run that wrote a data set."""
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """What became of a run: `state` is published, skipped or waiting, with a reason for the last two."""
+    """A run's `state`: published, skipped or waiting, the last two with a reason."""
 
     run_id: str
     state: str
@@ -43,7 +43,7 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """An event that was not kept, by its run (empty for job and data set events), and why."""
+    """An ignored event: its run (empty for job and data set events), and the reason."""
 
     run_id: str
     reason: str
@@ -61,7 +61,7 @@ class History:
 def translate_history(
     events: Iterable[Event], patience: SupersessionPolicy | None = None, *, names: Names = BUILT_IN
 ) -> History:
-    """The final lineage of these events, whatever their order and however often each occurs."""
+    """The final lineage of these events, independent of their order and of repetition."""
     kept: dict[str, list[Event]] = {}
     ignored: set[Ignored] = set()
     for event in events:
@@ -70,18 +70,18 @@ def translate_history(
             ignored.add(Ignored(run_id=event.run_id, reason=decision.reason))
         else:
             kept.setdefault(event.run_id, []).append(event)
-    del events  # what is merged is let go at once, where nobody else holds it
+    del events  # frees merged events early, if the caller holds none
     runs = {run_id: merge(kept.pop(run_id)) for run_id in tuple(kept)}
-    arounds = _arounds(runs, names)
-    said = {run_id: translate(run, arounds[run_id]) for run_id, run in runs.items()}
-    spoken = _contributions(runs, said)
+    contexts = _contexts(runs, names)
+    outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
+    contributions = _contributions(runs, outcomes)
     facts = {
         run_id: ApplicationTimes(first=run.first, last=run.last, ended=run.ended)
-        for run_id in spoken
+        for run_id in contributions
         if (run := runs.get(run_id))
     }
-    fates = _fates(runs.values(), arounds)
-    found = [each for words in spoken.values() for each in eliminate_staging(words, fates(words))]
+    lifecycle = _lifecycles(runs.values(), contexts)
+    found = [each for own in contributions.values() for each in eliminate_staging(own, lifecycle(own))]
 
     grouped: dict[str, list[Contribution]] = {}
     for each in found:
@@ -91,91 +91,92 @@ def translate_history(
     processes = tuple(sorted((each for each in sums if each), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
     shown = {
-        (each.said.application_run, each.said.content.qualified_name)
+        (each.contribution.application_run, each.contribution.content.qualified_name)
         for each in found
         if each.remains and each.remains.content.qualified_name in published
     }
     return History(
-        runs=tuple(sorted(_verdict(run_id, word, shown) for run_id, word in said.items())),
+        runs=tuple(sorted(_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())),
         processes=processes,
         ignored=tuple(sorted(ignored)),
     )
 
 
-def _arounds(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
-    """What each run is to know of the others of its application."""
+def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
+    """The context of each run: what the other runs of its application report."""
     own = {
-        run_id: word for run_id, run in runs.items() if (word := application_facts_of(run)) is not NO_APPLICATION_FACTS
+        run_id: facts
+        for run_id, run in runs.items()
+        if (facts := application_facts_of(run)) is not NO_APPLICATION_FACTS
     }
-    told: dict[str, ApplicationFacts] = {}
-    for run_id, word in own.items():
+    known: dict[str, ApplicationFacts] = {}
+    for run_id, facts in own.items():
         run = runs[run_id]
         if run.ended:
-            told[run.application_run] = told.get(run.application_run, NO_APPLICATION_FACTS) | word
-    alone = RunContext(names=names)
-    arounds = dict.fromkeys(runs, alone)
+            known[run.application_run] = known.get(run.application_run, NO_APPLICATION_FACTS) | facts
+    default = RunContext(names=names)
+    contexts = dict.fromkeys(runs, default)
     for run_id, run in runs.items() if own else ():
-        known = told.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
-        if known is not NO_APPLICATION_FACTS:
-            arounds[run_id] = RunContext(told=known, names=names)
+        facts = known.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
+        if facts is not NO_APPLICATION_FACTS:
+            contexts[run_id] = RunContext(facts=facts, names=names)
     batches: dict[str, list[StreamBatch]] = {}
     for run_id, run in runs.items():
-        if run.ended and (batch := batch_of(run, arounds[run_id])):
+        if run.ended and (batch := batch_of(run, contexts[run_id])):
             batches.setdefault(run.application_run, []).append(batch)
     for run_id, run in runs.items():
         if run.application_run in batches and names_no_source(run):
-            arounds[run_id] = replace(arounds[run_id], batches=enclosing_batches(batches[run.application_run], run))
-    return arounds
+            contexts[run_id] = replace(contexts[run_id], batches=enclosing_batches(batches[run.application_run], run))
+    return contexts
 
 
 def _contributions(
-    runs: Mapping[str, MergedRun], said: Mapping[str, RunLineage | Skip | Wait]
+    runs: Mapping[str, MergedRun], outcomes: Mapping[str, RunLineage | Skip | Wait]
 ) -> dict[str, list[Contribution]]:
-    """By application run: one contribution for each distinct content."""
-    told: dict[tuple[str, str], list[Contribution]] = {}
-    for run_id, word in said.items():
-        if isinstance(word, RunLineage):
-            by = word.application_run
-            seen = Span(first=runs[run_id].first, last=runs[run_id].last)
-            for content in word.processes:
-                one = Contribution(application_run=by, content=content, seen=seen)
-                told.setdefault((by, content.qualified_name), []).append(one)
-    spoken: dict[str, list[Contribution]] = {}
-    for (by, _), words in told.items():
-        spoken.setdefault(by, []).extend(words if len(words) == 1 else _once_each(words))
-    return spoken
+    """By application run: one contribution for each distinct content, with the span of all runs that made it."""
+    by_process: dict[tuple[str, str], list[Contribution]] = {}
+    for run_id, outcome in outcomes.items():
+        if isinstance(outcome, RunLineage):
+            run, seen = outcome.application_run, Span(first=runs[run_id].first, last=runs[run_id].last)
+            for content in outcome.processes:
+                one = Contribution(application_run=run, content=content, seen=seen)
+                by_process.setdefault((run, content.qualified_name), []).append(one)
+    found: dict[str, list[Contribution]] = {}
+    for (run, _), all_of_it in by_process.items():
+        found.setdefault(run, []).extend(all_of_it if len(all_of_it) == 1 else _distinct(all_of_it))
+    return found
 
 
-def _once_each(words: Iterable[Contribution]) -> Iterable[Contribution]:
-    """What one application run says of one process: each content once, seen whenever one of them was."""
+def _distinct(contributions: Iterable[Contribution]) -> Iterable[Contribution]:
+    """Each content once, with the span of all its contributions."""
     known: dict[Process, Contribution] = {}
-    for word in words:
-        one = known.setdefault(word.content, word)
-        if one is not word:
-            known[word.content] = replace(one, seen=one.seen | word.seen)
+    for each in contributions:
+        one = known.setdefault(each.content, each)
+        if one is not each:
+            known[each.content] = replace(one, seen=one.seen | each.seen)
     return known.values()
 
 
-def _fates(
-    runs: Iterable[MergedRun], arounds: Mapping[str, RunContext]
+def _lifecycles(
+    runs: Iterable[MergedRun], contexts: Mapping[str, RunContext]
 ) -> Callable[[Sequence[Contribution]], LifecycleEvents]:
-    """What became of the data sets of the application that made some contributions."""
+    """A function from an application's contributions to the lifecycle events of its data sets."""
     found: dict[str, list[LifecycleEvent]] = {}
     for run in runs:
-        fates = lifecycle_events_in(run, arounds[run.run_id])
-        if fates:
-            found.setdefault(run.application_run, []).extend(fates)
-    of = {application_run: LifecycleEvents.of(fates) for application_run, fates in found.items()}
+        lifecycle = lifecycle_events_in(run, contexts[run.run_id])
+        if lifecycle:
+            found.setdefault(run.application_run, []).extend(lifecycle)
+    of = {application_run: LifecycleEvents.of(lifecycle) for application_run, lifecycle in found.items()}
     none = LifecycleEvents()
-    return lambda spoken: of.get(spoken[0].application_run, none)
+    return lambda contributions: of.get(contributions[0].application_run, none)
 
 
-def _verdict(run_id: str, word: RunLineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
-    if isinstance(word, Wait):
-        return RunVerdict(run_id=run_id, state="waiting", reason=word.reason)
-    if isinstance(word, Skip):
-        return RunVerdict(run_id=run_id, state="skipped", reason=word.reason)
-    for process in word.processes:
-        if (word.application_run, process.qualified_name) in shown:
+def _verdict(run_id: str, outcome: RunLineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
+    if isinstance(outcome, Wait):
+        return RunVerdict(run_id=run_id, state="waiting", reason=outcome.reason)
+    if isinstance(outcome, Skip):
+        return RunVerdict(run_id=run_id, state="skipped", reason=outcome.reason)
+    for process in outcome.processes:
+        if (outcome.application_run, process.qualified_name) in shown:
             return RunVerdict(run_id=run_id, state="published")
     return RunVerdict(run_id=run_id, state="skipped", reason=NO_PROCESS)

@@ -41,6 +41,11 @@ class Nodes:
         place = int(begin + np.searchsorted(self.column[begin:end], called))
         return place if place < end and self.column[place] == called else None
 
+    def columns_of(self, asset: str) -> list[str]:
+        """The columns of a data set; none where it has no lineage."""
+        here = _place(self.assets, asset)
+        return [] if here is None else [str(each) for each in self.columns[self.column[self.asset == here]]]
+
     def asset_of(self, nodes: Ints) -> pa.Array:
         """The names of the data sets of these nodes."""
         return pa.array(self.assets, type=pa.string()).take(pa.array(self.asset[nodes]))

@@ -120,7 +120,7 @@ class _Adding:
                 "columns": edges(process),
                 "sourceless": [{"output": each.qualified_name, "column": each.column} for each in process.sourceless],
                 "end_not_seen": process.end_not_seen,
-                "weak": process.generic_identity,
+                "generic_identity": process.generic_identity,
                 "fingerprint": entity.fingerprint,
                 "revisit": total.revisit,
                 "content": pack(process),

@@ -86,13 +86,14 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 continue
             contribution = _contribution(application_run, row)
             if lifecycle_events is None:
-                yield _row(row.digest, StagingResult(said=contribution, remains=contribution))
+                yield _row(row.digest, StagingResult(contribution=contribution, remains=contribution))
             else:
                 digests[id(contribution)] = row.digest
                 contributions.append(contribution)
         if lifecycle_events is not None:
             yield from (
-                _row(digests[id(each.said)], each) for each in eliminate_staging(contributions, lifecycle_events)
+                _row(digests[id(each.contribution)], each)
+                for each in eliminate_staging(contributions, lifecycle_events)
             )
 
 
@@ -102,16 +103,16 @@ def _contribution(application_run: str, row: Record) -> Contribution:
 
 
 def _row(digest: str, each: StagingResult) -> Row:
-    content = each.remains.content if each.remains else each.said.content
+    content = each.remains.content if each.remains else each.contribution.content
     remains = each.remains is not None
     return {
-        "application_run": each.said.application_run,
+        "application_run": each.contribution.application_run,
         "digest": digest,
         "process": content.qualified_name,
-        "original_process": each.said.content.qualified_name,
+        "original_process": each.contribution.content.qualified_name,
         "name": content.name,
-        "first": each.said.seen.first,
-        "last": each.said.seen.last,
+        "first": each.contribution.seen.first,
+        "last": each.contribution.seen.last,
         "operations": list(content.operations),
         "inputs": assets(content, "inputs") if remains else [],
         "outputs": assets(content, "outputs") if remains else [],
@@ -131,5 +132,5 @@ def _assets(content: Process) -> list[dict[str, Any]]:
             "name": each.name,
             "tables": list(each.tables),
         }
-        for each in (*content.inputs, *content.around, *content.outputs)
+        for each in (*content.inputs, *content.batch_inputs, *content.outputs)
     ]

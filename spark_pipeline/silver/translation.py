@@ -142,13 +142,13 @@ class Translating:
                 continue
             try:
                 run = unpack_run(row.merged)
-                context = RunContext(told=facts | application_facts_of(run), names=names)
+                context = RunContext(facts=facts | application_facts_of(run), names=names)
                 if row.rank == _BATCH:
                     if batch := batch_of(run, context):
                         batches.add(batch)
                     continue
                 if batches and names_no_source(run):
-                    context = RunContext(told=context.told, batches=batches.around(run), names=names)
+                    context = RunContext(facts=context.facts, batches=batches.around(run), names=names)
                 found = cache.of(run, context, timed_out=row.timed_out)
             except UNUSABLE as error:
                 if row.rank == _BATCH:  # where it is translated itself it has a row of its own

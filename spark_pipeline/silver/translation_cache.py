@@ -40,7 +40,7 @@ class TranslationCache:
         if context.batches:
             return translated_run(run, context, timed_out=timed_out)
         content = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
-        facts = pack(context.told) if context.told != NO_APPLICATION_FACTS else b""
+        facts = pack(context.facts) if context.facts != NO_APPLICATION_FACTS else b""
         key = (content, facts, run.is_application, timed_out)
         known = self._known.get(key)
         if known:
@@ -87,4 +87,4 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
 
 def _contribution(content: Process) -> tuple[str, str, bool, bytes]:
     data = pack(content)
-    return content.qualified_name, digest(data), bool(content.wanted), data
+    return content.qualified_name, digest(data), bool(content.unresolved_tables), data

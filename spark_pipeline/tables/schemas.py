@@ -196,7 +196,7 @@ CURRENT = Table(
         columns {_EDGES} Which column reaches which
         sourceless array<struct<output:string,column:string>> Columns that no column reaches
         end_not_seen boolean Whether no run of it was seen to end
-        weak boolean Whether the name of the job is generic: many jobs share it
+        generic_identity boolean Whether the name of the job is generic: many jobs share it
         fingerprint string Changes when the entity in the catalog would
         revisit timestamp When it may change without new events
         content binary All of it

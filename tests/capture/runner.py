@@ -13,7 +13,8 @@ from pathlib import Path
 from local.process.leashed import Leashed
 from local.spark.failure import explain_failure
 from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
-from local.toolchain.interpreter import java_for, made_for
+from local.toolchain.interpreter import made_for
+from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
 from tests.capture.needs import Needs, together
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
@@ -80,7 +81,7 @@ def _run_spark(
 ) -> dict[str, object]:
     """Run it under spark-submit; return what is to be known of the versions."""
     platform = versions.platform
-    java, interpreter = java_for(platform), made_for(platform)
+    java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), made_for(platform)
     events = _events(folder)
     with SparkJob(
         scenario.script,

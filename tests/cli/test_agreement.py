@@ -32,7 +32,7 @@ PUBLISHING = {
 }
 REMOVING = {
     "retire": ("retire", "--unseen-days", "1", "--yes"),
-    "purge": ("purge", "--ours", "--yes"),
+    "purge": ("purge", "--yes"),
 }
 WRITING = {**PUBLISHING, **REMOVING}
 ALSO_FROM_THE_LAKE = {**WRITING, "lake": ("lake", "publish", "--lake", "no-lake-is-opened")}
@@ -194,7 +194,7 @@ def test_the_catalog_on_record_needs_no_name_in_the_shell(place: Place) -> None:
 
 def test_another_catalog_is_refused(still: Place) -> None:
     still.functions()
-    said = still.run("purge", "--ours", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
+    said = still.run("purge", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
     assert said.exit_code == 2
     assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {still.catalog.endpoint}" in said.output
 
@@ -202,7 +202,7 @@ def test_another_catalog_is_refused(still: Place) -> None:
 def test_where_no_functions_ever_ran_the_shell_counts_and_that_is_told(place: Place) -> None:
     said = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
     assert said.exit_code == 0
-    assert "no functions have put their settings on record" in said.output
+    assert "no functions have recorded their settings" in said.output
     assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
 
 

@@ -26,11 +26,11 @@ def parts() -> Parts:
 
 
 def test_it_says_what_there_is_to_do_does_it_and_has_nothing_more_to_do(parts: Parts) -> None:
-    assert "3 processes wait to be published" in parts.run("backfill", "--plan").output
+    assert "3 processes in the publish queue" in parts.run("backfill", "--plan").output
     assert parts.catalog.writes == 0
     done = parts.run("backfill")
     assert done.exit_code == 0
-    assert "3 written, 0 removed, 0 as they were" in done.output
+    assert "3 written, 0 removed, 0 unchanged" in done.output
     assert len(parts.catalog.processes) == 3
     writes = parts.catalog.writes
     again = parts.run("backfill", "--json")
@@ -43,7 +43,7 @@ def test_a_catalog_that_was_lost(parts: Parts) -> None:
     parts.catalog = another()
     parts.worker = replace(parts.worker, catalog=parts.catalog)
     assert json.loads(parts.run("backfill", "--plan", "--json").output) == {"waiting": 0, "written": 3, "missing": 3}
-    assert "3 processes looked for, 3 were missing" in parts.run("backfill").output
+    assert "3 processes looked up, 3 missing" in parts.run("backfill").output
     assert len(parts.catalog.processes) == 3
 
 

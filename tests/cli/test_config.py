@@ -297,7 +297,7 @@ def test_files_are_written_for_their_owner_alone(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert {path.name for path in folder.iterdir()} == {"databricks.conf", "throughline-init.sh"}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-    assert "Leave alone" in done.output
+    assert "Do not set" in done.output
 
 
 def test_machines_get_json_and_people_the_lines_to_copy() -> None:

@@ -61,28 +61,23 @@ def test_retire_in_shadow_mode_only_holds_back(parts: Parts) -> None:
     assert json.loads(parts.run("shadow", "--json").output)["count"] == {"write": 0, "remove": 1, "describe": 0}
 
 
-def test_purge_wants_to_be_told_whose(parts: Parts) -> None:
-    assert parts.run("purge", "--yes").exit_code == 2
-    assert len(parts.catalog.processes) == 2
-
-
 def test_purge_lists_asks_and_removes(parts: Parts) -> None:
-    result = parts.run("purge", "--ours", "--plan", "--most", "1")
-    assert "2 processes and 3 placeholders of ours" in result.output
-    assert "… and 1 more" in result.output
-    assert parts.run("purge", "--ours", say="\n").exit_code == 1
+    result = parts.run("purge", "--plan", "--most", "1")
+    assert "2 processes and 3 placeholders created by Throughline" in result.output
+    assert "and 1 more (--most)" in result.output
+    assert parts.run("purge", say="\n").exit_code == 1
     assert len(parts.catalog.processes) == 2
-    assert len(json.loads(parts.run("purge", "--ours", "--plan", "--json").output)["placeholders"]) == 3
-    done = parts.run("purge", "--ours", say="y\n")
+    assert len(json.loads(parts.run("purge", "--plan", "--json").output)["placeholders"]) == 3
+    done = parts.run("purge", say="y\n")
     assert (done.exit_code, "2 processes and 3 placeholders removed" in done.output) == (0, True)
     assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
-    assert "0 processes and 0 placeholders of ours" in parts.run("purge", "--ours", "--yes").output
+    assert "0 processes and 0 placeholders created by Throughline" in parts.run("purge", "--yes").output
 
 
 def test_purge_keeps_out_of_shadow_mode(parts: Parts) -> None:
     parts.shadow()
-    assert "THROUGHLINE_SHADOW=false" in parts.run("purge", "--ours", "--yes").output
-    assert parts.run("purge", "--ours", "--plan").exit_code == 0
+    assert "THROUGHLINE_SHADOW=false" in parts.run("purge", "--yes").output
+    assert parts.run("purge", "--plan").exit_code == 0
     assert len(parts.catalog.processes) == 2
 
 
@@ -96,13 +91,13 @@ def test_purge_stops_between_two_batches_and_goes_on(parts: Parts) -> None:
     catalog.__dict__.update(parts.catalog.__dict__)
     worker = parts.worker
     parts.worker = replace(worker, catalog=catalog)
-    result = parts.run("purge", "--ours", "--yes")
+    result = parts.run("purge", "--yes")
     assert (result.exit_code, "2 processes and 0 placeholders removed" in result.output) == (130, True)
     parts.worker = worker
-    assert "0 processes and 3 placeholders removed" in parts.run("purge", "--ours", "--yes").output
+    assert "0 processes and 3 placeholders removed" in parts.run("purge", "--yes").output
 
 
-@pytest.mark.parametrize("command", [("purge", "--ours"), ("retire",)])
+@pytest.mark.parametrize("command", [("purge",), ("retire",)])
 def test_a_catalog_that_is_away_ends_in_one_sentence(parts: Parts, command: tuple[str, ...]) -> None:
     class Away(MemoryCatalog):
         def placeholders(self, keys: Any) -> Any:
@@ -114,7 +109,7 @@ def test_a_catalog_that_is_away_ends_in_one_sentence(parts: Parts, command: tupl
 
 
 def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> None:
-    assert "nothing is kept" in parts.run("shadow").output
+    assert "holds nothing back" in parts.run("shadow").output
     parts.shadow()
     settled(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
     publish(parts.storage, parts.catalog, parts.worker.publishing)

@@ -22,8 +22,9 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import last_stop
 from shared.naming.names import BUILT_IN
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.processing.triggers import Replayed
 from shared.publishing.options import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
@@ -52,7 +53,7 @@ def storage(parts: Worker) -> MemoryStorage:
     put(parts.storage, start, b"hello\x1b[31m")
     settle(parts.storage, end)
     post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
-    process_run(parts.storage, run_id("unusable"), names=MISWRITTEN)
+    RunProcessor(storage=parts.storage, names=MISWRITTEN).process(run_id("unusable"), Replayed())
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
     sweep(parts.storage, SweepOptions())
     return parts.storage
@@ -135,7 +136,7 @@ def test_show_of_a_blob_that_is_gone_still_tells_the_rest(run: Run, storage: Mem
     result = run("deadletter", "show", letter.digest)
     assert result.exit_code == 0
     assert "foreign name" in result.output
-    assert "not in the container" in result.output
+    assert "no longer holds it" in result.output
 
 
 def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Worker, storage: MemoryStorage) -> None:
@@ -183,11 +184,11 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
         (["deadletter", "show", "abc"], "is no id"),
         (["deadletter", "show", "0" * 32], "no dead letter has an id"),
         (["deadletter", "discard", "0000", "--yes"], "not unique"),
-        (["deadletter", "replay"], "say which"),
-        (["deadletter", "replay", "0000", "--all"], "say which"),
+        (["deadletter", "replay"], "name the dead letters"),
+        (["deadletter", "replay", "0000", "--all"], "name the dead letters"),
         (["replay", "--from", "yesterday"], "--from must be a time"),
         (["replay", "--to", "2026-13-01"], "--to must be a time"),
-        (["replay", "--run", "mine"], "--run must be the UUID"),
+        (["replay", "--run", "mine"], "a run's id is a UUID"),
         (["replay", "--resume", "--job", "x"], "--resume goes on"),
         (["replay", "--resume"], "nothing to resume"),
     ],
@@ -210,7 +211,7 @@ def test_a_catalog_that_is_away_costs_nothing_but_time(run: Run, parts: Worker, 
     parts.catalog.away = True
     result = run("deadletter", "replay", "--reason", "unusable")
     assert result.exit_code == 1
-    assert "no answer. Nothing is lost: 2 processes wait" in result.output
+    assert "no answer. Nothing is lost: 2 processes stay in the publish queue" in result.output
     assert ids(storage, "unusable run") == [], "they were used; what they say is on record"
     result = run("replay")
     assert (result.exit_code, "Nothing is lost" in result.output) == (1, True)
@@ -249,15 +250,15 @@ def test_replay_says_what_it_did_and_does_nothing_twice(run: Run, parts: Worker)
     for day in (20, 21):
         post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
-    assert (plan.exit_code, "2 runs would be settled anew, with 4 events" in plan.output) == (0, True)
+    assert (plan.exit_code, "2 runs would be processed again, with 4 events" in plan.output) == (0, True)
     assert "catalog: 0 written" in run("replay", "--from", "2026-11-22").output
     one = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
-    assert (one.exit_code, "1 run settled anew" in one.output, "catalog: 1 written" in one.output) == (0, True, True)
+    assert (one.exit_code, "1 run processed again" in one.output, "catalog: 1 written" in one.output) == (0, True, True)
     both = run("replay")
-    assert ("2 runs settled anew" in both.output, "catalog: 1 written" in both.output) == (True, True)
+    assert ("2 runs processed again" in both.output, "catalog: 1 written" in both.output) == (True, True)
     again = run("replay", "--job", "app.*")
-    assert "catalog: 0 written, 0 removed, 2 as they were" in again.output
-    assert "1 run settled anew" in run("replay", "--run", run_id("r20").upper()).output
+    assert "catalog: 0 written, 0 removed, 2 unchanged" in again.output
+    assert "1 run processed again" in run("replay", "--run", run_id("r20").upper()).output
 
 
 @pytest.fixture
@@ -288,7 +289,7 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     storage.step_in = third
     stopped = run("replay", "--from", "2026-11-21")
     assert stopped.exit_code == 130
-    assert "3 runs settled anew" in stopped.output
+    assert "3 runs processed again" in stopped.output
     assert f"after run {run_id('r2')} in the hour 2026-11-21 12:00 UTC" in stopped.output
     assert "Traceback" not in stopped.output
     assert settled == [run_id(f"r{number}") for number in range(3)]
@@ -296,7 +297,7 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
     rest = run("replay", "--resume")
-    assert (rest.exit_code, "2 runs settled anew" in rest.output, "5 written" in rest.output) == (0, True, True)
+    assert (rest.exit_code, "2 runs processed again" in rest.output, "5 written" in rest.output) == (0, True, True)
     assert settled == [run_id(f"r{number}") for number in range(5)]
 
 
@@ -355,4 +356,4 @@ def test_what_comes_before_the_damage_is_shown() -> None:
     assert (data.startswith(shown[:1000]), "before the damage" in trouble) == (True, True)
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
     shown, trouble = unpacked(bomb)
-    assert (len(shown), "more than" in trouble) == (16 * 1024 * 1024, True)
+    assert (len(shown), "longer than" in trouble) == (16 * 1024 * 1024, True)

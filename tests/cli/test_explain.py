@@ -30,13 +30,13 @@ def _document(*arguments: str, code: int = 0) -> dict[str, Any]:
 def test_the_document_has_exactly_these_parts() -> None:
     groups = "server = srv.database.windows.net, database = db, schema = dbo, table = orders"
     because = "Purview's scan of Azure SQL Database names tables so"
-    rank = "taken"
+    rank = "used"
     assert _document(AZURE_SQL, "[dbo].[orders]") == {
         "type": "azure_sql_table",
         "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
         "rule": "azure-sql-table",
         "why": [
-            "its spelling is folded to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
+            "its spelling is normalized to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
             f"rule azure-sql-table ({groups}): {because}; {rank}",
         ],
         "identity": {"namespace": "sqlserver://srv.database.windows.net:1433", "name": "db.dbo.orders"},
@@ -86,7 +86,7 @@ def test_what_the_run_tells_counts(arguments: tuple[str, ...], rule: str, qualif
 
 def test_mounts_are_told() -> None:
     why = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
-    assert why[0] == f"it is mounted: it stands for {LAKE} in/t"
+    assert why[0] == f"its path is below a mount point, which stands for {LAKE} in/t"
 
 
 def test_a_file_of_names_counts(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_file_of_names_counts(tmp_path: Path) -> None:
     names.write_text(f"[[rules]]\n{rule}")
     document = _document("s3a://b", "t/day=1", "--names", str(names))
     assert (document["rule"], document["qualified_name"]) == ("mine", "my:t")
-    assert "file of names" in document["why"][-1]
+    assert "names file" in document["why"][-1]
 
 
 def test_people_get_whole_names_on_one_line() -> None:
@@ -108,14 +108,14 @@ def test_people_get_whole_names_on_one_line() -> None:
 
 def test_only_the_name_that_is_taken_is_called_so() -> None:
     why = _document(LAKE, "t", "--symlink", "hive://m:9083=sales.t")["why"]
-    assert [sentence.rpartition("; ")[2] for sentence in why] == ["taken", "another name of the same"]
-    assert _document("s3://b", "t")["why"][-1].endswith("taken, for want of a name that a scan is known to give")
+    assert [sentence.rpartition("; ")[2] for sentence in why] == ["used", "alternative name"]
+    assert _document("s3://b", "t")["why"][-1].endswith("used: no rule gives a name that scans are known to use")
 
 
 def test_what_is_no_data_set_of_a_user_ends_with_1() -> None:
     document = _document("file", "/data/t/_delta_log/0.json", code=1)
     assert document["noise"] is True
-    assert "bookkeeping" in " ".join(document["why"])
+    assert "a writer's own file" in " ".join(document["why"])
 
 
 def test_listed_topics_are_told() -> None:

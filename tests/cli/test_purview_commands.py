@@ -44,7 +44,7 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
         body = {"friendlyName": shown, "parentCollection": {"referenceName": parent}}
         headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
         url = f"{fresh_catalog.url}/account/collections/{name}"
-        requests.put(url, json=body, headers=headers, timeout=10).raise_for_status()
+        requests.put(url, json=body, headers=headers, timeout=60).raise_for_status()
     return fresh_catalog
 
 
@@ -221,7 +221,7 @@ def test_the_clicks_need_no_account(server: CatalogServer) -> None:
 
 
 def test_an_unknown_collection_and_role_are_told(server: CatalogServer) -> None:
-    assert "we see local (The local account), sales (Sales)" in grant(server, collection="nowhere").output
+    assert "visible: local (The local account), sales (Sales)" in grant(server, collection="nowhere").output
     assert grant(server, "--role", "king").exit_code == 2
     parts = replace(worker(server.endpoint, server.token), account=None)
     assert run(parts, "purview", "grant", "--collection", "x", "--principal", ANN).exit_code == 2

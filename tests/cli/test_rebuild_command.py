@@ -56,7 +56,7 @@ def test_the_plan_says_how_much_and_writes_nothing(run: Callable[..., Result], s
     rows = list(storage.real.scan("runs"))
     result = run("--plan")
     assert result.exit_code == 0
-    assert "rows would be deleted and rebuilt\nfrom 1 files of the archive and 2 events beside it" in result.output
+    assert "rows would be deleted and rebuilt, from 1 file of the archive and 2 unarchived events" in result.output
     assert list(storage.real.scan("runs")) == rows
 
 
@@ -66,8 +66,8 @@ def test_it_rebuilds_and_publishes_what_is_new_and_nothing_twice(run: Callable[.
     for _ in range(2):
         result = run()
         assert result.exit_code == 0
-        assert "2 runs rebuilt, from 1 files of the archive and 2 events beside it" in result.output
-        assert "catalog: 0 written, 0 removed, 2 as they were" in result.output
+        assert "2 runs rebuilt, from 1 file of the archive and 2 unarchived events" in result.output
+        assert "catalog: 0 written, 0 removed, 2 unchanged" in result.output
     assert status(storage.real).published == 4
 
 

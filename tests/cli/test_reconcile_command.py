@@ -38,7 +38,7 @@ def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(p
     before = parts.catalog.writes
     said = parts.run("reconcile", "--plan")
     assert said.exit_code == 0
-    assert "3 placeholders, 1 found by a scan, 1 not sure" in said.output
+    assert "3 placeholders, 1 found by a scan, 1 ambiguous" in said.output
     assert all(name in said.output for _, name in (TWIN, *RIVALS))
     assert json.loads(parts.run("reconcile", "--plan", "--json").output) == {
         "placeholders": 3,
@@ -47,7 +47,7 @@ def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(p
                 "type": PATH,
                 "qualified_name": A[1],
                 "scanned": {"type": SET, "qualified_name": TWIN[1]},
-                "because": "the files of a folder that a scan took for one",
+                "because": "the folder's files, grouped by a scan as a resource set",
             }
         ],
         "unsure": [
@@ -64,13 +64,13 @@ def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(p
 def test_it_moves_the_lineage_and_removes_the_placeholder_and_done_again_nothing(parts: Parts) -> None:
     said = parts.run("reconcile")
     assert said.exit_code == 0
-    assert "1 found by a scan, 1 not sure; 2 processes to be written" in said.output
+    assert "1 found by a scan, 1 ambiguous; 2 processes to move" in said.output
     assert "1 placeholder removed" in said.output
     assert {each.inputs for each in parts.catalog.processes.values()} == {(TWIN,)}
     assert A not in parts.catalog.assets
     before = parts.catalog.writes
     again = parts.run("reconcile")
-    assert "2 placeholders, 0 found by a scan, 1 not sure; 0 processes to be written" in again.output
+    assert "2 placeholders, 0 found by a scan, 1 ambiguous; 0 processes to move" in again.output
     assert parts.catalog.writes == before
 
 
@@ -96,14 +96,14 @@ def test_a_catalog_that_is_away_ends_it_in_one_sentence(parts: Parts) -> None:
 
 def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
-    assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "our placeholder", "not there"]
+    assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
     assert (found["found"]["qualified_name"], found["rivals"]) == (TWIN[1], [])
     unsure = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert (unsure["found"], len(unsure["rivals"])) == (None, 2)
     assert "wins" in parts.run("explain", LAKE, "a", "--look").output
-    assert "nothing is chosen" in parts.run("explain", LAKE, "b", "--look").output
-    assert "our placeholder is used" in parts.run("explain", LAKE, OUT[1].rpartition("/")[2], "--look").output
-    assert "it would be placed" in parts.run("explain", LAKE, "nowhere", "--look").output
+    assert "none is chosen" in parts.run("explain", LAKE, "b", "--look").output
+    assert "the placeholder is used" in parts.run("explain", LAKE, OUT[1].rpartition("/")[2], "--look").output
+    assert "a placeholder would be created" in parts.run("explain", LAKE, "nowhere", "--look").output
 
 
 def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts) -> None:
@@ -112,7 +112,7 @@ def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts)
         (name, "may be meant") for _, name in sorted(RIVALS)
     ]
     assert {each["because"] for each in found["searched"]} == {
-        "a resource set, under the account's own host, in the very spelling"
+        "a resource set, under the account's own host, exact spelling"
     }
     said = parts.run("explain", LAKE, "b", "--look").output
     assert "search finds" in said
@@ -149,5 +149,5 @@ def test_a_resource_set_wins_over_a_folder_and_that_over_a_file(there: list[Asse
 def test_what_is_not_sure_is_in_the_status(parts: Parts) -> None:
     parts.run("reconcile")
     said = parts.run("status").output
-    assert f"not sure: several assets may be 1 data set: {B[1]}" in said
+    assert f"ambiguous: 1 data set with more than one matching catalog asset: {B[1]}" in said
     assert json.loads(parts.run("status", "--json").output)["unsure"] == [B[1]]

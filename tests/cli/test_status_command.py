@@ -86,8 +86,8 @@ def test_status_as_json(run: Run) -> None:
     found = json.loads(run("status", "--json", "--by", "job", "--limit", "2").stdout)
     assert found["groups"] == 3
     assert found["by"] == [
-        {"job": "app.[bold]", "received": 3, "published": 3, "skipped": 0, "waiting": 0, "dead": 0},
-        {"job": "app.b", "received": 1, "published": 1, "skipped": 0, "waiting": 0, "dead": 0},
+        {"job": "app.[bold]", "received": 3, "published": 3, "skipped": 0, "waiting": 0, "dead": 0, "reasons": {}},
+        {"job": "app.b", "received": 1, "published": 1, "skipped": 0, "waiting": 0, "dead": 0, "reasons": {}},
     ]
 
 

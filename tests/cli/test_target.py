@@ -80,5 +80,5 @@ def test_an_address_without_a_scheme_is_one_sentence(tmp_path: Path) -> None:
 def test_a_folder_that_the_listener_cannot_tell_of_is_refused_before_anything_starts(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--home", str(tmp_path / "my world")])
     assert result.exit_code == 2
-    assert "give --home" in result.output
+    assert "by --home" in result.output
     assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from tests.support.building import body, packed
 from tests.support.events import event, run_id, write
 
 runner = CliRunner()
@@ -55,7 +56,7 @@ def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
     waiting = event("c", "START", "10:00:00", inputs=["/in"], application="app")
     runs: list[dict[str, Any]] = [
         {"run_id": run_id("a"), "state": "published", "reason": None},
-        {"run_id": run_id("c"), "state": "waiting", "reason": "no end seen yet"},
+        {"run_id": run_id("c"), "state": "waiting", "reason": "no end event yet"},
     ]
     source = {"type": "fs_path", "qualified_name": "file:///in", "namespace": "file", "name": "/in"}
     sink = {"type": "fs_path", "qualified_name": "file:///out", "namespace": "file", "name": "/out"}
@@ -86,7 +87,7 @@ def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
                 ],
             }
         ],
-        "ignored": [{"run_id": run_id("b"), "reason": "names no data set and ends nothing"}],
+        "ignored": [{"run_id": run_id("b"), "reason": "names no data set and ends no run"}],
     }
 
 
@@ -110,6 +111,13 @@ def test_people_get_a_tree(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "app → out" in result.stdout
     assert "x → /out x" in result.stdout
+
+
+def test_a_process_without_columns_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "event.json"
+    path.write_bytes(packed(body(inputs=["/in"], outputs=["/out"])))
+    result = runner.invoke(app, ["translate", str(path)])
+    assert "no columns: the listener sent neither column lineage nor a schema" in " ".join(result.stdout.split())
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:

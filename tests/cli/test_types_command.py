@@ -21,7 +21,7 @@ from shared.catalog.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
@@ -71,7 +71,7 @@ def put(server: CatalogServer, method: str, definition: Any) -> None:
         f"{server.endpoint}/types/typedefs",
         json={"entityDefs": [definition]},
         headers={"Authorization": f"Bearer {server.token}"},
-        timeout=10,
+        timeout=60,
     )
     answer.raise_for_status()
 
@@ -214,7 +214,7 @@ def test_explain_tells_it_before_anything_fails(with_rule: Worker) -> None:
     assert "`throughline types apply` creates it" in said.output
     assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
     run(with_rule, "apply")
-    assert "it would be placed" in runner.invoke(app, look, obj=with_rule).output
+    assert "a placeholder would be created" in runner.invoke(app, look, obj=with_rule).output
 
 
 def test_explain_tells_it_of_a_file_that_only_the_command_names(tmp_path: Path, fresh_catalog: CatalogServer) -> None:
@@ -228,11 +228,11 @@ def test_explain_tells_it_of_a_file_that_only_the_command_names(tmp_path: Path, 
 
 def test_doctor_tells_it_before_anything_fails(with_rule: Worker) -> None:
     steps = {each["subject"]: each for each in doctor(with_rule)}
-    assert steps["types"]["code"] == "types-missing"
-    assert steps["types"]["found"] == "the catalog lacks the type sales_store, named by the rule sales"
-    assert steps["types"]["command"] == "throughline types apply"
+    assert steps["catalog types"]["code"] == "types-missing"
+    assert steps["catalog types"]["found"] == "the catalog lacks the type sales_store, named by the rule sales"
+    assert steps["catalog types"]["command"] == "throughline types apply"
     run(with_rule, "apply")
-    assert {each["subject"]: each["state"] for each in doctor(with_rule)}["types"] == "good"
+    assert {each["subject"]: each["state"] for each in doctor(with_rule)}["catalog types"] == "good"
 
 
 def doctor(parts: Worker) -> Any:
@@ -244,7 +244,7 @@ def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mend
     for place in post(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
     ):
-        process_event(storage, place, storage.get(EVENTS, place.blob) or b"", names=with_rule.names)
+        RunProcessor(storage=storage, names=with_rule.names).receive(place, storage.get(EVENTS, place.blob) or b"")
     how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
     done = publish(storage, with_rule.catalog, how)
     assert (done.written, done.refused) == (1, 1), "and the other one is not held up"
@@ -254,8 +254,8 @@ def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mend
     (error,) = found.last_errors
     assert error.startswith("catalog refuses throughline:v1://tests/app/file/sales/x: 400 ATLAS-400-00-014")
     assert "`throughline types plan`" in error
-    (step,) = [each for each in doctor(with_rule) if each["subject"] == "refused"]
-    assert (step["found"], step["code"], "again" in step["means"]) == (error, "catalog-refuses", True)
+    (step,) = [each for each in doctor(with_rule) if each["subject"] == "refused process"]
+    assert (step["found"], step["code"], "retried" in step["means"]) == (error, "catalog-refuses", True)
     assert publish(storage, with_rule.catalog, how).written == 0, "it is not due yet"
     assert "1 process that the catalog refused" in run(with_rule, "apply").output
     assert publish(storage, with_rule.catalog, how).written == 1

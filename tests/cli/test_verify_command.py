@@ -75,7 +75,7 @@ def test_fix_mends_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -
     assert isinstance(parts.catalog, Moody)
     result = run("verify", "--fix")
     assert result.exit_code == 0, result.output
-    assert "3 damaged, 3 mended" in result.output
+    assert "3 damaged, 3 repaired" in result.output
     assert "catalog: 1 written" in result.output
     writes = parts.catalog.writes
     again = run("verify", "--fix")
@@ -99,8 +99,8 @@ def test_a_catalog_that_is_away_is_one_sentence_and_what_was_mended_stays(run: R
 
     result = run_with(replace(parts, catalog=Away()), "verify", "--fix")
     assert result.exit_code == 1
-    assert "1 damaged, 1 mended" in result.output
-    assert "no answer. What was mended stays so" in result.output
+    assert "1 damaged, 1 repaired" in result.output
+    assert "no answer. What was repaired stays so" in result.output
     assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
 
 
@@ -135,10 +135,10 @@ def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Work
     storage.step_in = at_the_row
     stopped = run_with(replace(parts, storage=storage), "verify", "--fix")
     assert stopped.exit_code == 130, stopped.output
-    assert "1 damaged, 1 mended" in stopped.output
-    assert "verify again to go on" in stopped.output
+    assert "1 damaged, 1 repaired" in stopped.output
+    assert "run the command again to go on" in stopped.output
     rest = run_with(parts, "verify", "--fix")
-    assert (rest.exit_code, "2 damaged, 2 mended" in rest.output) == (0, True)
+    assert (rest.exit_code, "2 damaged, 2 repaired" in rest.output) == (0, True)
 
 
 def test_the_table_in_the_docs_is_the_codes_own() -> None:

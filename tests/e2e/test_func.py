@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from local.func import Func, find_func
 from local.functions import FunctionsHostError
+from local.toolchain.java import JavaNeed, find_java
+from local.toolchain.versions import SPARK_3
 from local.world import World
 from tests.func_delivery import SOON, send_slowly, stand_in
 from tests.support.local_world import GOLDEN, calm, throughline
@@ -33,7 +35,7 @@ def lineage_comes_out(func: Path, home: Path) -> None:
         found = calm(world)
         assert found.reconciles
         assert (found.received, found.processes) == (12, 2)
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert (alive, bool(family)) == ([], True)
 
 
@@ -58,9 +60,9 @@ if shutil.which("func"):  # it can't be installed everywhere; where it is, it ha
 
 @pytest.mark.parametrize("command", ["demo", "up"])
 def test_without_func_one_sentence_says_where_to_get_it(command: str, tmp_path: Path) -> None:
-    java = os.environ.get("JAVA_HOME") or str(Path(str(shutil.which("java"))).resolve().parents[1])
+    java = find_java(JavaNeed(platform=SPARK_3, listener=True)).path
     done = CliRunner().invoke(
-        app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": java}
+        app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": str(java)}
     )
     assert done.exit_code == 2, done.output
     said = " ".join(done.output.split())

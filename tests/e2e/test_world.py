@@ -79,7 +79,7 @@ def test_status_and_show_tell_the_same_to_machines_and_people(world: World) -> N
     assert "full_name → full_name" in people.stdout
     nobody = throughline(world, "show", "no_such_asset")
     assert nobody.exit_code == 1
-    assert "no asset like" in nobody.output
+    assert "no data set like" in nobody.output
 
 
 def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:
@@ -93,7 +93,7 @@ def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:
 def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -> None:
     answer = post(world, event("idle", "RUNNING", "10:00:00", application="app"))
     assert (answer.status_code, answer.json()["status"]) == (201, "ignored")
-    assert answer.json()["reason"] == "names no data set and ends nothing"
+    assert answer.json()["reason"] == "names no data set and ends no run"
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
@@ -152,7 +152,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
             assert post(world, body).status_code == 201
         storage = parts_of(world).storage
         deadline = time.monotonic() + 60
-        while not any("catalog left alone" in error for error in status(storage).last_errors):
+        while not any("publishing paused" in error for error in status(storage).last_errors):
             assert time.monotonic() < deadline
             time.sleep(0.3)
     finally:

@@ -20,7 +20,7 @@ from shared.errors import Retry
 from shared.events.archiver import ArchiveOptions
 from shared.ingest.receiver import receive
 from shared.processing.application_cache import ApplicationCache
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
@@ -275,7 +275,9 @@ class Life:
         current = self.turns.current
         # Also that of a process that has died since: what it holds may be as old as it likes.
         application_cache = self._lately[current.process if current else 0]
-        if process_event(self._reached, stored_from_blob(name), packed, application_cache=application_cache):
+        if RunProcessor(storage=self._reached, application_cache=application_cache).receive(
+            stored_from_blob(name), packed
+        ):
             publish(self._reached, self._written, self.publishing)
 
     def _tick(self) -> None:

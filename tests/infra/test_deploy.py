@@ -408,7 +408,7 @@ def test_ctrl_c_ends_it_with_a_sentence_and_leaves_no_process(az: AzureStandIn, 
         assert started.poll() is None
         time.sleep(0.02)
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
-    _, said = started.communicate(timeout=20)
+    _, said = started.communicate(timeout=60)
     assert started.returncode == 130
     assert "Running the same command again is safe." in said
     assert "Traceback" not in said

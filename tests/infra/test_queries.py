@@ -11,7 +11,7 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import backlog
@@ -43,7 +43,7 @@ def facts() -> dict[str, set[str]]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
     publish(storage, catalog, PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)

@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import backlog
@@ -74,7 +74,7 @@ def written() -> list[Row]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
     publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
@@ -181,7 +181,7 @@ def test_a_dead_letter_is_found() -> None:
     telemetry = Acts(acts.append)
     receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=telemetry)
     (fact,) = storage.blobs(EVENTS)
-    process_event(storage, stored_from_blob(fact.name), b"no gzip at all", telemetry=telemetry)
+    RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"no gzip at all")
     (row,) = answer("dead-letters", AppTraces=lines(*map(line_of, acts)))
     assert run_id("a") in row["Message"]
 
@@ -206,7 +206,7 @@ def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFix
         for body in write("a", "app", "10:00", "/a"):
             receive(storage, body, most_bytes=10**6)
         for fact in storage.blobs(EVENTS):
-            process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+            RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
         publish(storage, Failing(error), PublishOptions(telemetry=Acts(acts.append)))
         told.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
         caplog.clear()

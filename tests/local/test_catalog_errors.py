@@ -239,7 +239,7 @@ def seeded(catalog_server: CatalogServer) -> CatalogServer:
 def call(server: CatalogServer, verb: str, body: Any) -> requests.Response:
     method, _, path = verb.partition(" ")
     headers = {"Authorization": f"Bearer {server.token}"}
-    return requests.request(method, f"{server.endpoint}/{path}", json=body, headers=headers, timeout=10)
+    return requests.request(method, f"{server.endpoint}/{path}", json=body, headers=headers, timeout=60)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -278,7 +278,7 @@ def test_deleting_what_has_no_such_name_is_no_error(seeded: CatalogServer) -> No
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"a": NaN}', b"[" * 5000])
 def test_what_is_no_json_is_refused(seeded: CatalogServer, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {seeded.token}"}
-    answer = requests.post(f"{seeded.endpoint}/entity/bulk", data=body, headers=headers, timeout=10)
+    answer = requests.post(f"{seeded.endpoint}/entity/bulk", data=body, headers=headers, timeout=60)
     assert answer.status_code == 400
     assert answer.json()["errorCode"] == "ATLAS-400-00-029"
 
@@ -308,6 +308,6 @@ def test_credentials(seeded: CatalogServer, root: str, credentials: str, status:
     headers = {"Authorization": credentials.encode()} if credentials else {}
     url = f"{seeded.url}{root}/v2/entity/uniqueAttribute/type/{TABLE}"
     query = {"attr:qualifiedName": "stored", "api-version": "2023-09-01"}
-    answer = requests.get(url, params=query, headers=headers, timeout=10)
+    answer = requests.get(url, params=query, headers=headers, timeout=60)
     assert answer.status_code == status
     assert status == 200 or "html" in answer.headers["Content-Type"]

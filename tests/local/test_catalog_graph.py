@@ -94,7 +94,7 @@ def test_lineage_by_name_is_the_same(
     answer = http.get(
         f"{fresh_catalog.endpoint}/lineage/uniqueAttribute/type/{TABLE}",
         params={"attr:qualifiedName": "store/b", "direction": "BOTH", "depth": "1"},
-        timeout=10,
+        timeout=60,
     )
     assert answer.json() == client.get_entity_lineage(chain["b"], depth=1)
 
@@ -179,7 +179,7 @@ def test_search(fresh_catalog: CatalogServer, http: requests.Session, parameters
     if "attributeName" in parameters or "criterion" in parameters:
         parameters = {"typeName": TABLE, "entityFilters": parameters}
     body = {"excludeDeletedEntities": True} | parameters
-    answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=10).json()
+    answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=60).json()
     assert [found["attributes"]["name"] for found in answer.get("entities", [])] == expected
     assert ("entities" in answer) == bool(expected)
     assert answer["queryType"] == "BASIC"
@@ -190,10 +190,10 @@ def test_search_by_get_counts_all_and_gives_attributes_asked_for(
     fresh_catalog: CatalogServer, http: requests.Session
 ) -> None:
     query = {"typeName": TABLE, "query": "orders", "limit": "1", "excludeDeletedEntities": "true"}
-    answer = http.get(f"{fresh_catalog.endpoint}/search/basic", params=query, timeout=10).json()
+    answer = http.get(f"{fresh_catalog.endpoint}/search/basic", params=query, timeout=60).json()
     assert (len(answer["entities"]), answer["approximateCount"]) == (1, 2)
     body = {"typeName": "fs_path", "attributes": ["path"]}
-    answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=10).json()
+    answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=60).json()
     assert answer["entities"][0]["attributes"]["path"] == "/file"
 
 

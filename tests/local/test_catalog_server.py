@@ -75,7 +75,7 @@ def test_a_restart_keeps_everything(tmp_path: Path) -> None:
         post(server, table("a", -1), table("b", -2), job("j", [], []) | {"guid": "-3"}).raise_for_status()
         post(server, job("j", ["a"], ["b"])).raise_for_status()
         headers = {"Authorization": "Bearer secret"}
-        requests.post(f"{server.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=10).raise_for_status()
+        requests.post(f"{server.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=60).raise_for_status()
         before = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
         port, counted = server.port, server.calls()
     with server:
@@ -109,12 +109,12 @@ def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
     post(fresh_catalog, table("a")).raise_for_status()
     assert post(fresh_catalog, table("a") | {"typeName": "nope"}).status_code == 400
     assert get(fresh_catalog, "entity/guid/none").status_code == 404
-    assert requests.get(f"{fresh_catalog.endpoint}/types/typedefs", timeout=10).status_code == 401
+    assert requests.get(f"{fresh_catalog.endpoint}/types/typedefs", timeout=60).status_code == 401
     requests.post(
         f"{fresh_catalog.atlas_endpoint}/search/basic",
         json={"typeName": TABLE},
         auth=("admin", "local"),
-        timeout=10,
+        timeout=60,
     ).raise_for_status()
     calls = fresh_catalog.calls()
     assert (calls["reads"], calls["writes"], calls["entities"]) == (3, 2, 1)
@@ -136,14 +136,14 @@ def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
 )
 def test_counting_and_emptying_need_the_token(fresh_catalog: CatalogServer, method: str, path: str) -> None:
     post(fresh_catalog, table("a")).raise_for_status()
-    assert requests.request(method, f"{fresh_catalog.url}/{path}", timeout=10).status_code == 401
+    assert requests.request(method, f"{fresh_catalog.url}/{path}", timeout=60).status_code == 401
     assert fresh_catalog.calls()["entities"] == 1
 
 
 def test_a_reset_forgets_entities_and_keeps_types(fresh_catalog: CatalogServer) -> None:
     headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
     typedef = {"entityDefs": [{"name": "mine", "superTypes": ["DataSet"], "attributeDefs": []}]}
-    requests.post(f"{fresh_catalog.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=10)
+    requests.post(f"{fresh_catalog.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=60)
     post(fresh_catalog, table("a"), table("m", -2) | {"typeName": "mine"}).raise_for_status()
     fresh_catalog.reset()
     assert fresh_catalog.calls()["entities"] == 0
@@ -153,11 +153,11 @@ def test_a_reset_forgets_entities_and_keeps_types(fresh_catalog: CatalogServer) 
 
 
 def test_status_and_version(catalog_server: CatalogServer) -> None:
-    status = requests.get(f"{catalog_server.url}/api/atlas/admin/status", timeout=10)
+    status = requests.get(f"{catalog_server.url}/api/atlas/admin/status", timeout=60)
     assert status.json() == {"Status": "ACTIVE"}
     version = f"{catalog_server.url}/api/atlas/admin/version"
-    assert requests.get(version, timeout=10).status_code == 401
-    assert requests.get(version, auth=("admin", "local"), timeout=10).json()["Name"] == "throughline-catalog"
+    assert requests.get(version, timeout=60).status_code == 401
+    assert requests.get(version, auth=("admin", "local"), timeout=60).json()["Name"] == "throughline-catalog"
 
 
 def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +166,7 @@ def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) 
     with server, requests.Session() as session:
         seconds = time.monotonic() - started
         # A connection that is kept open does not hold the end up.
-        session.get(f"{server.url}/api/atlas/admin/status", timeout=10).raise_for_status()
+        session.get(f"{server.url}/api/atlas/admin/status", timeout=60).raise_for_status()
         started = time.monotonic()
         server.stop()
         assert time.monotonic() - started < 5
@@ -184,12 +184,12 @@ def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
         root = url.removesuffix("/v2")
         for _ in range(100):
             try:
-                assert requests.get(f"{root}/admin/status", timeout=5).ok
+                assert requests.get(f"{root}/admin/status", timeout=60).ok
                 break
             except requests.ConnectionError:
                 time.sleep(0.05)
         child.send_signal(number)
-        _, errors = child.communicate(timeout=10)
+        _, errors = child.communicate(timeout=60)
     assert (child.returncode, errors) == (0, "")
 
 

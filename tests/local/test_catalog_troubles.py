@@ -75,7 +75,7 @@ def test_a_token_that_expires_is_good_no_more_until_it_is_renewed(troubled: Cata
     assert fresh != troubled.token
     headers = {"Authorization": f"Bearer {fresh}"}
     url = f"{troubled.endpoint}/types/typedefs/headers"
-    assert requests.get(url, headers=headers, timeout=20).status_code == 200
+    assert requests.get(url, headers=headers, timeout=60).status_code == 200
     troubled.have_troubles()
 
 
@@ -122,7 +122,7 @@ def test_a_body_without_a_type_will_do(troubled: CatalogServer) -> None:
     """As `curl -H 'Authorization: Bearer local' URL -d BODY` sends it: as a form."""
     headers = {"Authorization": f"Bearer {troubled.token}", "Content-Type": "application/x-www-form-urlencoded"}
     body = '{"troubles": ["lost:every=4,on=writes,seconds=60"]}'
-    answer = requests.post(f"{troubled.url}/admin/troubles", data=body, headers=headers, timeout=20)
+    answer = requests.post(f"{troubled.url}/admin/troubles", data=body, headers=headers, timeout=60)
     assert answer.json()["troubles"][0]["trouble"] == "lost:every=4,on=writes,seconds=60.0"
 
 

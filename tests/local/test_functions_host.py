@@ -70,7 +70,7 @@ def test_a_host_that_is_stopped_while_it_is_started_again_leaves_nothing_running
     with host:
         dead.set()
         os.kill(host.pid, signal.SIGKILL)
-        assert starting.wait(30)
+        assert starting.wait(120)
         host.stop()
         stopped.set()
         assert host._child is not None

@@ -168,7 +168,7 @@ def test_routes_that_can_t_be_read(tmp_path: Path, route: str) -> None:
 def run_host(*arguments: str | Path) -> tuple[int, str]:
     """Run the command until it ends; return its status and its words."""
     command = [sys.executable, "-m", "local.host", *arguments]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 
 

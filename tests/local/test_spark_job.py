@@ -86,7 +86,7 @@ def test_a_job_that_does_not_end_is_stopped_and_says_what_it_did(tmp_path: Path,
         f"Log: {tmp_path}/job/spark.log"
     )
     assert result.exit_code
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert (alive, bool(family)) == ([], True)
     assert threads in result.output
 

@@ -8,10 +8,15 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3
 from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
+
+_QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false"}
+"""With rows by the hundred Spark spends its time on plans and compiled expressions: without both the tests take a
+quarter less. `--proofs` runs them with Spark's defaults.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,9 +38,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     """A session for little data."""
     engine = request.config.getoption("--engine")
     if engine == "spark":
-        os.environ.setdefault("JAVA_HOME", str(find_java().path))
+        os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path)
     scratch = tmp_path_factory.mktemp("spark")
     cores = 1 if engine == "spark" else 2  # so that Sail too cuts its work in parts
-    how = Local(cores=cores, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(scratch), brief=True)
+    how = Local(
+        cores=cores,
+        memory="1g",
+        delta_package=SPARK_3.delta_package,
+        scratch=str(scratch),
+        brief=True,
+        more={} if request.config.getoption("--proofs") else _QUICK,
+    )
     with opened(how, engine) as session:
         yield session

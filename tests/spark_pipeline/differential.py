@@ -16,7 +16,7 @@ from pathlib import Path
 import pyspark
 
 from local.toolchain.interpreter import made_for
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4
 from shared.model import Process
 from shared.openlineage.decoding import Event
@@ -82,12 +82,12 @@ def main() -> int:
     if options.spark and not pyspark.__version__.startswith(options.spark):
         python = made_for(SPARK_4).python
         return subprocess.call([python, "-m", "tests.spark_pipeline.differential", *sys.argv[1:]])
+    platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     if options.engine == "spark":
-        os.environ.setdefault("JAVA_HOME", str(find_java().path))
-    delta = (SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3).delta_package
+        os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=platform, lake=True)).path)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        how = Local(delta_package=delta, scratch=str(home / "scratch"))
+        how = Local(delta_package=platform.delta_package, scratch=str(home / "scratch"))
         wrong = 0
         with opened(how, options.engine) as session:
             lake = Lake.at(session, str(home / "lake"))

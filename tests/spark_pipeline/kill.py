@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3
 from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=["spark", "sail"], default="spark")
     options = parser.parse_args()
     if options.engine == "spark":
-        os.environ.setdefault("JAVA_HOME", str(find_java().path))
+        os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path)
     with tempfile.TemporaryDirectory() as folder:
         # Delta remembers every table of every lake for an hour: eight lakes filled 1 GB
         how = Local(cores=1, memory="2g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)

@@ -6,7 +6,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
@@ -60,4 +60,4 @@ def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = 
     receive(storage, said, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         if fact.name not in before:
-            process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+            RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")

@@ -4,20 +4,15 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process, Span
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
+from tests.support.events import run_id
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 Json = dict[str, Any]
-
-
-def uid(name: str) -> str:
-    """A UUID that always is the same for the same name."""
-    return str(uuid5(NAMESPACE_URL, name))
 
 
 def dataset(name: str, namespace: str = "file", **facets: Any) -> Json:
@@ -60,14 +55,14 @@ def body(
     """An event of a Spark SQL job, `minute` minutes after START. `application` None: the application's own event."""
     facets: Json = dict(run_facets or {})
     if application:
-        facets["parent"] = {"run": {"runId": uid(application)}, "job": {"namespace": "tests", "name": app_name}}
+        facets["parent"] = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": app_name}}
     kinds = {"jobType": {"integration": "SPARK", "jobType": "SQL_JOB", "processingType": "BATCH"}}
     return {
         **({"eventType": kind} if kind else {}),
         "eventTime": (START + timedelta(minutes=minute)).isoformat(),
         "producer": "https://example.com/tests",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-        "run": {"runId": uid(run), "facets": facets},
+        "run": {"runId": run_id(run), "facets": facets},
         "job": {
             "namespace": "tests",
             "name": f"{app_name}.{job}" if application else app_name,
@@ -83,17 +78,17 @@ def packed(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def event(kind: str | None = "COMPLETE", **said: Any) -> Event:
+def decoded(kind: str | None = "COMPLETE", **said: Any) -> Event:
     """`body`, decoded."""
     return decode(packed(body(kind, **said)))
 
 
 def merged(kind: str | None = "COMPLETE", **said: Any) -> MergedRun:
     """The run of which this is the only event."""
-    return merge([event(kind, **said)])
+    return merge([decoded(kind, **said)])
 
 
-def write(
+def decoded_run(
     application: str, sources: Iterable[str], sink: str = "/out", *, minute: float = 0, end: str = "COMPLETE"
 ) -> list[Event]:
     """START and end of one run of an application that writes the sink from these sources, column by column."""
@@ -105,12 +100,12 @@ def write(
         "inputs": names,
         "outputs": [dataset(sink, columnLineage=columns)],
     }
-    return [event("START", minute=minute, **said), event(end, minute=minute + 0.5, **said)]
+    return [decoded("START", minute=minute, **said), decoded(end, minute=minute + 0.5, **said)]
 
 
 def own(application: str, kind: str, minute: float) -> Event:
     """An event of the application itself."""
-    return event(kind, run=application, application=None, minute=minute)
+    return decoded(kind, run=application, application=None, minute=minute)
 
 
 def asset(name: str) -> Asset:
@@ -147,5 +142,5 @@ def contribution(application: str, *sources: str, day: float = 0, minute: float 
     """What one application run says at one moment."""
     moment = START + timedelta(days=day, minutes=minute)
     return Contribution(
-        application_run=uid(application), content=process(*sources, **said), seen=Span(first=moment, last=moment)
+        application_run=run_id(application), content=process(*sources, **said), seen=Span(first=moment, last=moment)
     )

@@ -19,12 +19,12 @@ TABLE = "azure_sql_table"
 def post(server: CatalogServer, *entities: Json, path: str = "entity/bulk") -> requests.Response:
     headers = {"Authorization": f"Bearer {server.token}"}
     body = {"entities": list(entities)}
-    return requests.post(f"{server.endpoint}/{path}", json=body, headers=headers, timeout=20)
+    return requests.post(f"{server.endpoint}/{path}", json=body, headers=headers, timeout=60)
 
 
 def get(server: CatalogServer, path: str, **query: str) -> requests.Response:
     headers = {"Authorization": f"Bearer {server.token}"}
-    return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=20)
+    return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=60)
 
 
 def table(name: str, guid: int = -1, **attributes: Any) -> Json:

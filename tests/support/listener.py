@@ -29,10 +29,12 @@ class Lost:
 @dataclass(slots=True, kw_only=True)
 class Listener:
     """The listener of one Spark application. `versions` are the values of the header `X-Version` in the answers ("" for
-    none), one for each answered event.
+    none), one for each answered event. `timeout` is in seconds: a test gives more than the listener's own on a machine
+    that is busy with other things.
     """
 
     url: str
+    timeout: float = TIMEOUT_SECONDS
     answered: list[bytes] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
@@ -65,7 +67,7 @@ class Listener:
     def _post(self, body: bytes) -> tuple[int, float]:
         """The status, and the seconds until a further try."""
         if self._connection is None:
-            self._connection = HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_SECONDS)
+            self._connection = HTTPConnection(urlsplit(self.url).netloc, timeout=self.timeout)
         self._connection.request("POST", _PATH, body, {"Content-Type": "application/json; charset=UTF-8"})
         answer = self._connection.getresponse()
         answer.read()

@@ -13,4 +13,4 @@ class Case:
     type: str
     to: str
     spellings: tuple[tuple[str, str], ...]
-    where: RunEnvironment = NO_ENVIRONMENT
+    environment: RunEnvironment = NO_ENVIRONMENT

@@ -13,7 +13,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -63,7 +63,7 @@ def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     for each in bodies:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
 
 
 def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:

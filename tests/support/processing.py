@@ -2,14 +2,30 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import run_id
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _watched(method: Callable[Concatenate[MemoryStorage, P], T]) -> "Callable[Concatenate[Watched, P], T]":
+    """Return a method of `Watched` that counts the call, lets the test step in, and calls the storage's own."""
+    name = method.__name__
+
+    def called(self: "Watched", /, *arguments: P.args, **named: P.kwargs) -> T:
+        self.calls[name] += 1
+        self.step_in(name, arguments)
+        found: T = getattr(self.real, name)(*arguments, **named)
+        return found
+
+    return called
 
 
 class Watched:
@@ -20,13 +36,20 @@ class Watched:
         self.calls: Counter[str] = Counter()
         self.step_in: Callable[[str, tuple[Any, ...]], None] = lambda _name, _arguments: None
 
-    def __getattr__(self, name: str) -> Any:
-        def called(*arguments: Any, **named: Any) -> Any:
-            self.calls[name] += 1
-            self.step_in(name, arguments)
-            return getattr(self.real, name)(*arguments, **named)
-
-        return called
+    put_new = _watched(MemoryStorage.put_new)
+    get = _watched(MemoryStorage.get)
+    get_part = _watched(MemoryStorage.get_part)
+    delete_blob = _watched(MemoryStorage.delete_blob)
+    blobs = _watched(MemoryStorage.blobs)
+    insert = _watched(MemoryStorage.insert)
+    upsert = _watched(MemoryStorage.upsert)
+    upsert_all = _watched(MemoryStorage.upsert_all)
+    replace = _watched(MemoryStorage.replace)
+    delete = _watched(MemoryStorage.delete)
+    read = _watched(MemoryStorage.read)
+    partition = _watched(MemoryStorage.partition)
+    scan = _watched(MemoryStorage.scan)
+    lease = _watched(MemoryStorage.lease)
 
 
 def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
@@ -41,7 +64,7 @@ def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
 
 def settle(storage: Any, place: StoredEvent) -> bool:
     packed = storage.get(EVENTS, place.blob)
-    return process_event(storage, place, packed)
+    return RunProcessor(storage=storage).receive(place, packed)
 
 
 def contributions(storage: MemoryStorage) -> list[ContributionRecord]:

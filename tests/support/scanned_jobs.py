@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
@@ -42,4 +42,6 @@ def settle_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     for each in bodies:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"", names=NAMES)
+        RunProcessor(storage=storage, names=NAMES).receive(
+            stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b""
+        )

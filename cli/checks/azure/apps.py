@@ -82,7 +82,7 @@ def _state(app: App) -> Iterator[Finding]:
 
 
 def code(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """Which functions the app has, which are off, and how the parser is told of events."""
+    """Which functions the app has, which are off, and how the parser gets notices of events."""
     subject = f"{app.part}'s functions"
     found = {
         each["name"].rpartition("/")[2]: each["properties"] for each in listed(deployed.az, f"{app.id}/functions", WEB)
@@ -99,7 +99,7 @@ def code(deployed: Deployed, app: App) -> Iterator[Finding]:
     if not wrong:
         yield good(subject, f"{', '.join(_RUNS[app.part])}; the others are off")
     if app.part == "worker":
-        yield from _told(deployed, app, found[PARSER])
+        yield from _delivery(deployed, app, found[PARSER])
 
 
 def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[Finding]:
@@ -112,8 +112,8 @@ def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) ->
             yield bad("function-on", subject, f"{name} runs here", **app.places, setting=f"{setting}=true")
 
 
-def _told(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether the parser's trigger waits for what the deployment sends: that stands in the package alone."""
+def _delivery(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether the parser's trigger fits the deployment's delivery: only the package determines it."""
     bindings = (parser.get("config") or {}).get("bindings") or ()
     trigger: Mapping[str, Any] = next((each for each in bindings if each["type"].lower() == "blobtrigger"), {})
     built = "eventGrid" if str(trigger.get("source", "")).lower() == "eventgrid" else "polling"

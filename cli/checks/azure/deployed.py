@@ -1,4 +1,4 @@
-"""The deployment that is looked at."""
+"""The deployment that is checked."""
 
 import json
 import time
@@ -74,7 +74,7 @@ class Deployed:
 
     @property
     def by_event_grid(self) -> bool:
-        """Whether Event Grid tells the parser of new events."""
+        """Whether Event Grid notifies the parser of new events."""
         return self.outputs["DELIVERY"] == EVENT_GRID
 
     def app_id(self, output: str) -> str:

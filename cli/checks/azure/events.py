@@ -1,4 +1,4 @@
-"""The way of an event from the account to the parser: topic, subscription, key, deliveries, and what is left behind."""
+"""Delivery of events from the account to the parser: topic, subscription, key, delivery counts, poison queue."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ _PREFIX = f"/blobServices/default/containers/{EVENTS}/"
 
 
 def subscription(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """With Event Grid: whether new events are told to the worker's parser."""
+    """With Event Grid: whether the worker's parser gets notices of new events."""
     topic_id = _topic_id(deployed)
     if get(deployed.az, topic_id, EVENT_GRID) is None:
         name = deployed.outputs["EVENT_TOPIC_NAME"]
@@ -35,7 +35,7 @@ def subscription(deployed: Deployed, app: App) -> Iterator[Finding]:
     elif problem:
         yield bad("subscription-elsewhere", "Event Grid", problem, **app.places)
     else:
-        yield good("Event Grid", f"tells {app.name} of new events")
+        yield good("Event Grid", f"notifies {app.name} of new events")
 
 
 def _topic_id(deployed: Deployed) -> str:
@@ -44,14 +44,14 @@ def _topic_id(deployed: Deployed) -> str:
 
 
 def _elsewhere(properties: Mapping[str, Any], app: App) -> str:
-    """Where events are told of, if not at the parser's webhook. Azure shows the address without its query."""
+    """Where notices go, if not to the parser's webhook; else empty. Azure shows the address without its query."""
     base = str(((properties.get("destination") or {}).get("properties") or {}).get("endpointBaseUrl") or "")
     wanted = f"https://{app.host}/runtime/webhooks/blobs"
     if base.partition("?")[0].rstrip("/").lower() != wanted.lower():
-        return f"events are told at {base or 'no webhook'}, and not at {wanted}"
+        return f"notices go to {base or 'no webhook'}, and not to {wanted}"
     asked = base.partition("?")[2]
     if asked and f"Host.Functions.{PARSER}" not in asked:
-        return f"events are told to another function: {asked.partition('&code=')[0]}"
+        return f"notices go to another function: {asked.partition('&code=')[0]}"
     begins = (properties.get("filter") or {}).get("subjectBeginsWith")
     return "" if begins == _PREFIX else f"the filter begins with {begins!r}, and not with {_PREFIX!r}"
 
@@ -101,7 +101,7 @@ _MOST_MESSAGES = 32
 
 
 def poison(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """Whether the host has given up on events: their messages stay in a queue of its own."""
+    """Whether the host has given up on events: their messages are in its poison queue."""
     exists = deployed.az.json(
         *("storage", "queue", "exists", "--name", "webjobs-blobtrigger-poison"),
         *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),

@@ -1,4 +1,4 @@
-"""The functions host of each app: what it says of itself, what it answers at `/`, what it has logged."""
+"""The functions host of each app: its status, its answer at `/`, its log."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _ERRORS = (
     ),
     (re.compile(r"AuthorizationFailure|not authorized to perform this operation"), "host-network"),
 )
-"""What the host's own error says, most exact first, and the rule that knows it."""
+"""Patterns in the host's own error, the most exact first, and the rule for each."""
 
 _SILENT = re.compile(r"ServiceUnavailable|Service Unavailable|from host runtime|Gateway ?Time-?out|Bad Gateway")
 _RESTART = 60.0
@@ -34,7 +34,7 @@ _LONGEST = 300
 
 
 def status(deployed: Deployed, app: App) -> Iterator[Finding]:
-    """What the host says of itself, through Resource Manager, which needs no key of the app."""
+    """The host's own status, through Resource Manager, which needs no key of the app."""
     subject = f"{app.part}'s host"
     found = _asked(deployed, app)
     if found is None:
@@ -65,7 +65,7 @@ def _asked(deployed: Deployed, app: App) -> Mapping[str, Any] | None:
 
 
 def _failed(deployed: Deployed, app: App, subject: str, words: str) -> Finding:
-    """A host that did not start, by what it says of it."""
+    """The finding for a host that did not start, by its error."""
     code = next((code for pattern, code in _ERRORS if pattern.search(words)), "host-error")
     places = {**app.places, "principal": app.principal, "scope": deployed.storage_id}
     return bad(code, subject, words[:_LONGEST], **places)
@@ -81,7 +81,7 @@ def _restarts(deployed: Deployed, app: App, found: Mapping[str, Any]) -> bool:
 
 
 def _uptime(found: Mapping[str, Any]) -> float:
-    """Seconds since the host's process began; a host that does not tell counts as old."""
+    """Seconds since the host's process began; one that does not report it counts as old."""
     return float(found.get("processUptime") or _RESTART * 1000) / 1000
 
 

@@ -12,7 +12,7 @@ _OF_WORKER = ("THROUGHLINE_CATALOG_ENDPOINT", "THROUGHLINE_COLLECTION")
 def place_of(deployed: Deployed) -> Mapping[str, str]:
     """The settings that name the storage and the catalog of a deployment, for who is signed in here.
 
-    Names without a value come with an empty one: they hide what the environment says of another Throughline. Raises
+    Names without a value come with an empty one: they hide settings of another Throughline in the environment. Raises
     AzureCliError.
     """
     accounts = accounts_of(deployed)

@@ -1,4 +1,4 @@
-"""Reading from Azure, by `az` alone: nothing here changes anything, and no secret's value is asked for.
+"""Read-only calls of Azure by `az`; the values of secrets are never read.
 
 Resources are read by `az rest`, which gives Resource Manager's own JSON: the models of other commands change with the
 version of the CLI.
@@ -35,17 +35,17 @@ class Az(Protocol):
 
 
 def is_missing(error: AzureCliError) -> bool:
-    """Whether Azure says that there is no such thing: `az` words it in two ways, with the code in both."""
+    """Whether the resource does not exist: `az` has two messages for it, with the code in both."""
     return bool(_NOT_FOUND.search(str(error)))
 
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 def words_of(error: AzureCliError) -> str:
-    """What `az` says, in one line that is not too long, without the call."""
-    said = str(error).partition("` failed: ")[2] or str(error)
-    return " ".join(said.split())[:_LONGEST]
+    """The message of `az` in one line of limited length, without the call."""
+    message = str(error).partition("` failed: ")[2] or str(error)
+    return " ".join(message.split())[:_MAX_LENGTH]
 
 
 Of = TypeVar("Of", bound=Hashable)
@@ -53,7 +53,7 @@ Found = TypeVar("Found")
 
 
 def once(read: Callable[[Of], Found]) -> Callable[[Of], Found]:
-    """The same read, done once for the deployment that is looked at, also where several looks ask for it at a time."""
+    """The same read, done once for a deployment, also where concurrent checks ask for it."""
     kept, turn = lru_cache(maxsize=1)(read), Lock()
 
     @wraps(read)
@@ -86,7 +86,7 @@ def listed(az: Az, path: str, version: str) -> Iterator[Mapping[str, Any]]:
 
 
 def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places) -> Iterator[Finding]:
-    """The findings of a look; where a call of `az` fails, that nothing is known of this subject."""
+    """The findings of a check; where a call of `az` fails, a finding that the subject could not be checked."""
     try:
         yield from look()
     except AzureCliError as error:
@@ -94,7 +94,7 @@ def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places)
 
 
 def not_seen(error: AzureCliError, subject: str, places: Places) -> Finding:
-    """That a call of `az` failed, and whether for want of a right."""
+    """The finding for a failed call of `az`: a missing right, or another error."""
     sentence = words_of(error)
     data = re.search(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation", sentence)
     if data:

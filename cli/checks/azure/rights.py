@@ -106,7 +106,7 @@ _RECEIVERS = "Receivers"
 
 
 def alerts(deployed: Deployed) -> Iterator[Finding]:
-    """Whether there are alert rules, and somebody who gets what they say."""
+    """Whether there are alert rules, and receivers of their messages."""
     base = f"{deployed.group_id}/providers/Microsoft.Insights"
     rules = list(listed(deployed.az, f"{base}/scheduledQueryRules", ALERT_RULES))
     if not rules:
@@ -117,7 +117,7 @@ def alerts(deployed: Deployed) -> Iterator[Finding]:
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")
     else:
-        yield bad("alerts-unheard", "alerts", f"{len(rules)} rules, and nobody is told", **deployed.places)
+        yield bad("alerts-unheard", "alerts", f"{len(rules)} rules without a receiver", **deployed.places)
 
 
 def _people(group: Mapping[str, Any]) -> int:

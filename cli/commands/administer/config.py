@@ -1,7 +1,5 @@
-"""`throughline config`: how a Spark platform reports to a receiver."""
+"""`throughline config`: the settings with which a Spark platform reports to a receiver."""
 
-import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,40 +9,47 @@ import typer
 from cli.context.target import HOME, Home
 from cli.platforms.configuration import Configuration, PlatformError, Wanted, as_text, configuration
 from cli.platforms.table import PLATFORMS
-from cli.ui.console import fail, note, out
+from cli.ui.console import fail, note, out, print_json
+from cli.ui.options import AsJson, Key
+from cli.ui.suggestion import suggestion
 from local.toolchain.versions import LISTENER_VERSION
 from local.world import running_world
+
+_DEFAULTS = Wanted(url="")
 
 
 def config(
     platform: Annotated[str, typer.Argument(help=", ".join(PLATFORMS))],
     *,
-    url: Annotated[str, typer.Option(help="The receiver, as https://NAME.azurewebsites.net")] = "",
-    namespace: Annotated[str, typer.Option(help="What the jobs belong to: a workspace's name, say")] = "default",
-    listener: Annotated[str, typer.Option(help="The version of openlineage-spark")] = LISTENER_VERSION,
-    runtime: Annotated[str, typer.Option(help="The platform's version: 15.4, 2.0 …; its page lists them")] = "",
-    transport: Annotated[str, typer.Option(help="http; on Fabric also file")] = "http",
-    vault: Annotated[str, typer.Option(help="The Key Vault that holds the function key")] = Wanted(url="").vault,
-    secret: Annotated[str, typer.Option(help="… and its name there")] = Wanted(url="").secret,
-    scope: Annotated[str, typer.Option(help="Databricks: the secret scope over that vault")] = Wanted(url="").scope,
-    folder: Annotated[str, typer.Option(help="Databricks: where jar and script lie. Fabric: where events are")] = "",
-    key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="local: the function key, if it needs one")] = "",
-    output: Annotated[Path | None, typer.Option(help="Write the files into this folder")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines")] = False,
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver, as https://NAME.azurewebsites.net")] = "",
+    namespace: Annotated[str, typer.Option(metavar="NAME", help="The jobs' namespace: a workspace, say")] = "default",
+    listener: Annotated[str, typer.Option(metavar="VERSION", help="Of openlineage-spark")] = LISTENER_VERSION,
+    runtime: Annotated[str, typer.Option(metavar="VERSION", help="The platform's version, as 15.4 or 2.0")] = "",
+    transport: Annotated[str, typer.Option(metavar="http|file", help="file is for Fabric")] = "http",
+    vault: Annotated[str, typer.Option(metavar="NAME", help="The Key Vault with the function key")] = _DEFAULTS.vault,
+    secret: Annotated[str, typer.Option(metavar="NAME", help="The key's name there")] = _DEFAULTS.secret,
+    scope: Annotated[
+        str, typer.Option(metavar="NAME", help="Databricks: the secret scope over that vault")
+    ] = _DEFAULTS.scope,
+    folder: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Databricks: of jar and script. Fabric: of events")
+    ] = "",
+    key: Key = "",
+    output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the files into this folder")] = None,
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Say what to set on Synapse, Databricks, Fabric or here, so that jobs report to a receiver.
+    """Print what to set on Synapse, Databricks, Fabric or this machine, so that jobs report to a receiver.
 
-    Prints the Spark properties, the steps around them, and what must not be set. No key is printed: where a platform
-    can look it up it gets its name, elsewhere a step adds it from Key Vault.
+    These are Spark properties, steps, and properties that must not be set. No key is printed: where a platform can look
+    it up it gets the key's name, elsewhere a step adds it from Key Vault.
 
-    \b
-    throughline config databricks-uc --url https://NAME.azurewebsites.net --namespace my-workspace
-    throughline config synapse --url https://NAME.azurewebsites.net --vault my-vault --output build/synapse
-    throughline config local
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline config databricks-uc --url https://NAME.azurewebsites.net --namespace my-workspace
+        throughline config synapse --url https://NAME.azurewebsites.net --vault my-vault --output build/synapse
+        throughline config local
+    """
     if platform not in PLATFORMS:
-        fail(f"no platform {platform!r}: there are {', '.join(PLATFORMS)}", code=2)
+        fail(f"no platform {platform!r}: there are {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2)
     wanted = Wanted(
         url=url or _here(platform, home),
         namespace=namespace,
@@ -65,7 +70,7 @@ def config(
     if output:
         _write(found, output)
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        print_json(found)
     else:
         _show(found, output)
 
@@ -78,7 +83,7 @@ def _here(platform: str, home: Path) -> str:
 
 
 def _write(found: Configuration, folder: Path) -> None:
-    """The files, readable by their owner alone: on this machine the properties may hold a key, and a step adds one."""
+    """Write the files, readable by their owner only: the properties may hold a key, now or after a step."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in {f"{found.platform}.conf": as_text(found.properties), **found.files}.items():
         path = folder / name
@@ -106,6 +111,6 @@ def _show(found: Configuration, folder: Path | None) -> None:
     out.print("[bold]Steps[/]")
     for number, step in enumerate(found.steps, 1):
         plain(f"  {number}. {step}")
-    out.print("\n[bold]Leave alone[/]")
+    out.print("\n[bold]Do not set[/]")
     for name, reason in found.never.items():
         plain(f"  {name}: {reason}")

@@ -1,13 +1,16 @@
-"""`throughline purview`: what has to be done inside a Purview account, once, by one of its administrators."""
+"""`throughline purview`: set up a Purview account, once, as one of its administrators."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from cli.context.target import HOME, Home, parts_of
+from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, note, out, plain
-from cli.ui.removal import one_sentence
+from cli.ui.options import Plan
+from cli.ui.removal import NOTHING_HALF_DONE
+from cli.ui.suggestion import suggestion
+from cli.ui.teaching import App
 from shared.atlas.managed import MANAGED, ORIGIN_WORDS, managed_attributes
 from shared.bootstrap import account_at
 from shared.catalog.clouds import ACCOUNT_PATH, CLOUDS
@@ -18,29 +21,26 @@ from shared.errors import CatalogRefused
 PENDING = 3
 _FORBIDDEN = 403
 
-app = typer.Typer(help="Do inside a Purview account what lineage needs there.", no_args_is_help=True)
+app = App(help="Set up a Purview account: grant roles, create managed attributes.")
 
 
-@app.command("grant")
 def grant(
     context: typer.Context,
     *,
-    collection: Annotated[str, typer.Option(help="The collection, by its short name or the one shown", metavar="NAME")],
-    principal: Annotated[str, typer.Option(help="The identity's object id", metavar="ID")],
-    account: Annotated[
-        str, typer.Option(help="The Purview account, by name or address; else the one that is set", metavar="NAME")
-    ] = "",
+    collection: Annotated[str, typer.Option(metavar="NAME", help="The collection, by short or shown name")],
+    principal: Annotated[str, typer.Option(metavar="ID", help="The identity's object id")],
+    account: Annotated[str, typer.Option(metavar="NAME", help="The Purview account; else the one that is set")] = "",
     cloud: Annotated[
-        str, typer.Option(help=f"With an account's name, its cloud: {', '.join(each.name for each in CLOUDS)}")
+        str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(each.name for each in CLOUDS)}")
     ] = CLOUDS[0].name,
     scope: Annotated[
         str,
         typer.Option(
-            envvar="THROUGHLINE_CATALOG_SCOPE", help="For what a token is asked, where no cloud has that host"
+            metavar="SCOPE", envvar="THROUGHLINE_CATALOG_SCOPE", help="The token's scope, for a host in no known cloud"
         ),
     ] = "",
-    role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}", metavar="ROLE")] = "data-curator",
-    plan: Annotated[bool, typer.Option("--plan", help="Only show what would change")] = False,
+    role: Annotated[str, typer.Option(metavar="ROLE", help=f"One of {', '.join(ROLES)}")] = "data-curator",
+    plan: Plan = False,
     clicks: Annotated[bool, typer.Option("--clicks", help="Only print the steps in the portal")] = False,
     home: Home = HOME,
 ) -> None:
@@ -48,14 +48,12 @@ def grant(
 
     You must be administrator of the collection, and signed in (az login). Repeating it changes nothing.
 
-    \b
-    Exit code with --plan: 0 nothing to do, 3 a role is missing.
+    Exit code with --plan: 0 where there is nothing to do, 3 where the role is missing.
 
-    \b
-    throughline purview grant --collection NAME --principal ID --plan
-    throughline purview grant --account NAME --collection NAME --principal ID
-    throughline purview grant --collection NAME --principal ID --clicks
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline purview grant --collection NAME --principal ID --plan
+        throughline purview grant --account NAME --collection NAME --principal ID
+        throughline purview grant --collection NAME --principal ID --clicks
+    """
     if role not in ROLES:
         fail(f"{role} is no role; the roles are {', '.join(ROLES)}", code=2)
     if clicks:
@@ -64,14 +62,14 @@ def grant(
     purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
     if purview is None:
         fail("this catalog is no Purview account, so it has no collections. Name one by --account", code=2)
-    with one_sentence():
+    with reported(NOTHING_HALF_DONE):
         found = _chosen(purview.collections(), collection)
         try:
             policy = purview.policy(found.name)
         except CatalogRefused as refusal:
             if refusal.status != _FORBIDDEN:
                 raise
-            note("no right", f"you are no administrator of {found.shown}; an administrator can click:")
+            note("no right", f"you are no administrator of {found.shown}; these are the steps for one:")
             _print_clicks(found.shown, found.name, principal, role)
             raise typer.Exit(1) from None
         if has_role(policy, role, principal):
@@ -86,23 +84,22 @@ def grant(
     out.print("granted; it takes effect within some minutes: check with `throughline doctor --catalog`")
 
 
-@app.command("attributes")
 def attributes(
     context: typer.Context,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only show what would change")] = False,
+    plan: Plan = False,
     home: Home = HOME,
 ) -> None:
-    """Create the group of managed attributes in which the portal shows where a process's job is at home.
+    """Create the group of managed attributes that shows the origin of a process in the portal.
 
-    With it, processes carry platform, workspace, job and a link as managed attributes from their next change on; the
-    functions look for the group when they start. Done again it changes nothing. With --plan the exit code is 0 for
-    nothing to do and 3 for something.
+    Platform, workspace, job and a link are then managed attributes of each process, from its next change on; the
+    functions look for the group when they start. Repeating it changes nothing. Exit code with --plan: 0 where there is
+    nothing to do, 3 where the group is missing.
     """
     parts = parts_of(context, home)
     if parts.account is None or parts.types is None:
         fail("this catalog is no Purview account: processes carry the same as a user's properties there", code=2)
-    with one_sentence():
+    with reported(NOTHING_HALF_DONE):
         held = [each for each in parts.types.held() if each["name"] == MANAGED]
         if any(each["category"] != "BUSINESS_METADATA" for each in held):
             fail(f"another type of this catalog is called {MANAGED}: rename or delete that one")
@@ -140,16 +137,17 @@ def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
                 f"{len(fits)} collections are shown as {wanted!r}; name it by one of {', '.join(e.name for e in fits)}"
             )
     seen = ", ".join(f"{each.name} ({each.shown})" for each in found) or "none"
-    return fail(f"no collection {wanted!r} in this account; we see {seen}")
+    names = [name for each in found for name in (each.name, each.shown)]
+    return fail(f"no collection {wanted!r} in this account; visible: {seen}.{suggestion(wanted, names)}")
 
 
 def _put(account: Account, collection: Collection, role: str, principal: str) -> None:
-    """Give the role, and look whether it is there: another administrator may have changed the policy meanwhile."""
+    """Grant the role, and check the result: another administrator may have changed the policy meanwhile."""
     account.put_policy(with_role(account.policy(collection.name), role, principal))
     if not has_role(account.policy(collection.name), role, principal):
         fail(
-            "the account took the policy, but the role is not in it: another administrator may have changed it. "
-            "Run it again"
+            "the account accepted the policy, but it lacks the role: another administrator may have changed it. "
+            "Run the command again"
         )
 
 
@@ -163,3 +161,7 @@ def _print_clicks(shown: str, name: str, principal: str, role: str) -> None:
     )
     for number, step in enumerate(steps, start=1):
         out.print(f"  {number}. {plain(step)}")
+
+
+app.add("grant", grant)
+app.add("attributes", attributes)

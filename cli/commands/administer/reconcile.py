@@ -1,15 +1,15 @@
-"""`throughline reconcile`: move lineage from our placeholders to what a scan has found since."""
+"""`throughline reconcile`: move lineage from placeholders to assets that a scan has found since."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 
-from cli.commands.operate.deadletter import quiet, tell_published
-from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, plain, print_json, progress_bar
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, plain, print_json, progress_bar, quiet
 from cli.ui.interrupt import INTERRUPTED, stopping
-from cli.ui.removal import AsJson, Most, counted, one_sentence
+from cli.ui.options import AsJson, Most, Plan
+from cli.ui.published import publish_and_report
+from cli.ui.removal import NOTHING_HALF_DONE
 from shared.bootstrap import Worker
 from shared.publishing.placeholders.reconciliation import (
     Reconciled,
@@ -21,34 +21,26 @@ from shared.publishing.placeholders.reconciliation import (
 from shared.publishing.publisher_lease import batches
 from shared.records.asset_matches import AssetMatch
 
-Plan = Annotated[bool, typer.Option("--plan", help="Only say what would be moved, and where")]
-
 
 def reconcile(
-    context: typer.Context,
-    *,
-    plan: Plan = False,
-    most: Most = 50,
-    as_json: AsJson = False,
-    home: Home = HOME,
+    context: typer.Context, *, plan: Plan = False, most: Most = 50, as_json: AsJson = False, home: Home = HOME
 ) -> None:
-    """Look for our placeholders in the catalog once more, and move their lineage to what a scan has found since.
+    """Look up all placeholders in the catalog again, and move their lineage to assets that a scan has found since.
 
-    A placeholder is removed once nothing points to it. The sweeper does the same, a batch at a time, for those that
-    were not looked for lately; this looks for all of them now. Done again it changes nothing.
+    A placeholder is removed once nothing refers to it. The sweeper does the same, a batch at a time, for those that
+    were not looked up recently; this looks up all of them now. Repeating it changes nothing.
 
-    \b
-    throughline reconcile --plan
-    throughline reconcile
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline reconcile --plan
+        throughline reconcile
+    """
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
     parts = parts_of(context, home, writes=not plan)
-    with one_sentence():
+    with reported(NOTHING_HALF_DONE):
         placed = placed_assets(parts.storage, parts.catalog)
         if plan:
-            _tell(_look(parts, placed), most, as_json=as_json)
+            _show_plan(_look(parts, placed), most, as_json=as_json)
             return
         if parts.publishing.shadow:
             note("shadow mode", "the catalog stays as it is: reconcile again when it is off")
@@ -58,15 +50,15 @@ def reconcile(
 
 def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     found: list[AssetMatch] = []
-    with progress_bar(transient=True) as progress:
-        task = progress.add_task("looking for placeholders", total=len(placed))
+    with progress_bar() as progress:
+        task = progress.add_task("looking up placeholders", total=len(placed))
         for batch in batches(placed, parts.publishing.batch):
             found += refreshed_matches(parts.catalog, parts.publishing, batch)
             progress.advance(task, len(batch))
     return found
 
 
-def _tell(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
+def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
     moved = [each for each in found if each.scanned]
     unsure = [each for each in found if each.rivals]
     if as_json:
@@ -78,7 +70,7 @@ def _tell(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
             }
         )
         return
-    out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(unsure):,} not sure")
+    out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(unsure):,} ambiguous")
     for each in moved[: most or None]:
         out.print(f"  {plain(each.own[1])}\n    [green]→[/] {plain(' '.join(each.key))} ({plain(each.because)})")
     for each in unsure[: most or None]:
@@ -93,22 +85,22 @@ def _asset(key: tuple[str, str]) -> dict[str, str]:
 
 def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
     done = Reconciled()
-    with stopping() as stop, progress_bar(transient=True) as progress:
-        task = progress.add_task("looking for placeholders", total=len(placed))
+    with stopping() as stop, progress_bar() as progress:
+        task = progress.add_task("looking up placeholders", total=len(placed))
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
             done += move(parts.storage, parts.catalog, parts.publishing, batch, again=True)
             progress.advance(task, len(batch))
     out.print(
-        f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} not sure; "
-        f"{counted(done.processes, 'process')} to be written on what was found"
+        f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} ambiguous; "
+        f"{counted(done.processes, 'process')} to move to the found assets"
     )
-    published = tell_published(parts)
+    published = publish_and_report(parts)
     removed = remove_left(parts.storage, parts.catalog, parts.publishing, wait=True)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
-        note("stopped", "what is left is reconciled by the next `throughline reconcile`, or by the sweeper")
+        note("stopped", "the next `throughline reconcile`, or the sweeper, goes on with what is left")
         raise typer.Exit(INTERRUPTED)
     if not published:
         raise typer.Exit(1)

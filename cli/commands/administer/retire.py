@@ -1,19 +1,20 @@
-"""`throughline retire`: take processes out of the catalog of which no run has spoken for long."""
+"""`throughline retire`: take processes that no run has mentioned for a long time out of the catalog."""
 
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from cli.commands.operate.deadletter import quiet, tell_published
-from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, print_json, progress_bar
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
+from cli.ui.dead_letters import visible
 from cli.ui.interrupt import INTERRUPTED, stopping
-from cli.ui.removal import AsJson, Most, Plan, Yes, confirm, counted, listed, one_sentence
+from cli.ui.options import AsJson, Most, Plan, Yes
+from cli.ui.published import publish_and_report
+from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey
-from shared.maintenance.retirement import Unseen, unseen
-from shared.maintenance.retirement import lonely as maintenance_lonely
+from shared.maintenance.retirement import Unseen, lonely, unseen
 from shared.maintenance.retirement import retire as maintenance_retire
 from shared.publishing.publisher_lease import batches, remove_placeholders
 
@@ -21,72 +22,68 @@ from shared.publishing.publisher_lease import batches, remove_placeholders
 def retire(
     context: typer.Context,
     *,
-    days: Annotated[int, typer.Option("--unseen-days", min=1, max=36500, help="Unseen for how many days")] = 90,
+    days: Annotated[
+        int, typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not mentioned for N days")
+    ] = 90,
     plan: Plan = False,
     yes: Yes = False,
     most: Most = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take processes out of the catalog of which no run has spoken for long; a new run brings one back.
+    """Take processes that no run has mentioned for a long time out of the catalog; a new run brings one back.
 
-    Placeholders of ours that nothing uses any more leave too. What a scan found is never touched. Replaying old runs
-    brings nothing back: only what is said from now on does.
+    Placeholders that nothing uses afterwards are removed too, assets that a scan found never. A replay of old runs
+    brings nothing back.
 
-    \b
-    throughline retire --plan
-    throughline retire --unseen-days 365 --yes
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline retire --plan
+        throughline retire --unseen-days 365 --yes
+    """
     if as_json and not plan:
         fail("--json is for --plan", code=2)
     quiet()
     parts = parts_of(context, home, writes=not plan)
-    with one_sentence():
-        leaving, lonely = _look(parts, timedelta(days=days))
+    with reported(NOTHING_HALF_DONE):
+        leaving, unused = _look(parts, timedelta(days=days))
         if as_json:
-            print_json(_document(leaving, lonely))
+            processes = [{"qualified_name": each.qualified_name, "last": each.last} for each in leaving]
+            assets = [{"type": kind, "qualified_name": name} for kind, name in unused]
+            print_json({"processes": processes, "placeholders": assets})
             return
-        alone = counted(len(lonely), "placeholder")
-        out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {alone} that nothing will use")
-        listed([f"{each.last:%Y-%m-%d}  {each.qualified_name}" for each in leaving], most)
-        listed([name for _, name in lonely], most)
-        if plan or not (leaving or lonely):
+        placeholders = counted(len(unused), "placeholder")
+        out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {placeholders} that nothing will use")
+        listed([f"{each.last:%Y-%m-%d}  {plain(visible(each.qualified_name))}" for each in leaving], most)
+        listed([plain(visible(name)) for _, name in unused], most)
+        if plan or not (leaving or unused):
             return
         confirm("Remove them from the catalog?", yes=yes)
-        _retire(parts, leaving, lonely)
+        _retire(parts, leaving, unused)
 
 
 def _look(parts: Worker, span: timedelta) -> tuple[list[Unseen], list[AssetKey]]:
-    before = parts.publishing.now() - span
-    with progress_bar(transient=True) as progress:
-        task = progress.add_task("looking at processes", total=None)
-        found = unseen(parts.storage, before, looked=lambda: progress.advance(task))
+    with progress_bar() as progress:
+        task = progress.add_task("reading processes", total=None)
+        found = unseen(parts.storage, parts.publishing.now() - span, looked=lambda: progress.advance(task))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
-        task = progress.add_task("looking for placeholders", total=None)
-        lonely = []
-        for key in maintenance_lonely(parts.storage, parts.catalog, parts.publishing, leaving):
-            lonely.append(key)
-            progress.advance(task)
-    return leaving, lonely
+    unused = lonely(parts.storage, parts.catalog, parts.publishing, leaving)
+    return leaving, list(tracked(unused, "looking up placeholders"))
 
 
-def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> None:
+def _retire(parts: Worker, leaving: list[Unseen], unused: list[AssetKey]) -> None:
     retired = removed = 0
-    with stopping() as stop, progress_bar(transient=True) as progress:
-        task = progress.add_task("retiring", total=len(leaving))
-        for each in leaving:
+    with stopping() as stop:
+        for each in tracked(leaving, "retiring", len(leaving)):
             if stop.is_set():
                 break
             retired += maintenance_retire(parts.storage, each)
-            progress.advance(task)
     out.print(f"{counted(retired, 'process')} retired")
-    published = tell_published(parts)
+    published = publish_and_report(parts)
     if parts.publishing.shadow:
-        note("shadow mode", "placeholders stay: retire again when it is off")
+        note("shadow mode", "placeholders stay: run this again when shadow mode is off")
     else:
-        with stopping() as also, progress_bar(transient=True) as progress:
-            task = progress.add_task("removing placeholders", total=len(lonely))
-            for keys in batches(lonely, parts.publishing.batch):
+        with stopping() as also, progress_bar() as progress:
+            task = progress.add_task("removing placeholders", total=len(unused))
+            for keys in batches(unused, parts.publishing.batch):
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
@@ -94,14 +91,7 @@ def _retire(parts: Worker, leaving: list[Unseen], lonely: list[AssetKey]) -> Non
                 progress.advance(task, len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
-        note("stopped", "what is left is retired by the next `throughline retire`")
+        note("stopped", "the next `throughline retire` goes on with what is left")
         raise typer.Exit(INTERRUPTED)
     if not published or retired < len(leaving):
         raise typer.Exit(1)
-
-
-def _document(leaving: list[Unseen], lonely: list[AssetKey]) -> dict[str, object]:
-    return {
-        "processes": [{"qualified_name": each.qualified_name, "last": each.last.isoformat()} for each in leaving],
-        "placeholders": [{"type": kind, "qualified_name": name} for kind, name in lonely],
-    }

@@ -1,78 +1,85 @@
-"""`throughline lake`: the tables that Spark makes of the archive, on this machine."""
+"""`throughline lake`: lineage as tables, made of the archive on this machine."""
 
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from cli.context.names_file import NamesFile
 from cli.context.target import HOME, Home, target
-from cli.ui.console import fail, note, out, plain, print_json, progress_bar
+from cli.ui.console import fail, note, out, print_json, progress_bar
+from cli.ui.options import AsJson, Key, Plan, Wide
+from cli.ui.suggestion import suggestion
+from cli.ui.tables import Column, number_column, print_table, text_column
+from cli.ui.teaching import App
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
 from shared.publishing.catalog_write import Published
 from spark_pipeline.engine_choice import EngineName
 
-app = typer.Typer(name="lake", help="Lineage as tables, made by Spark of the archive.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from spark_pipeline.tables.lake import Lake
 
-Json = Annotated[bool, typer.Option("--json", help="The machine-readable form")]
+app = App(help="Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas.")
 
 
-@app.command("run")
 def run(
-    sources: Annotated[list[str], typer.Argument(help="Folders or URLs: the archive, events, files of JSON lines")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE", help="Folders or URLs: the archive, events, JSON lines")
+    ],
     *,
     root: Root = str(ROOT),
-    tags: Annotated[str, typer.Option(help="A CSV file of qualified_name, column, tag")] = "",
-    as_of: Annotated[str, typer.Option(help="The time that counts as now; `never`: silence ends nothing")] = "now",
+    tags: Annotated[str, typer.Option(metavar="FILE", help="A CSV file of qualified_name, column, tag")] = "",
+    as_of: Annotated[
+        str, typer.Option(metavar="TIME", help="The time that counts as now; `never`: no run times out")
+    ] = "now",
     names: NamesFile = None,
     cores: Cores = 2,
     memory: Memory = "2g",
     engine: EngineOption = EngineName.auto,
-    report: Annotated[str, typer.Option(help="A receiver: tell it what this run reads and writes")] = "",
-    key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="That receiver's function key")] = "",
-    as_json: Json = False,
+    report: Annotated[str, typer.Option(metavar="URL", help="A receiver for the lineage of this run itself")] = "",
+    key: Key = "",
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Bring all tables up to what the sources hold; what was read before is not read again.
+    """Update all tables from the sources; what was read before is not read again.
 
-    Stopped anywhere, it is finished by the next run. Where nothing is new, nothing is written. Names and times are
-    those of the functions where the environment names a Throughline, or one runs on this machine; else the defaults.
+    After an interruption the next run completes it. Where nothing is new, nothing is written. The functions' settings
+    are used where the environment names a Throughline, or one runs on this machine; else the defaults.
 
-    \b
-    throughline lake run build/estate --lake build/lake
-    throughline lake run archive/ events/ --tags personal.csv
-    throughline lake run archive/ --report http://127.0.0.1:7071
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline lake run build/estate --lake build/lake
+        throughline lake run archive/ events/ --tags personal.csv
+        throughline lake run archive/ --report http://127.0.0.1:7071
+    """
     places = _places(sources)
     opened = opened_lake(root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key)
     with opened as lake:
         from spark_pipeline.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
         order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_moment(as_of)), tags=tags)
-        with progress_bar(transient=True) as bar:
+        with progress_bar() as bar:
             task = bar.add_task(STAGES[0], total=len(STAGES))
 
             waiting = list(STAGES)
 
-            def tell(stage: Stage) -> None:
+            def advance(stage: Stage) -> None:
                 waiting.remove(stage.name)
                 bar.update(task, advance=1, description=waiting[0] if waiting else "")
 
-            done = run(lake, order, note=tell)
+            done = run(lake, order, note=advance)
     if as_json:
-        print_json([asdict(stage) for stage in done])
+        print_json(done)
         return
-    table = Table("stage", "changed", "seconds")
+    rows = []
     for stage in done:
         counts = ", ".join(f"{count:,} {name}" for name, count in stage.counts.items() if count)
-        table.add_row(stage.name, counts or "nothing", f"{stage.seconds:.1f}")
-    out.print(table)
+        rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
+    print_table((text_column("stage"), text_column("changed"), number_column("seconds")), rows)
 
 
 def _places(sources: list[str]) -> tuple[str, ...]:
@@ -87,127 +94,164 @@ def _moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--as-of {text} is no time: write it as 2026-11-21T13:00Z, or `now`, or `never`", code=2)
+        fail(f"--as-of {text} is no time: write it as 2026-11-21T13:00Z, `now` or `never`", code=2)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-@app.command("impact")
 def impact(
     asset: Annotated[str, typer.Argument(help="The qualified name of a data set, or the end of it")],
     column: Annotated[str, typer.Argument(help="Its column")],
     *,
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
-    as_json: Json = False,
+    wide: Wide = False,
+    as_json: AsJson = False,
 ) -> None:
-    """What depends on a column: what breaks when it goes.
+    """List all columns that depend on one: what breaks when it is removed.
 
-    \b
     throughline lake impact /data/sales/orders amount
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+    """
     with opened_lake(root, engine=engine) as lake:
-        from spark_pipeline.gold.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - see opened_lake
+        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
+
+        from spark_pipeline.gold.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - the same
+        from spark_pipeline.tables.schemas import SCHEMAS  # noqa: PLC0415 - the same
 
         known = columns_of(column_edges(lake))
-        assets = [str(each) for each in known.nodes.assets if each == asset or each.endswith(asset)]
-        if len(assets) != 1:
-            fail(f"{len(assets)} data sets with lineage are called so: name one, by its whole qualified name", code=2)
-        found = downstream(known, assets[0], column)
+        name = _one_asset(asset, [str(each) for each in known.nodes.assets])
+        schemas = lake.live(SCHEMAS).where(f.col("qualified_name") == name).select("fields")
+        seen = {field["name"] for row in schemas.collect() for field in row[0]}
+        _refuse_unknown_column(name, column, seen.union(known.nodes.columns_of(name)))
+        found = downstream(known, name, column)
     if as_json:
-        print_json([asdict(each) for each in found])
-        return
-    table = Table("steps", "data set", "column", "value", "process")
-    for each in found:
-        table.add_row(
-            str(each.depth),
-            plain(each.asset),
-            plain(each.column or "(all rows)"),
-            "yes" if each.direct else "",
-            plain(each.process),
+        print_json(found)
+    elif not found:
+        out.print(f"nothing depends on the column {column} of {name}", markup=False)
+    else:
+        rows = [
+            [str(each.depth), each.asset, each.column or "(all rows)", "yes" if each.direct else "", each.process]
+            for each in found
+        ]
+        columns = (number_column("steps"), *map(text_column, ("data set", "column", "value", "process")))
+        print_table(columns if wide else columns[:-1], rows if wide else [row[:-1] for row in rows], wide=wide)
+
+
+def _one_asset(wanted: str, known: Sequence[str]) -> str:
+    """The data set of this name, else the only one whose name ends so; ends the command where there is none."""
+    fits = [each for each in known if each == wanted] or [each for each in known if each.endswith(wanted)]
+    if len(fits) > 1:
+        names = "\n".join(f"  {each}" for each in fits)
+        fail(
+            f"{len(fits)} data sets with lineage are called so; name one by its whole qualified name:\n{names}", code=2
         )
-    out.print(table if found else "nothing depends on it")
+    if not fits:
+        fail(f"no data set with lineage is called {wanted!r}.{suggestion(wanted, known)}", code=2)
+    return fits[0]
 
 
-@app.command("coverage")
+def _refuse_unknown_column(asset: str, column: str, known: Iterable[str]) -> None:
+    """End the command where neither schema nor lineage of a data set has such a column."""
+    columns = sorted(each for each in known if each)
+    if column not in columns:
+        nearest = suggestion(column, columns) or f" Its columns are {', '.join(columns) or 'not known'}."
+        fail(f"{asset} has no column {column!r}.{nearest}", code=2)
+
+
 def coverage(
     *,
-    level: Annotated[str, typer.Option(help="asset, store, owner, job or all")] = "store",
+    level: Annotated[str, typer.Option(metavar="LEVEL", help="asset, store, owner, job or all")] = "store",
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
-    as_json: Json = False,
+    wide: Wide = False,
+    as_json: AsJson = False,
 ) -> None:
-    """How much of what runs has lineage, worst first.
+    """Show how much of what runs has lineage, worst first.
 
-    \b
     throughline lake coverage --level owner
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+    """
+    if level not in _LEVELS:
+        fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     with opened_lake(root, engine=engine) as lake:
         from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
 
-        rows = lake.read(COVERAGE).where(f"level = '{level}'") if level.isalpha() else None
-        if rows is None:
-            fail(f"--level {level} is none: asset, store, owner, job or all", code=2)
-        _show(rows.orderBy("score", "name").drop("batch", "level"), as_json=as_json)
+        rows = lake.read(COVERAGE).where(f"level = '{level}'").orderBy("score", "name").drop("batch", "level")
+        _show(rows, ("name", "assets", "linked", "columns", "traced", "failed", "score"), wide=wide, as_json=as_json)
 
 
-@app.command("changes")
+_LEVELS = ("asset", "store", "owner", "job", "all")
+
+
 def changes(
     *,
-    asset: Annotated[str, typer.Option(help="Only data sets whose qualified name ends so")] = "",
+    asset: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose qualified name ends so")] = "",
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
-    as_json: Json = False,
+    wide: Wide = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Columns that came, went or changed their type, the latest first, and how many columns depend on each.
+    """List columns that were added, removed or retyped, the latest first, and how many columns depend on each.
 
-    \b
     throughline lake changes --asset /sales/orders
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+    """
     with opened_lake(root, engine=engine) as lake:
         from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
         from spark_pipeline.tables.schemas import SCHEMA_CHANGES  # noqa: PLC0415 - the same
 
-        rows = lake.read(SCHEMA_CHANGES).where(f.col("qualified_name").endswith(asset))
-        rows = rows.orderBy(f.desc("at"), "qualified_name", "column")
-        _show(rows.drop("batch", "run_id"), as_json=as_json)
+        table = lake.read(SCHEMA_CHANGES)
+        rows = table.where(f.col("qualified_name").endswith(asset))
+        if asset and not rows.limit(1).count():
+            _refuse_unknown_asset(lake, asset)
+        rows = rows.orderBy(f.desc("at"), "qualified_name", "column").drop("batch", "run_id")
+        _show(rows, ("qualified_name", "at", "column", "change", "downstream"), wide=wide, as_json=as_json)
 
 
-_SHOWN = 1_000
+def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
+    """End the command where no data set of the lake is called so: one without changes is none."""
+    from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
+
+    known = [str(row[0]) for row in lake.read(COVERAGE).where("level = 'asset'").select("name").collect()]
+    if not any(each.endswith(asset) for each in known):
+        fail(f"no data set is called {asset!r}.{suggestion(asset, known)}", code=2)
 
 
-def _show(rows: Any, *, as_json: bool) -> None:
-    found = [row.asDict() for row in rows.limit(_SHOWN).collect()]
+_MAX_SHOWN = 1_000
+
+
+def _show(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) -> None:
+    """Print rows of a table of the lake: all columns with `wide`, else the `narrow` ones."""
+    found = [{name: _plain(value) for name, value in row.asDict().items()} for row in rows.limit(_MAX_SHOWN).collect()]
     if as_json:
-        print_json([{name: _plain(value) for name, value in row.items()} for row in found])
+        print_json(found)
         return
-    table = Table(*(name.replace("_", " ") for name in rows.columns))
-    for row in found:
-        table.add_row(*("" if value is None else plain(_plain(value)) for value in row.values()))
-    out.print(table)
-    if len(found) == _SHOWN:
-        note("cut", f"only the first {_SHOWN} rows are shown")
+    names = rows.columns if wide else narrow
+    numbers = {name for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
+    columns = [Column(title=name.replace("_", " "), number=name in numbers) for name in names]
+    print_table(columns, [[_text(row[name], wide=wide) for name in names] for row in found], wide=wide)
+    if len(found) == _MAX_SHOWN:
+        note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
     return round(value, 3) if isinstance(value, float) else value
 
 
-@app.command("compact")
-def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: Json = False) -> None:
-    """Put the small files together that runs have left: every later run reads fewer. By Spark, with Delta.
+def _text(value: Any, *, wide: bool) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat() if wide else f"{value:%Y-%m-%d %H:%M}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
-    Once a day or a week is enough, while no run works on the lake. What is replaced is kept for a week, for those who
-    still read it.
 
-    \b
-    throughline lake compact --lake build/lake
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: AsJson = False) -> None:
+    """Compact the small files that runs have left, so that later runs read fewer. Needs Spark.
+
+    Once a day or a week is enough, while no run works on the lake. Replaced files are kept for a week, for readers.
+
+        throughline lake compact --lake build/lake
+    """
     with (
         opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory) as lake,
-        progress_bar(transient=True) as bar,
+        progress_bar() as bar,
     ):
         from spark_pipeline.tables.compaction import Compacted  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.tables.compaction import compact as compact_tables  # noqa: PLC0415 - the same
@@ -215,41 +259,39 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
 
         task = bar.add_task("tables", total=len(LAKE))
 
-        def tell(done: Compacted) -> None:
+        def advance(done: Compacted) -> None:
             bar.update(task, advance=1, description=done.table)
 
-        done = compact_tables(lake, note=tell)
+        done = compact_tables(lake, note=advance)
     if as_json:
-        print_json([asdict(each) for each in done])
+        print_json(done)
         return
-    table = Table("table", "files", "now")
-    for each in done:
-        if each.files:
-            table.add_row(each.table, f"{each.files:,}", f"{each.now:,}")
-    out.print(table if table.row_count else "no small files")
+    rows = [[each.table, f"{each.files:,}", f"{each.now:,}"] for each in done if each.files]
+    if rows:
+        print_table((text_column("table"), number_column("files before"), number_column("files now")), rows)
+    else:
+        out.print("no small files")
 
 
-@app.command("publish")
 def publish(
     *,
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say how many processes there are")] = False,
+    plan: Plan = False,
     home: Home = HOME,
 ) -> None:
-    """Write the current lineage to the catalog: to fill one that is new or was lost.
+    """Write the current lineage to the catalog: for one that is new or was lost.
 
-    What the catalog holds already is not sent; stopped anywhere, begin again. The functions go on beside it.
+    Unchanged processes are not sent; after an interruption run it again. The functions may run meanwhile.
 
-    \b
-    throughline lake publish --plan
-    throughline lake publish
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline lake publish --plan
+        throughline lake publish
+    """
     parts = None if plan else target(home, writes=True)
     if parts and parts.publishing.shadow:
-        note("shadow mode", "the catalog stays as it is: publish again when it is off")
+        note("shadow mode", "the catalog stays as it is: run this again when shadow mode is off")
         return
-    with opened_lake(root, engine=engine) as lake, progress_bar(transient=True) as bar:
+    with opened_lake(root, engine=engine) as lake, progress_bar() as bar:
         from spark_pipeline.tables.encoding import unpack_process  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.tables.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
 
@@ -261,17 +303,25 @@ def publish(
         refuse_other_meaning(lake, home)
         task = bar.add_task("processes", total=total)
 
-        def tell(done: Published) -> None:
+        def advance(done: Published) -> None:
             bar.update(task, completed=done.written + done.unchanged + done.refused + done.postponed)
 
         processes = (unpack_process(bytes(row[0])) for row in rows.toLocalIterator())
         try:
-            done = backfill(parts.storage, parts.catalog, parts.publishing, processes, note_done=tell)
+            done = backfill(parts.storage, parts.catalog, parts.publishing, processes, note_done=advance)
         except (CatalogUnavailable, StorageUnavailable) as error:
-            fail(f"{error}: what was written is on record, begin again later")
+            fail(f"{error}. What was written is on record: run the command again once it answers")
     out.print(
         f"{done.written:,} written, {done.unchanged:,} unchanged, {done.refused:,} refused, "
         f"{done.postponed:,} postponed"
     )
     if done.refused:
         fail(done.error)
+
+
+app.add("run", run)
+app.add("impact", impact)
+app.add("coverage", coverage)
+app.add("changes", changes)
+app.add("compact", compact)
+app.add("publish", publish)

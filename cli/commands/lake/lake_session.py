@@ -1,4 +1,4 @@
-"""A lake for a command: the session that works on it, with what the command's options say of both."""
+"""The lake of a command, with the session that reads and writes it, by the command's options."""
 
 import contextlib
 import logging
@@ -11,7 +11,7 @@ import typer
 
 from cli.ui.console import fail
 from local.spark.job import listener_configuration
-from local.toolchain.java import NoJavaError, find_java
+from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4
 from spark_pipeline.engine_choice import EngineName, EngineUnsuitableError, choose
 
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
 ROOT = Path("build/lake")
-Root = Annotated[str, typer.Option("--lake", help="The folder or URL of the tables")]
-Cores = Annotated[int, typer.Option(min=1, help="How many cores Spark may use")]
-EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="auto: Sail for little data on this machine, else Spark")
-]
-Memory = Annotated[str, typer.Option(help="How much memory Spark's own process may use, as 2g")]
+Root = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="The folder or URL of the tables")]
+Cores = Annotated[int, typer.Option(min=1, metavar="N", help="Cores that Spark may use")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for little local data, else Spark")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's own process, as 2g")]
 
 
 @contextlib.contextmanager
@@ -38,8 +36,8 @@ def opened_lake(
     report: str = "",
     key: str = "",
 ) -> "Iterator[Lake]":
-    """The lake with a session of its own, which ends with it; ends the command where there can be none. With `report`
-    the session tells the receiver there what it reads and writes.
+    """The lake with a session of its own, which ends with it; ends the command where none can be started. `report` is
+    the URL of a receiver for the lineage of the session itself.
     """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
@@ -60,7 +58,8 @@ def opened_lake(
     if chosen is EngineName.spark:
         logging.getLogger("py4j").setLevel(logging.ERROR)
         try:
-            os.environ.setdefault("JAVA_HOME", str(find_java().path))
+            need = JavaNeed(platform=platform, listener=bool(report), lake=True)
+            os.environ["JAVA_HOME"] = str(find_java(need).path)
         except NoJavaError as error:
             fail(str(error), code=2)
         more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}

@@ -1,4 +1,4 @@
-"""By what settings a lake is made: the functions', so that what is published from it is what they would publish."""
+"""The settings by which a lake is made: the functions', so that both publish the same lineage."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def meaning_for(names: Path | None, home: Path) -> "Meaning":
     """The meaning for a run of the lake, without its time: by the functions' settings where a Throughline is named (or
-    runs on this machine) and has them on record, else by the defaults. A file of `names` holds over theirs, and a
-    difference is told.
+    runs on this machine) and has them on record, else by the defaults. A file of `names` replaces theirs; where it
+    differs, a note says so.
     """
     from spark_pipeline.silver.refinement import Meaning  # noqa: PLC0415 - PySpark is slow to import
 

@@ -1,11 +1,12 @@
-"""What a data set is looked for as, and what the catalog says of it: the end of `throughline explain`."""
+"""The names under which a data set is looked up in the catalog, and the result: the end of `throughline explain`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cli.checks.types import in_words, mend, type_problem
-from cli.ui.console import fail, out, plain
+from cli.ui.console import fail
+from cli.ui.facts import print_fact
 from shared.atlas.types import TypeChange
 from shared.bootstrap import Worker
 from shared.catalog.port import HeldAsset
@@ -21,8 +22,10 @@ Steps = Sequence[Sequence[Candidate]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Which of the names the catalog has, and which asset wins; what a search gives besides, best first, and why; and
-    where nothing is found, what keeps the catalog from taking the first name's type (`problem`), if anything does.
+    """The names that the catalog has (`held`), and the asset that wins (`found`).
+
+    `searched` are other assets that a search gives, best first, each with a reason. `problem`, where nothing is found:
+    why the catalog refuses the first name's type, if it does.
     """
 
     held: dict[AssetName, HeldAsset]
@@ -31,23 +34,23 @@ class Answer:
     problem: TypeChange | None = None
 
     def of(self, candidate: Candidate) -> str:
-        """What the catalog says of one name."""
+        """What the catalog has under one name."""
         there = self.held.get(candidate.key)
         if there is None:
             return "not there"
         if there.placed:
-            return "our placeholder"
+            return "placeholder"
         return "wins" if self.found.scanned == candidate.key else "there"
 
     def of_search(self, name: AssetName) -> str:
-        """What became of a find of the search."""
+        """The state of an asset that the search found."""
         if name in self.found.rivals:
             return "may be meant"
         return "wins" if self.found.scanned == name else "there"
 
 
 def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName]) -> Answer:
-    """Ask the catalog for a data set that these rules name; ends the command with one sentence if it can't."""
+    """Look the names up in the catalog; ends the command when it does not answer."""
     try:
         keys = [each.key for step in candidates(*key, also) for each in step]
         search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
@@ -59,11 +62,11 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
             searched=tuple((name, describe_rank(key, fits)) for name, fits in search_matches if name not in keys),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
-        fail(f"the catalog can't be asked: {error}")
+        fail(f"the names were not looked up: {error}")
 
 
 def looked_document(steps: Steps, answer: Answer | None) -> dict[str, Any]:
-    """The stable form; `found` only where the catalog was asked."""
+    """The names for `--json`; `found` only where they were looked up."""
     listed = [
         {
             "type": each.type,
@@ -93,35 +96,39 @@ def _asset(key: AssetName) -> dict[str, str]:
 
 
 def show_candidates(steps: Steps, answer: Answer | None) -> None:
-    """A line for each name, and below them what wins and why."""
-    listed = [each for step in steps for each in step]
-    for index, each in enumerate(listed):
-        says = f" [{_COLOURS[answer.of(each)]}]{answer.of(each)}[/]" if answer else ""
-        title = "looked for as" if not index else ""
-        out.print(f"[bold]{title:14}[/] {plain(each.type)} {plain(each.qualified_name)} ({plain(each.because)}){says}")
+    """Print each name that is looked up; with an answer, what the catalog has of it, which one wins and why."""
+    title = "looked up as"
+    for each in (each for step in steps for each in step):
+        state = answer.of(each) if answer else ""
+        _print_name(title, (each.type, each.qualified_name), each.because, state)
+        title = ""
     if answer is None:
         return
-    for index, (name, why) in enumerate(answer.searched):
-        title, says = ("" if index else "search finds"), answer.of_search(name)
-        out.print(f"[bold]{title:14}[/] {plain(' '.join(name))} ({plain(why)}) [{_COLOURS[says]}]{says}[/]")
+    title = "search finds"
+    for name, why in answer.searched:
+        _print_name(title, name, why, answer.of_search(name))
+        title = ""
     found = answer.found
     if found.scanned:
-        out.print(f"[bold]{'found':14}[/] {plain(' '.join(found.scanned))} ({plain(found.because)})")
+        _print_name("found", found.scanned, found.because)
     for name in found.rivals:
-        out.print(f"[bold]{'not sure':14}[/] [yellow]{plain(' '.join(name))}[/] may be meant: nothing is chosen")
+        print_fact("ambiguous", f"{' '.join(name)} may be meant: none is chosen", style="yellow")
     if answer.problem:
-        out.print(
-            f"[bold]{'found':14}[/] [red]nothing, and it can't be published: {plain(in_words(answer.problem))}[/]"
-        )
-        out.print(f"{'':14} {plain(mend(answer.problem))}")
+        print_fact("found", f"nothing, and it can't be published: {in_words(answer.problem)}", style="red")
+        print_fact("", mend(answer.problem))
     elif not found.scanned and not found.rivals:
-        out.print(f"[bold]{'found':14}[/] nothing: {'our placeholder is used' if found.guid else 'it would be placed'}")
+        print_fact("found", f"nothing: {'the placeholder is used' if found.guid else 'a placeholder would be created'}")
+
+
+def _print_name(title: str, name: AssetName, because: str, state: str = "") -> None:
+    text = f"{' '.join(name)} ({because})"
+    print_fact(title, f"{text} {state}".rstrip(), style=_COLOURS.get(state, ""))
 
 
 _COLOURS = {
     "wins": "bold green",
     "there": "green",
     "not there": "dim",
-    "our placeholder": "yellow",
+    "placeholder": "yellow",
     "may be meant": "yellow",
 }

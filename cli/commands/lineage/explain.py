@@ -1,4 +1,4 @@
-"""`throughline explain`: what a data set of the events is called in the catalog, and why."""
+"""`throughline explain`: the type and qualified name of a data set in the catalog, and the rules that give them."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,9 @@ import typer
 from cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
 from cli.context.names_file import NamesFile, names_in
 from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, plain, print_json
+from cli.ui.console import fail, note, print_json
+from cli.ui.facts import print_fact
+from cli.ui.options import AsJson
 from shared.naming.datasets.identity import RunEnvironment
 from shared.naming.explanation import Explanation, explain
 from shared.naming.matching import AssetName, candidates, underivable_names
@@ -18,8 +20,8 @@ _WRONG_USE = 2
 
 def explain_command(
     context: typer.Context,
-    namespace: Annotated[str, typer.Argument(help="As the event has it, e.g. abfss://raw@acct.dfs.core.windows.net")],
-    name: Annotated[str, typer.Argument(help="As the event has it, e.g. orders/day=1")],
+    namespace: Annotated[str, typer.Argument(help="As in the event, e.g. abfss://raw@acct.dfs.core.windows.net")],
+    name: Annotated[str, typer.Argument(help="As in the event, e.g. orders/day=1")],
     *,
     workspace: Annotated[str, typer.Option(help="The Databricks workspace's host", metavar="HOST")] = "",
     mount: Annotated[list[str] | None, typer.Option(help="A mount of the run", metavar="POINT=SOURCE")] = None,
@@ -27,45 +29,44 @@ def explain_command(
         list[str] | None, typer.Option(help="A symlink of the data set", metavar="NAMESPACE=NAME")
     ] = None,
     names: NamesFile = None,
-    look: Annotated[bool, typer.Option("--look", help="Ask the catalog which of the names it has")] = False,
+    look: Annotated[bool, typer.Option("--look", help="Look the names up in the catalog")] = False,
+    as_json: AsJson = False,
     home: Home = HOME,
-    as_json: Annotated[bool, typer.Option("--json", help="The stable, machine-readable form")] = False,
 ) -> None:
     """Show which rule gives a data set its type and qualified name, and why.
 
-    Below it are the names under which a scan may have found it, in the order in which they are looked for. No server is
-    asked, but with --look the catalog of the Throughline at hand: which of them it has, and which one wins.
-    Exit code 1 for what is no data set of a user (a log, a checkpoint), 2 for what cannot be read.
+    Below them are the names under which a scan may have found it, in the order of their look-up. No server is called,
+    except the catalog with --look: which names it has, and which one wins. Exit code 1 for what is no data set of a
+    user (a log, a checkpoint), 2 for arguments that cannot be read.
 
-    \b
-    throughline explain file /data/orders/day=1
-    throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders
-    throughline explain dbfs /mnt/raw/orders --mount /mnt/raw=abfss://raw@acct.dfs.core.windows.net/in
-    throughline explain dbfs /user/hive/warehouse/t --workspace adb-1.2.azuredatabricks.net
-    throughline explain s3://lake w/orders --symlink hive://metastore:9083=sales.orders --json | jq .type
-    throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
-    throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
-    """  # noqa: D301 - \b keeps the lines of the examples apart
-    where = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
+        throughline explain file /data/orders/day=1
+        throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders
+        throughline explain dbfs /mnt/raw/orders --mount /mnt/raw=abfss://raw@acct.dfs.core.windows.net/in
+        throughline explain dbfs /user/hive/warehouse/t --workspace adb-1.2.azuredatabricks.net
+        throughline explain s3://lake w/orders --symlink hive://metastore:9083=sales.orders --json | jq .type
+        throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
+        throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
+    """
+    environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else names_in(names)
-    found = explain(namespace, name, symlinks=links, where=where, names=rules)
+    found = explain(namespace, name, symlinks=links, environment=environment, names=rules)
     steps = candidates(*_key(found), _also(found))
     answer = looked(parts, rules, _key(found), _also(found)) if parts and not found.noise else None
     if as_json:
-        print_json({**as_document(found), **looked_document(steps, answer)})
+        print_json({**_document(found), **looked_document(steps, answer)})
     else:
         _show(found)
         show_candidates(steps, answer)
     if len(split_names(namespace, name)) > 1:
-        note("several", "this name lists topics; in an event each of them is a data set")
+        note("several", "this name lists topics: in an event each of them is a data set")
     if found.noise:
         raise typer.Exit(1)
 
 
 def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """The two sides of each; a symlink's namespace may hold an equals sign in its properties, its name never does."""
+    """Both sides of each. A symlink's namespace may hold an equals sign in its properties, its name never does."""
     pairs = []
     for each in given or ():
         first, separator, second = each.rpartition("=") if option == "--symlink" else each.partition("=")
@@ -75,8 +76,8 @@ def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, 
     return tuple(pairs)
 
 
-def as_document(found: Explanation) -> dict[str, Any]:
-    """The stable form."""
+def _document(found: Explanation) -> dict[str, Any]:
+    """What `--json` prints: a stable form."""
     best = found.naming.best
     return {
         "type": best.type,
@@ -97,13 +98,13 @@ def _key(found: Explanation) -> AssetName:
 
 
 def _also(found: Explanation) -> tuple[AssetName, ...]:
-    return underivable_names(_key(found), [other.key for other in found.naming.others])
+    return underivable_names(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
 
 
 def _show(found: Explanation) -> None:
     best = found.naming.best
-    lines = [("type", best.type), ("qualified name", best.qualified_name), ("rule", best.rule)]
-    lines.append(("identity", f"{found.identity.namespace} {found.identity.name}"))
-    lines += [("why" if not index else "", sentence) for index, sentence in enumerate(found.why)]
-    for title, value in lines:
-        out.print(f"[bold]{title:14}[/] {plain(value)}")
+    print_fact("type", best.type)
+    print_fact("qualified name", best.qualified_name)
+    print_fact("rule", best.rule)
+    print_fact("identity", f"{found.identity.namespace} {found.identity.name}")
+    print_fact("why", *found.why)

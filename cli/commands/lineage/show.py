@@ -1,160 +1,96 @@
-"""`throughline show`: what stands before and after an asset, as a tree."""
+"""`throughline show`: the lineage of a data set in the catalog, as a tree."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 from rich.tree import Tree
 
-from cli.context.target import HOME, Home, away, parts_of
-from cli.ui.console import fail, note, out, plain, print_json
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import fail, plain, print_json, print_tree
+from cli.ui.options import AsJson
+from cli.ui.suggestion import suggestion
 from shared.atlas.entities import LAST_RUN
-from shared.catalog.port import Catalog, Graph, Node
-from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.query.processes import AmbiguousError, Dataset, UnknownError, one_of
-
-Pair = tuple[str, str]
-"""Two columns: source and sink."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One process away: the process, and the data sets on its other side, each with its column pairs."""
-
-    process: Node
-    assets: tuple[tuple[Node, tuple[Pair, ...], tuple["Step", ...]], ...]
+from shared.bootstrap import Worker
+from shared.publishing.planner import recorded
+from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
+from shared.query.traversal import Lineage, lineage
+from shared.query.tree import Branch, tree
 
 
 def show(
     context: typer.Context,
     asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")],
     *,
-    columns: Annotated[bool, typer.Option("--columns", help="Show which column makes which")] = False,
-    depth: Annotated[int, typer.Option(min=1, max=20, help="How many data sets away")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Show the pairs of columns")] = False,
+    depth: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="How many data sets away")] = 3,
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show what an asset is made of, and what is made of it, as the catalog has it.
+    """Show what a data set is made of and what is made of it, as the catalog has it.
 
-    \b
     throughline show customer_master
     throughline show customer_master --columns --depth 1
     throughline show file:///data/customer --json
-    """  # noqa: D301 - \b keeps the lines of the examples apart
-    catalog = parts_of(context, home).catalog
-    try:
-        node = _find(catalog, asset)
-        upstream = steps(catalog.lineage(node.guid, direction="INPUT", depth=depth), node.guid, "INPUT", depth)
-        downstream = steps(catalog.lineage(node.guid, direction="OUTPUT", depth=depth), node.guid, "OUTPUT", depth)
-    except (CatalogUnavailable, CatalogRefused) as error:
-        away(error)
+    """
+    parts = parts_of(context, home)
+    with reported():
+        found = _found(parts, asset, depth)
     if as_json:
-        print_json({"asset": _node(node), "upstream": _document(upstream), "downstream": _document(downstream)})
-        return
-    out.print(tree(node, upstream, downstream, columns=columns))
+        both = {way: [_document(each) for each in tree(found, way)] for way in ("upstream", "downstream")}
+        print_json({"asset": _named(found.dataset), **both})
+    else:
+        print_tree(lineage_tree(found, columns=columns))
 
 
-def _find(catalog: Catalog, asset: str) -> Node:
-    """The one asset that is meant; ends the command when there is none or more than one."""
-    found = {
-        Dataset(qualified_name=node.qualified_name, type=node.type, name=node.name): node
-        for node in catalog.search(asset, limit=50)
-    }
+def _found(parts: Worker, asset: str, depth: int) -> Lineage:
+    """The lineage of the data set that is meant; ends the command where there is none or more than one."""
     try:
-        return found[one_of(found, asset)]
-    except UnknownError:
-        return fail(f"the catalog has no asset like {asset!r}")
+        return lineage(InCatalog(parts.catalog), asset, depth=depth)
     except AmbiguousError as error:
         return fail(str(error))
+    except UnknownError:
+        processes = [process for process, _ in recorded(parts.storage, parts.publishing)]
+        names = {each.qualified_name for process in processes for each in (*process.inputs, *process.outputs)}
+        return fail(f"the catalog has no data set like {asset!r}.{suggestion(asset, names)}")
 
 
-def steps(graph: Graph, guid: str, direction: str, depth: int, seen: frozenset[str] = frozenset()) -> tuple[Step, ...]:
-    """The steps away from an entity in one direction; a cycle is followed once."""
-    if depth == 0 or guid in seen:
-        return ()
-    towards = 0 if direction == "INPUT" else 1
-    found = []
-    for process in _neighbours(graph, guid, towards):
-        if not process.is_process:
-            continue
-        assets = tuple(
-            (
-                node,
-                column_pairs(process, graph.nodes[guid], node, direction),
-                steps(graph, node.guid, direction, depth - 1, seen | {guid}),
-            )
-            for node in _neighbours(graph, process.guid, towards)
-        )
-        found.append(Step(process=process, assets=assets))
-    return tuple(found)
-
-
-def _neighbours(graph: Graph, guid: str, towards: int) -> list[Node]:
-    """The nodes one edge away, against (0) or with (1) the flow of data."""
-    guids = {edge[towards] for edge in graph.edges if edge[1 - towards] == guid and edge[towards] in graph.nodes}
-    return sorted((graph.nodes[each] for each in guids), key=lambda node: node.qualified_name)
-
-
-def column_pairs(process: Node, near: Node, far: Node, direction: str) -> tuple[Pair, ...]:
-    """The column pairs of a process between two data sets, by source and sink."""
-    source, sink = (far, near) if direction == "INPUT" else (near, far)
-    try:
-        mapping = json.loads(process.attributes.get("columnMapping") or "[]")
-    except ValueError:
-        note("left out", f"{process.qualified_name} has a column mapping that is no JSON")
-        return ()
-    wanted = {"Source": source.qualified_name, "Sink": sink.qualified_name}
-    return tuple(
-        sorted(
-            (pair["Source"], pair["Sink"])
-            for each in mapping
-            if each["DatasetMapping"] == wanted
-            for pair in each["ColumnMapping"]
-        )
-    )
-
-
-def tree(node: Node, upstream: Sequence[Step], downstream: Sequence[Step], *, columns: bool) -> Tree:
+def lineage_tree(found: Lineage, *, columns: bool) -> Tree:
     """Both directions as one tree."""
-    root = Tree(f"[bold cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")
-    for title, found in (("[bold]made of[/]", upstream), ("[bold]used by[/]", downstream)):
-        if found:
-            _grow(root.add(title), found, columns=columns)
-    if not upstream and not downstream:
+    start = found.dataset
+    root = Tree(f"[bold cyan]{plain(start.name)}[/] [dim]{plain(start.qualified_name)}[/]")
+    for title, branches in (("made of", tree(found, "upstream")), ("used by", tree(found, "downstream"))):
+        if branches:
+            _grow(root.add(f"[bold]{title}[/]"), branches, columns=columns)
+    if not found.steps:
         root.add("[dim]no lineage[/]")
     return root
 
 
-def _grow(branch: Tree, found: Sequence[Step], *, columns: bool) -> None:
-    for step in found:
-        described = plain(str(step.process.attributes.get("description") or "").partition(LAST_RUN)[0])
-        process = branch.add(f"[yellow]{plain(step.process.name)}[/] [dim]{described}[/]")
-        for node, pairs, beyond in step.assets:
-            asset = process.add(f"[cyan]{plain(node.name)}[/] [dim]{plain(node.qualified_name)}[/]")
-            if columns:
-                for source, sink in pairs:
-                    asset.add(f"[green]{plain(source)}[/] → [green]{plain(sink)}[/]")
-            _grow(asset, beyond, columns=columns)
+def _grow(parent: Tree, branches: Sequence[Branch], *, columns: bool) -> None:
+    for branch in branches:
+        described = plain(branch.description.partition(LAST_RUN)[0])
+        process = parent.add(f"[yellow]{plain(branch.name)}[/] [dim]{described}[/]")
+        for end in branch.ends:
+            node = process.add(f"[cyan]{plain(end.dataset.name)}[/] [dim]{plain(end.dataset.qualified_name)}[/]")
+            for source, sink in end.columns if columns else ():
+                node.add(f"[green]{plain(source)}[/] → [green]{plain(sink)}[/]")
+            _grow(node, end.beyond, columns=columns)
 
 
-def _node(node: Node) -> dict[str, str]:
-    return {"type": node.type, "qualified_name": node.qualified_name, "name": node.name}
+def _named(each: Dataset | Branch) -> dict[str, str]:
+    return {"type": each.type, "qualified_name": each.qualified_name, "name": each.name}
 
 
-def _document(found: Sequence[Step]) -> list[dict[str, Any]]:
-    return [
-        {
-            "process": _node(step.process),
-            "assets": [
-                {
-                    **_node(node),
-                    "columns": [{"source": source, "sink": sink} for source, sink in pairs],
-                    "beyond": _document(beyond),
-                }
-                for node, pairs, beyond in step.assets
-            ],
-        }
-        for step in found
-    ]
+def _document(branch: Branch) -> dict[str, Any]:
+    return {
+        "process": _named(branch),
+        "assets": [
+            {
+                **_named(end.dataset),
+                "columns": [{"source": source, "sink": sink} for source, sink in end.columns],
+                "beyond": [_document(each) for each in end.beyond],
+            }
+            for end in branch.ends
+        ],
+    }

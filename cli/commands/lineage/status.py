@@ -1,62 +1,67 @@
-"""`throughline status`: the counts that reconcile."""
+"""`throughline status`: counts of events by outcome, which must add up to the events received."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from cli.context.target import HOME, Home, away, parts_of
-from cli.ui.console import fail, note, out, plain, print_json, progress_bar
-from cli.ui.removal import counted as number
-from shared.errors import StorageUnavailable
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
+from cli.ui.options import AsJson, Wide
+from cli.ui.tables import number_column, print_table, text_column
+from shared.events.archive_index import CLOSED
+from shared.events.dead_letters import DISCARDED
 from shared.publishing.shadow import Shadow
 from shared.records.format_version import mismatch, stored_versions
-from shared.reporting.status import By, Group, Status
-from shared.reporting.status import status as reporting_status
-from shared.storage.port import Storage
+from shared.reporting.status import By, Group, Status, Waiting
+from shared.reporting.status import status as read_status
 
 _STATES = ("published", "skipped", "waiting", "dead")
-_UNSURE = 3
+_MAX_SHOWN = 3
 _NO_JOB = "(not on record)"
+BY_SETTINGS = ("the settings ignore", "excluded", "not of an included", "not an included")
+"""How reasons begin for which settings skip an event."""
+
+_NOTEWORTHY = ("the run failed", *BY_SETTINGS)
+"""How reasons begin for which an event that might have had lineage is skipped; other events have none to publish."""
+_NAMED = frozenset({DISCARDED, CLOSED, *Waiting})
 
 
 def status(
     context: typer.Context,
     *,
-    by: Annotated[str, typer.Option(metavar="day|job|day,job", help="Count by the day, the job, or both")] = "",
-    limit: Annotated[int, typer.Option(min=0, help="With --by: only the so many with the most events; 0 for all")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    by: Annotated[str, typer.Option(metavar="day|job|day,job", help="Count by day, by job, or by both")] = "",
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: the N groups with most events")] = 0,
+    wide: Wide = False,
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Count every event received by what became of it: published, skipped, waiting or dead.
+    """Count every event received by its outcome: published, skipped, waiting or dead.
 
-    Counted against the stored events themselves. Days are those of the events' own times, in UTC. Exit code 1 when the
-    counts do not reconcile.
+    The sum is checked against the stored events. Days are those of the events' own times, in UTC. Exit code 1 when the
+    counts do not add up. `throughline run` and `throughline events` show single runs.
 
-    \b
-    throughline status
-    throughline status --by day
-    throughline status --by day,job --limit 20
-    throughline status --json | jq .waiting_for
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline status
+        throughline status --by day
+        throughline status --by day,job --limit 20
+        throughline status --json | jq .waiting_for
+    """
     wanted = _wanted(by)
     if limit and not wanted:
         fail("--limit goes with --by day, job or day,job", code=2)
     storage = parts_of(context, home).storage
-    try:
-        found = counted(storage, wanted)
-        problem = version_problem(storage)
-    except StorageUnavailable as error:
-        away(error)
+    with reported(), reading_bars() as seen:
+        found = read_status(storage, by=wanted, seen=seen)
+        stored = stored_versions(storage)
+    problem = (mismatch(stored) or "") if stored else ""
     if as_json:
-        print_json({**as_document(found, wanted, limit), "version_problem": problem or None})
+        print_json({**_document(found, wanted, limit), "version_problem": problem or None})
     elif wanted:
-        out.print(table_by(found, wanted, limit))
+        _show_groups(found, wanted, limit, wide=wide)
     else:
-        show(found)
+        show(found, wide=wide)
         if problem:
             note("versions", problem)
     if not found.reconciles:
@@ -70,110 +75,87 @@ def _wanted(text: str) -> tuple[By, ...]:
         return fail(f"--by takes {', '.join(By)} or several of them with commas between, not {text!r}", code=2)
 
 
-def counted(storage: Storage, by: Sequence[By] = ()) -> Status:
-    """The counts; how far it has come shows on standard error. Raises StorageUnavailable."""
-    with progress_bar(transient=True) as progress:
-        tasks: dict[str, Any] = {}
-
-        def seen(what: str, more: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(f"reading {what}", total=None)
-            progress.advance(tasks[what], more)
-
-        return reporting_status(storage, by=by, seen=seen)
-
-
-def as_document(found: Status, by: Sequence[By] = (), limit: int = 0) -> dict[str, Any]:
-    """The counts as plain values; times as ISO 8601 in UTC."""
-    oldest = found.oldest_waiting.isoformat() if found.oldest_waiting else None
-    whole = {**asdict(found), "oldest_waiting": oldest, "reconciles": found.reconciles}
+def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
+    whole = {**asdict(found), "reconciles": found.reconciles}
     del whole["groups"]
     if by:
-        whole["by"] = [_group(each, by) for each in _most(found.groups, limit)]
+        left_out = set(By) - set(by)
+        whole["by"] = [
+            {name: value for name, value in asdict(each).items() if name not in left_out}
+            for each in _largest(found.groups, limit)
+        ]
         whole["groups"] = len(found.groups)
     return whole
 
 
-def _group(group: Group, by: Sequence[By]) -> dict[str, Any]:
-    return {name: value for name, value in asdict(group).items() if name not in set(By) - set(by)}
-
-
-def _most(groups: Sequence[Group], limit: int) -> Sequence[Group]:
-    """The `limit` groups that have the most events, in the order in which they were."""
+def _largest(groups: Sequence[Group], limit: int) -> Sequence[Group]:
+    """The `limit` groups (0: all) with the most events, in their order."""
     if not limit or limit >= len(groups):
         return groups
     places = heapq.nsmallest(limit, range(len(groups)), key=lambda place: -groups[place].received)
     return [groups[place] for place in sorted(places)]
 
 
-def table_by(found: Status, by: Sequence[By], limit: int = 0) -> Table:
-    """The groups line by line; the rest, if only some are shown, and the sum of all below them."""
-    table = Table(box=None, pad_edge=False, show_footer=False)
-    for each in by:
-        table.add_column(each, overflow="fold")
-    for name in ("received", *_STATES):
-        table.add_column(name, justify="right")
-    shown = _most(found.groups, limit)
-    for group in shown:
-        keys = [getattr(group, each) or _NO_JOB for each in by]
-        table.add_row(*(plain(key) for key in keys), *_numbers(group))
-    left = len(found.groups) - len(shown)
+def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> None:
+    """A line for each group, one for those that are left out, and the sum of all."""
+    shown = _largest(found.groups, limit)
     blank = [""] * (len(by) - 1)
-    if left:
+    rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
+    notes = [[f"{count:,} {reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown]
+    if len(shown) < len(found.groups):
         chosen = set(shown)
-        rest = _sum(each for each in found.groups if each not in chosen)
-        table.add_row(f"[dim]{left:,} more[/]", *blank, *(f"[dim]{each}[/]" for each in _numbers(rest)))
-    sign = "=" if found.reconciles else "≠"
-    table.add_row(f"[bold]{sign} all[/]", *blank, *(f"[bold]{each}[/]" for each in _numbers(found)))
-    return table
+        rest = [each for each in found.groups if each not in chosen]
+        rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
+    rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
+    columns = [*(text_column(each) for each in by), *(number_column(each) for each in ("received", *_STATES))]
+    print_table(columns, rows, notes=notes, wide=wide)
 
 
 def _sum(groups: Iterable[Group]) -> Group:
-    found = list(groups)
-    return Group(**{name: sum(getattr(each, name) for each in found) for name in ("received", *_STATES)})
+    known = list(groups)
+    return Group(**{name: sum(getattr(each, name) for each in known) for name in ("received", *_STATES)})
 
 
 def _numbers(counts: Group | Status) -> list[str]:
     return [f"{getattr(counts, name):,}" for name in ("received", *_STATES)]
 
 
-def version_problem(storage: Storage) -> str:
-    """Why this version cannot read the stored data, and what to do, in a sentence; empty where it can."""
-    stored = stored_versions(storage)
-    return mismatch(stored) if stored else ""
-
-
-def in_words(shadow: Shadow) -> str:
+def shadow_in_words(shadow: Shadow) -> str:
     """What shadow mode keeps from the catalog, in one line."""
-    words = f"would write {number(shadow.writes, 'process')}, {number(shadow.creates, 'asset')}"
+    words = f"would write {counted(shadow.writes, 'process')}, {counted(shadow.creates, 'asset')}"
     words += f", remove {shadow.removes:,}"
     return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
 
 
-def show(found: Status) -> None:
-    """Print the counts as a table."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
+def show(found: Status, *, wide: bool = False) -> None:
+    """Print the counts as a table, what needs attention below it; `wide` lists every reason."""
+    width = len(f"= {found.received:,}")
     for name in _STATES:
-        table.add_row(f"{getattr(found, name):,}", name)
+        out.print(f"{getattr(found, name):>{width},}  {name}")
         reasons = {"skipped": found.skipped_because, "waiting": found.waiting_for}.get(name, {})
-        for reason, count in reasons.items():
-            table.add_row("", f"[dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
-    sign = "=" if found.reconciles else "≠"
-    table.add_row(f"[bold]{sign} {found.received:,}[/]", "[bold]received[/]")
-    out.print(table)
-    out.print(f"{found.processes:,} processes in the catalog, {found.dirty:,} to be published")
+        for count, reason in _reasons(reasons, wide=wide or name == "waiting"):
+            out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
+    out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
+    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.dirty:,} in the publish queue")
     if any(asdict(found.shadow).values()):
-        out.print(f"[yellow]shadow mode:[/] {in_words(found.shadow)}; `throughline shadow` lists it")
+        out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
     if found.unsure:
-        first = ", ".join(found.unsure[:_UNSURE]) + (" …" if len(found.unsure) > _UNSURE else "")
-        many = number(len(found.unsure), "data set")
-        out.print(f"[yellow]not sure:[/] several assets may be {many}: {plain(first)}")
-        out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` tells why")
+        first = ", ".join(found.unsure[:_MAX_SHOWN]) + (" …" if len(found.unsure) > _MAX_SHOWN else "")
+        many = counted(len(found.unsure), "data set")
+        out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
+        out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
     if found.refused:
-        out.print(f"{found.refused:,} bodies were refused at the door")
+        out.print(f"{counted(found.refused, 'request')} rejected by the receiver")
     if found.oldest_waiting:
         out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
     for error in found.last_errors:
         out.print(f"[red]{plain(error)}[/]")
+
+
+def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
+    """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
+    if wide:
+        return [(count, reason) for reason, count in counts.items()]
+    shown = [(count, reason) for reason, count in counts.items() if reason in _NAMED or reason.startswith(_NOTEWORTHY)]
+    folded = sum(counts.values()) - sum(count for count, _ in shown)
+    return [*shown, *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else [])]

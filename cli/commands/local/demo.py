@@ -10,24 +10,25 @@ from typing import Annotated, Literal
 
 import typer
 from rich.live import Live
-from rich.tree import Tree
 
 from cli.commands.lineage import show, status
-from cli.commands.local.up import FreePorts, WithFunc, started_world
+from cli.commands.local.up import FreePorts, WithFunc, started_world, typed
 from cli.context.target import HOME, Home
-from cli.ui.console import err, fail, out, plain, save_picture
+from cli.ui.console import err, fail, out, plain, print_tree, save_picture
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 from local.spark.truth import Truth
-from local.toolchain.interpreter import Interpreter, InterpreterError, java_for, made_for, own
-from local.toolchain.java import JavaHome, NoJavaError
+from local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
+from local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 from local.world import World, running_world
 from shared.atlas.column_lineage import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Node
-from shared.publishing.planner import recorded as publishing_recorded
+from shared.publishing.planner import recorded
+from shared.query.processes import InCatalog
+from shared.query.traversal import lineage
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
@@ -46,38 +47,40 @@ def demo(
     free_ports: FreePorts = False,
     func: WithFunc = False,
     home: Home = HOME,
-    spark: Annotated[Literal["3", "4"], typer.Option(help="Run them on Spark 3.5 or on Spark 4.1")] = "3",
+    spark: Annotated[Literal["3", "4"], typer.Option(help="Spark 3.5 or Spark 4.1")] = "3",
     catalog: Annotated[
         Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
     ] = "local",
-    stay: Annotated[bool, typer.Option(help="With a real Atlas: leave it running at the end, until Ctrl-C")] = True,
-    picture: Annotated[Path | None, typer.Option(help="Also save what is printed here, as an SVG picture")] = None,
+    stay: Annotated[bool, typer.Option(help="With a real Atlas: keep it running until Ctrl-C")] = True,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also save the printed results, as an SVG picture")
+    ] = None,
 ) -> None:
-    """Run the example jobs on real Spark with the real listener, and show the lineage that comes out.
+    """Run the example jobs on real Spark with the real listener, and show their lineage.
 
     Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
-    event is accounted for, and holds the result to what the examples say it must be. Data is kept between runs: a
-    second one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
+    event is accounted for, and compares the lineage with examples/*.truth.json. Data is kept between runs: a second
+    one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
 
-    A real Apache Atlas is empty at each start, so with it the demo begins anew each time, in the folder `atlas` of the
-    world's; it ends with where Atlas' own web page shows the lineage.
+    A real Apache Atlas is empty at each start: with it the demo starts empty too, in the world's folder `atlas`, and
+    ends with the addresses of Atlas' own web page.
 
-    \b
-    throughline demo
-    throughline demo --free-ports
-    throughline demo --spark 4
-    throughline demo --func
-    throughline demo --catalog atlas
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline demo
+        throughline demo --free-ports
+        throughline demo --spark 4
+        throughline demo --func
+        throughline demo --catalog atlas
+    """
     if " " in _data(home):
         fail(
-            f"the listener tells no output of a Delta folder with a blank in its path ({_data(home)}): give --home",
+            f"the listener reports no output of a Delta folder with a blank in its path ({_data(home)}): name a folder "
+            "without one by --home",
             code=2,
         )
     out.record = picture is not None
     platform = PLATFORMS[spark]
     try:
-        java, interpreter = java_for(platform), _interpreter(platform)
+        java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
     except (NoJavaError, InterpreterError) as problem:
         fail(str(problem), code=2)
     atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
@@ -85,9 +88,7 @@ def demo(
         parts = assemble(load(catalog=True, environment=world.environment))
         if parts.types and atlas:
             made = apply_types(parts.types)
-            out.print(
-                f"types     {len(made.changes):,} that this Atlas lacked, as `throughline types apply` makes them"
-            )
+            out.print(f"types     {len(made.changes):,} created in this Atlas, as by `throughline types apply`")
         before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)
@@ -95,27 +96,34 @@ def demo(
         _report(parts, found, _data(world.home))
         if before:
             _count(before, world.catalog.calls())
-        wrong = differences(parts, world, platform)
-        if wrong:
-            fail("the lineage is not what the examples say it must be:\n" + "\n".join(f"  {each}" for each in wrong))
-        if found.in_progress:
-            fail(
-                f"{found.in_progress} events were not accounted for in {_PATIENCE_SECONDS} s; see `throughline status`"
-            )
+        _check(parts, world, platform, found)
         out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
         if picture:
             save_picture(picture, title="make demo")
         if atlas:
             _links(parts, atlas, _data(world.home), stay=stay)
             return
-    out.print(
-        "\nNext: [bold]make up[/] keeps the world running and prints the Spark settings with which your own jobs report"
-        "\nto it; then [bold].venv/bin/throughline show delta/customer_master --columns[/] and [bold]… status[/]."
-    )
+    out.print("\nNext: keep the world running; it prints the Spark settings with which your own jobs report to it:\n")
+    out.print(f"  {typed('up', home)}")
+    out.print("\nThen, in another terminal:\n")
+    for words in ("show delta/customer_master --columns", "status"):
+        out.print(f"  {typed(words, home)}")
+
+
+def _check(parts: Worker, world: World, platform: Platform, found: Status) -> None:
+    """End the command where the lineage is not that of the examples, or events are still in progress."""
+    wrong = differences(parts, world, platform)
+    if wrong:
+        fail("the lineage differs from examples/*.truth.json:\n" + "\n".join(f"  {each}" for each in wrong))
+    if found.in_progress:
+        fail(
+            f"{found.in_progress} events were not processed in {_PATIENCE_SECONDS} s: "
+            f"`{typed('status', world.home)}` shows what they wait for"
+        )
 
 
 def _atlas(home: Path, *, free_ports: bool) -> tuple[AtlasServer, Path]:
-    """An Atlas that is not started yet, and the folder of a world that remembers nothing, just as Atlas does."""
+    """An Atlas that is not started yet, and the folder of a world that starts empty, as Atlas does."""
     home = home / "atlas"
     if not running_world(home):
         shutil.rmtree(home, ignore_errors=True)
@@ -123,7 +131,7 @@ def _atlas(home: Path, *, free_ports: bool) -> tuple[AtlasServer, Path]:
 
 
 def _interpreter(platform: Platform) -> Interpreter:
-    """This Python has Spark 3.5; another version has one of its own."""
+    """The Python that has this Spark: this one has 3.5, another version has an environment of its own."""
     if platform == SPARK_3:
         return own()
     with err.status(f"looking for Spark {platform.short} in build (the first time installs it)"):
@@ -131,7 +139,7 @@ def _interpreter(platform: Platform) -> Interpreter:
 
 
 def _run(job: str, world: World, platform: Platform, java: JavaHome, interpreter: Interpreter) -> None:
-    """Run one example until its end."""
+    """Run one example to its end."""
     began = time.monotonic()
     with (
         err.status(f"running examples/{job}.py on Spark {platform.short} (the first time downloads the listener)"),
@@ -158,7 +166,7 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
 
 
 def _settled(parts: Worker, world: World) -> Status:
-    """The counts, once nothing is under way any more or patience is at its end."""
+    """The counts, once nothing is in progress or the time is over."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     with Live(console=err, transient=True) as live:
         while True:
@@ -173,20 +181,10 @@ def _settled(parts: Worker, world: World) -> Status:
 
 def _report(parts: Worker, found: Status, data: str) -> None:
     out.print()
-    for tree in _trees(parts, data):
-        out.print(tree)
+    for dataset in _ends(parts, data):
+        print_tree(show.lineage_tree(lineage(InCatalog(parts.catalog), dataset.qualified_name), columns=True))
     out.print()
     status.show(found)
-
-
-def _trees(parts: Worker, home: str) -> Iterator[Tree]:
-    """The lineage of each data set at the end of an example."""
-    for node in _ends(parts, home):
-        steps = [
-            show.steps(parts.catalog.lineage(node.guid, direction=direction, depth=3), node.guid, direction, 3)
-            for direction in ("INPUT", "OUTPUT")
-        ]
-        yield show.tree(node, *steps, columns=True)
 
 
 def _ends(parts: Worker, home: str) -> Iterator[Node]:
@@ -196,16 +194,16 @@ def _ends(parts: Worker, home: str) -> Iterator[Node]:
 
 
 def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> list[str]:
-    """In what our record differs from the examples' truths, or the catalog from our record; empty when it is right."""
+    """Differences of the record from the examples' truths, and of the catalog from the record; empty when equal."""
     data = _data(world.home)
-    recorded = [
+    written = [
         (process, entity)
-        for process, entity in publishing_recorded(parts.storage, parts.publishing)
+        for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
     truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=capture_name(platform))
-    found = truth.differences(process for process, _ in recorded)
-    for process, entity in recorded:
+    found = truth.differences(process for process, _ in written)
+    for process, entity in written:
         held = parts.catalog.read_process(entity.type, entity.qualified_name)
         if held != entity:
             found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
@@ -213,13 +211,13 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
 
 
 def _count(before: Mapping[str, int], after: Mapping[str, int]) -> None:
-    """What a run added to the local catalog."""
+    """Print what a run added to the local catalog."""
     writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
     out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
 
 
 def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:
-    """Where Atlas' own page shows what came out; it goes with the demo, so people are given time to look."""
+    """The addresses of the results on Atlas' own page, which ends with the demo: with `stay`, after Ctrl-C."""
     out.print(f"\nApache Atlas shows it on its own page (user {USER}, password {PASSWORD}):")
     for node in _ends(parts, data):
         out.print(f"  {plain(node.name)}  {atlas.page(node.guid)}")

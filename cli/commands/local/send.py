@@ -1,4 +1,4 @@
-"""`throughline send`: post files of events, as a listener does."""
+"""`throughline send`: post events from files to a receiver, as a listener does."""
 
 import threading
 from collections import Counter
@@ -12,56 +12,57 @@ from typing import Annotated
 import requests
 import typer
 
+from cli.commands.local.translate import EventFiles
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, out, progress_bar
 from cli.ui.event_files import Found, UnreadableFileError, events_in
+from cli.ui.options import Key
 from local.world import running_world
 
-_TRIES = 6
+_MAX_ATTEMPTS = 6
 _TIMEOUT = 30
-_COME_AGAIN = frozenset({429, 500, 502, 503, 504})
-_MOST_REASONS = 10
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+_MAX_REASONS = 10
 
 
 def send(
-    files: Annotated[list[Path], typer.Argument(help="JSON, JSON-lines or .gz files of events; - for standard input")],
+    files: EventFiles,
     *,
-    url: Annotated[str, typer.Option(help="The receiver; by default that of the world on this machine")] = "",
-    key: Annotated[str, typer.Option(envvar="THROUGHLINE_KEY", help="Its function key")] = "",
-    at_once: Annotated[int, typer.Option(min=1, max=32, help="Events under way at once")] = 4,
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; else that of the local world")] = "",
+    key: Key = "",
+    at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Requests at the same time")] = 4,
     home: Home = HOME,
 ) -> None:
     """Post events to a receiver, one request for each. Sending the same again changes nothing.
 
-    Waits and tries again while the receiver says that it is busy. Exit code 1 when an event was not taken.
+    Retries with a backoff while the receiver is busy. Exit code 1 when an event was refused.
 
-    \b
-    throughline send events.jsonl
-    throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline send events.jsonl
+        throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...
+    """
     sender = _Sender(url=_receiver(url, home), key=key)
     answers: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     try:
-        total = None if Path("-") in files else sum(1 for _ in _events(files))  # read twice: far cheaper than to send
+        total = None if Path("-") in files else sum(1 for _ in _events(files))  # read twice: far cheaper than sending
         events = _events(files)
         first = list(islice(events, 1))
-        for found in first:  # alone: when nobody is there, one sentence is enough
-            _tell_apart(sender, sender.post(found), answers, reasons)
+        for found in first:  # by itself: where no receiver answers, one error is enough
+            _count(sender, sender.post(found), answers, reasons)
         with progress_bar() as progress, ThreadPoolExecutor(at_once) as pool:
             task = progress.add_task("sending", total=total)
             progress.advance(task, len(first))
             try:
                 for answer in chain.from_iterable(pool.map(sender.post, chunk) for chunk in _chunks(events, at_once)):
                     progress.advance(task)
-                    _tell_apart(None, answer, answers, reasons)
+                    _count(None, answer, answers, reasons)
             except KeyboardInterrupt:
                 sender.stop.set()
                 raise
     except UnreadableFileError as error:
         fail(str(error), code=2)
     out.print(f"{answers['kept']:,} kept, {answers['ignored']:,} ignored, {answers['refused']:,} refused")
-    for reason, count in reasons.most_common(_MOST_REASONS):
+    for reason, count in reasons.most_common(_MAX_REASONS):
         note("refused", reason if count == 1 else f"{reason} (and {count - 1:,} more like it)")
     if answers["refused"]:
         raise typer.Exit(1)
@@ -83,14 +84,14 @@ def _events(files: list[Path]) -> Iterator[Found]:
 
 
 def _chunks(events: Iterator[Found], at_once: int) -> Iterator[list[Found]]:
-    """So many at a time that every worker is busy, and no more: files may be larger than memory."""
+    """Enough events at a time to keep every worker busy, and no more: files may be larger than memory."""
     while chunk := list(islice(events, 25 * at_once)):
         yield chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What became of an event: kept, ignored or refused; `status` is 0 when nobody answered."""
+    """The receiver's answer to an event: kept, ignored or refused; `status` is 0 where there was none."""
 
     kind: str
     status: int
@@ -98,8 +99,8 @@ class _Answer:
     place: str = ""
 
 
-def _tell_apart(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
-    """Count an answer. `sender` is given with the first one, which tells whether to go on at all."""
+def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
+    """Count an answer. `sender` is given with the first one: where no receiver answers, the command ends."""
     if sender and answer.status == 0:
         fail(f"nothing answers at {sender.url}: {answer.reason}", code=2)
     if sender and answer.status in {401, 403, 404}:
@@ -110,7 +111,7 @@ def _tell_apart(sender: "_Sender | None", answer: _Answer, answers: Counter[str]
 
 
 class _Sender:
-    """Posts events over kept connections until it is told to stop."""
+    """Posts events over kept connections until `stop` is set."""
 
     def __init__(self, *, url: str, key: str) -> None:
         self.url = url
@@ -121,13 +122,13 @@ class _Sender:
             self._session.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=32))
 
     def post(self, found: Found) -> _Answer:
-        """Post one event, again and again while the receiver is busy."""
+        """Post one event, and retry with a backoff while the receiver is busy."""
         answer = _Answer(kind="refused", status=0, reason="it was not sent", place=found.place)
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_ATTEMPTS):
             if self.stop.wait(min(0.1 * 2**attempt, 5) if attempt else 0):
                 break
             answer = self._once(found)
-            if answer.status and answer.status not in _COME_AGAIN:
+            if answer.status and answer.status not in _RETRIED:
                 break
         return answer
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,16 +29,18 @@ from shared.settings.reading import load
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
-
 WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, where that is installed")]
-FreePorts = Annotated[bool, typer.Option("--free-ports", help="Take free ports, not the usual ones")]
+FreePorts = Annotated[bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones")]
 
 
 @contextlib.contextmanager
 def started_world(
     *, home: Path, usual_ports: bool, names: Path | None = None, func: bool = False, atlas: AtlasServer | None = None
 ) -> Iterator[World]:
-    """A world, with this Atlas as its catalog if there is one (and columns as it shows them), or one clear sentence."""
+    """A running local world, with this Atlas as its catalog if there is one (and column assets, which Atlas shows).
+
+    Ends the command with one sentence where it cannot start.
+    """
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
     settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
@@ -57,13 +60,12 @@ def started_world(
         )
     try:
         with contextlib.ExitStack() as parts:
-            catalog = "a real Atlas (40 s; the first time fetches 280 MB)" if atlas else "the catalog"
+            catalog = "a real Atlas (40 s; the first time downloads 280 MB)" if atlas else "the catalog"
             with err.status(f"starting Azurite, {catalog} and the functions"):
                 parts.enter_context(world)
-                same = assemble(
-                    load(catalog=True, over=world.environment)
-                )  # its functions would fail in their log only
-                record_settings(same.storage, same.to_record)  # they would at their first tick, up to a minute later
+                # the functions would report a wrong setting in their log only, and record theirs a minute later
+                same = assemble(load(catalog=True, over=world.environment))
+                record_settings(same.storage, same.to_record)
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)
@@ -71,26 +73,30 @@ def started_world(
 
 
 def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: NamesFile = None, home: Home = HOME) -> None:
-    """Run the local world until Ctrl-C, and say how any Spark session reports to it.
+    """Run the local world until Ctrl-C, and print how a Spark session reports to it.
 
-    Data is kept between runs in build/world, or where --home says; delete that folder to start anew.
+    Data is kept between runs, in build/world or the folder of --home; delete that folder to start empty.
 
-    \b
-    throughline up
-    throughline up --free-ports
-    throughline up --names names.toml
-    throughline up --func
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline up
+        throughline up --free-ports
+        throughline up --names names.toml
+        throughline up --func
+    """
     with started_world(home=home, usual_ports=not free_ports, names=names, func=func) as world:
         out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
-        out.print("\nAny Spark 3.5 session reports to it with:\n")
+        out.print("\nA Spark 3.5 session reports to it with:\n")
         lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
         out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
-        out.print(
-            "\nThen: [bold].venv/bin/throughline status[/] and [bold]… show ASSET --columns[/]. Ctrl-C ends the world."
-        )
+        out.print("\nThen, in another terminal (Ctrl-C here ends the world):\n")
+        for words in ("status", "show ASSET --columns"):
+            out.print(f"  {typed(words, home)}")
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
         out.print("ending")
+
+
+def typed(words: str, home: Path) -> str:
+    """A command for the world in this folder, as it can be typed."""
+    return f".venv/bin/throughline {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")

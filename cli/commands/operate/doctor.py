@@ -1,7 +1,7 @@
-"""`throughline doctor`: look at each part, and name the command that mends it."""
+"""`throughline doctor`: check each part, and name the command that repairs it."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,75 +19,47 @@ from cli.checks.types import check_types
 from cli.context.target import HOME, Home, parts_of
 from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.ui.console import err, fail, out, plain, print_json
+from cli.ui.options import AsJson, Key
 from local.world import running_world
 from shared.bootstrap import Worker, assemble
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.settings.reading import load, named
 
 BAD, UNSEEN = 1, 3
-_AZURE = "A deployment in Azure"
-_CLOSER = "A closer look"
-
-Subscription = Annotated[
-    str,
-    typer.Option(help="Its subscription, by name or id; else the one of `az`", metavar="NAME", rich_help_panel=_AZURE),
-]
 
 
 def doctor(
     context: typer.Context,
     *,
-    group: Annotated[
-        str, typer.Option(help="Look at the deployment in this resource group", metavar="GROUP", rich_help_panel=_AZURE)
-    ] = "",
-    subscription: Subscription = "",
-    deployment: Annotated[
-        str, typer.Option(help="The deployment's name", metavar="NAME", rich_help_panel=_AZURE)
-    ] = "throughline",
-    catalog: Annotated[
-        bool, typer.Option("--catalog", help="Go all the way to the catalog; writes a trial", rich_help_panel=_CLOSER)
-    ] = False,
-    listener: Annotated[
-        bool, typer.Option("--listener", help="Post two events and follow them", rich_help_panel=_CLOSER)
-    ] = False,
-    url: Annotated[
-        str, typer.Option(help="The receiver; else the deployment's", metavar="URL", rich_help_panel=_CLOSER)
-    ] = "",
-    key: Annotated[
-        str,
-        typer.Option(envvar="THROUGHLINE_KEY", help="Its function key", metavar="KEY", rich_help_panel=_CLOSER),
-    ] = "",
-    patience: Annotated[
-        float, typer.Option(help="Seconds to wait for the catalog", metavar="SECONDS", rich_help_panel=_CLOSER)
-    ] = 120,
-    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form")] = False,
+    group: Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")] = "",
+    subscription: Annotated[str, typer.Option(metavar="NAME", help="Its subscription; else the one of `az`")] = "",
+    deployment: Annotated[str, typer.Option(metavar="NAME", help="The deployment's name")] = "throughline",
+    catalog: Annotated[bool, typer.Option("--catalog", help="Check catalog access, with a trial write")] = False,
+    listener: Annotated[bool, typer.Option("--listener", help="Post two events and follow them")] = False,
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; else the deployment's")] = "",
+    key: Key = "",
+    patience: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for the catalog")] = 120,
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Look at each part of a Throughline, and name the command that mends what is wrong.
+    """Check each part of a Throughline, and name the command that repairs what is wrong.
 
     Without options: this machine, storage, the catalog and the counts of the Throughline that the environment names,
-    else of the world on this machine. With --group also a deployment in Azure, by `az`: sign-in, outputs, apps, roles,
-    settings, secrets, host, Event Grid, log and alerts. That only reads, and no key is shown.
+    else of the local world. With --group also a deployment in Azure, by `az`: sign-in, outputs, apps, roles, settings,
+    secrets, host, Event Grid, log and alerts. That only reads, and no key is shown.
 
-    --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts what a listener would post;
-    one process and two data sets of that name stay in the catalog, the same ones each time.
+    --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts two events as a listener
+    does; one process and two data sets of that name stay in the catalog, the same ones each time.
 
-    \b
-    On this machine:
-      throughline doctor
-      throughline doctor --listener
+    Exit code: 0 all is good, 1 something is bad, 2 wrong arguments, 3 nothing is bad, but a part could not be checked.
 
-    \b
-    In Azure:
-      throughline doctor --group GROUP
-      throughline doctor --group GROUP --subscription NAME --json
-      throughline doctor --group GROUP --catalog
-      THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
-
-    \b
-    Exit code: 0 all is good, 1 something is bad, 2 wrong arguments,
-    3 nothing is bad, but a part could not be looked at.
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline doctor
+        throughline doctor --listener
+        throughline doctor --group GROUP
+        throughline doctor --group GROUP --subscription NAME --json
+        throughline doctor --group GROUP --catalog
+        THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
+    """
     asked = _Asked(
         group=group,
         subscription=subscription,
@@ -103,7 +75,7 @@ def doctor(
 
 
 def report(found: Iterator[Finding], *, as_json: bool) -> None:
-    """Print findings as they come, or all of them as one JSON document; end the command by the worst of them."""
+    """Print findings as they come, or all as one JSON document; the worst one gives the exit code."""
     findings = []
     for finding in found:
         findings.append(finding)
@@ -111,14 +83,14 @@ def report(found: Iterator[Finding], *, as_json: bool) -> None:
             _show(finding)
     states = {finding.state for finding in findings}
     if as_json:
-        print_json({"good": states <= {State.GOOD}, "findings": [asdict(finding) for finding in findings]})
+        print_json({"good": states <= {State.GOOD}, "findings": findings})
     if states - {State.GOOD}:
         raise typer.Exit(BAD if State.BAD in states else UNSEEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the command was asked to look at."""
+    """The options that say what is checked."""
 
     group: str
     subscription: str
@@ -172,11 +144,11 @@ def _types(parts: Worker) -> Iterator[Finding]:
     try:
         yield from check_types(parts)
     except (CatalogUnavailable, CatalogRefused) as error:
-        yield bad("catalog-error", "types", str(error))
+        yield bad("catalog-error", "catalog types", str(error))
 
 
 def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:
-    """The parts of the deployment, or of the Throughline that is meant without one; what is wrong with the first."""
+    """The parts of the deployment, else of the Throughline that is meant; a finding where its settings are wrong."""
     if deployed is None or isinstance(context.obj, Worker):
         return parts_of(context, home)
     try:

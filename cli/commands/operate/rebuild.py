@@ -1,78 +1,65 @@
-"""`throughline rebuild`: the tables anew from the stored events."""
+"""`throughline rebuild`: make the tables again from the stored events."""
 
 from itertools import takewhile
-from typing import Annotated
 
 import typer
 
-from cli.commands.operate.deadletter import quiet, tell_published
-from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, progress_bar
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, progress_bar, quiet
 from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.options import Plan, Resume
+from cli.ui.published import publish_and_report
 from shared.bootstrap import Worker
-from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.stored_runs import Wanted, stored_runs
 from shared.maintenance.rebuild import Extent, Rebuild, Stage, extent, last_rebuild
 from shared.maintenance.rebuild import rebuild as maintenance_rebuild
 from shared.processing.sweeper import sweep
 
 _AT_ONCE = 8
-"""Calls to storage: a connection pool of the SDK holds ten."""
+"""Concurrent calls to storage: a connection pool of the SDK holds ten."""
 
 _AGAIN = "`throughline rebuild --resume` goes on; until then nothing is published"
 
 
-def rebuild(
-    context: typer.Context,
-    *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say how much there is to do")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the last rebuild was stopped")] = False,
-    home: Home = HOME,
-) -> None:
-    """Rebuild the tables runs, contributions, dirty and assets from the stored events; then publish.
+def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = False, home: Home = HOME) -> None:
+    """Rebuild the tables of runs, contributions, the publish queue and assets from the stored events; then publish.
 
-    For tables that were lost or damaged. What comes out the same is not written to the catalog, so doing it twice
-    changes nothing. Nothing is published until all is rebuilt. Ctrl-C stops; --resume goes on. Where retention has
-    deleted events, what these had said stays as it is, as long as its rows are there.
+    For tables that were lost or damaged. Unchanged results are not written to the catalog, so doing it twice changes
+    nothing. Nothing is published until all is rebuilt. Ctrl-C stops; --resume goes on. Where retention has deleted
+    events, the rows that were made of them stay as they are.
 
-    \b
-    throughline rebuild --plan
-    throughline rebuild
-    throughline rebuild --resume
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline rebuild --plan
+        throughline rebuild
+        throughline rebuild --resume
+    """
     quiet()
     parts = parts_of(context, home, writes=not plan)
-    try:
+    with reported(f"Once storage answers, {_AGAIN}"):
         begin = last_rebuild(parts.storage)
         if resume and begin is None:
             fail("no rebuild was stopped: there is nothing to resume", code=2)
         todo = extent(parts.storage)
         if plan:
-            _tell(todo)
+            out.print(f"{counted(todo.rows, 'row')} would be deleted and rebuilt, from {_sources(todo)}")
+            if todo.gone:
+                out.print(f"{counted(todo.gone, 'run')} stay as they are: retention has deleted a part of their events")
             return
         _rebuild(parts, begin if resume else None, todo)
         sweep(parts.storage, parts.sweeping)
-        complete = tell_published(parts)
-    except StorageUnavailable as error:
-        fail(f"{error}. Once storage answers, {_AGAIN}")
-    except WriteConflict as error:
-        fail(f"{error}. {_AGAIN}")
+        complete = publish_and_report(parts)
     if not complete:
         raise typer.Exit(1)
 
 
-def _tell(todo: Extent) -> None:
-    out.print(f"{todo.rows:,} rows would be deleted and rebuilt")
-    out.print(f"from {todo.files:,} files of the archive and {todo.events:,} events beside it")
-    if todo.gone:
-        out.print(f"{todo.gone:,} runs of which retention has deleted a part would stay as they are")
+def _sources(todo: Extent) -> str:
+    return f"{counted(todo.files, 'file')} of the archive and {counted(todo.events, 'unarchived event')}"
 
 
 def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
-    """Rebuild, and say what was done; ends the command when it was stopped."""
+    """Rebuild and report; ends the command when it was stopped."""
     totals = {Stage.WIPE: todo.rows, Stage.ARCHIVE: todo.files, Stage.EVENTS: todo.events}
-    settled = 0
-    with stopping() as stop, progress_bar(transient=True) as progress:
+    runs = 0
+    with stopping() as stop, progress_bar() as progress:
         task = progress.add_task("beginning", total=None)
         stage = None
         for each in maintenance_rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
@@ -83,10 +70,8 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
                     totals[stage] = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))
                 progress.reset(task, description=str(stage), total=totals[stage])
             progress.advance(task)
-            settled += each.stage is Stage.SETTLE
+            runs += each.stage is Stage.SETTLE
     if last_rebuild(parts.storage):
         note("stopped", _AGAIN)
         raise typer.Exit(INTERRUPTED)
-    out.print(
-        f"{settled:,} runs rebuilt, from {todo.files:,} files of the archive and {todo.events:,} events beside it"
-    )
+    out.print(f"{counted(runs, 'run')} rebuilt, from {_sources(todo)}")

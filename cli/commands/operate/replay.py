@@ -1,136 +1,119 @@
-"""`throughline replay`: settle stored runs anew, with what the code and the functions' settings are now."""
+"""`throughline replay`: process stored runs again, with the present code and the functions' settings."""
 
-import re
 from collections import Counter
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Annotated
 
 import typer
 
-from cli.commands.operate.deadletter import quiet, tell_letter, tell_published
-from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, progress_bar
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, progress_bar, quiet, tracked
+from cli.ui.dead_letters import replayed_line
 from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.options import Plan, Resume
+from cli.ui.published import publish_and_report
+from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
 from shared.bootstrap import Worker
-from shared.errors import StorageUnavailable
 from shared.events.stored_runs import Wanted, stored_runs
 from shared.maintenance.replay import Outcome, ReplayedLetter, RunChange, Stop, last_stop
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
 
-_RUN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OTHERS: Mapping[RunChange, str] = {
+    RunChange.OPEN: "still waiting for the end of the run",
+    RunChange.OTHER_JOB: "of another job",
+    RunChange.BUSY: "busy: another worker processes them",
+}
 
 
 def replay(
     context: typer.Context,
     *,
-    since: Annotated[str, typer.Option("--from", metavar="T", help="From this time of events on, as 2026-11-21")] = "",
-    before: Annotated[str, typer.Option("--to", metavar="T", help="Before this time, as 2026-11-21T13:00Z")] = "",
-    job: Annotated[str, typer.Option(metavar="GLOB", help="Only runs of jobs called so, as 'nightly*'")] = "",
+    since: Since = "",
+    before: Before = "",
+    job: JobGlob = "",
     run: Annotated[str, typer.Option(metavar="ID", help="Only this run")] = "",
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be replayed")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the last replay was stopped")] = False,
+    plan: Plan = False,
+    resume: Resume = False,
     home: Home = HOME,
 ) -> None:
-    """Settle stored runs anew from their blobs, with what the code and the functions' settings are now; then publish.
+    """Process stored runs again from their events, with the present code and the functions' settings; then publish.
 
-    Dead letters among them are replayed too. What comes out the same is not written to the catalog, so doing it twice
-    changes nothing. Ctrl-C stops after the run at hand. Times are those of the events, in UTC where they name no zone.
+    Their dead letters are replayed too. Unchanged results are not written to the catalog, so doing it twice changes
+    nothing. Ctrl-C stops after the current run. Times are those of the events, in UTC unless they name a zone.
 
-    \b
-    throughline replay --from 2026-11-01 --to 2026-12-01 --plan
-    throughline replay --from 2026-11-01 --job 'nightly*'
-    throughline replay --resume
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline replay --from 2026-11-01 --to 2026-12-01 --plan
+        throughline replay --from 2026-11-01 --job 'nightly*'
+        throughline replay --resume
+    """
     if resume and (since or before or job or run):
-        fail("--resume goes on with what was asked for then: leave the other options out", code=2)
-    wanted = Wanted(since=_moment(since, "--from"), before=_moment(before, "--to"), job=job, run_id=_run_id(run))
+        fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
+    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=run_id_of(run))
     quiet()
     parts = parts_of(context, home, writes=not plan)
-    try:
+    with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
         begin = last_stop(parts.storage) if resume else Stop(wanted=wanted)
         if begin is None:
             fail("no replay was stopped: there is nothing to resume", code=2)
+        if run:
+            known_run(parts.storage, wanted.run_id)
         if plan:
-            _tell_plan(parts, begin)
+            _show_plan(parts, begin)
             return
         complete = _replay(parts, begin)
-    except StorageUnavailable as error:
-        fail(f"{error}. Nothing is lost: once storage answers, `throughline replay --resume` goes on")
     if not complete:
         raise typer.Exit(1)
 
 
-def _moment(text: str, option: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"{option} must be a time as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-
-
-def _run_id(text: str) -> str:
-    if text and not _RUN.fullmatch(text.lower()):
-        fail(f"--run must be the UUID of a run, not {text!r}", code=2)
-    return text.lower()
-
-
-def _tell_plan(parts: Worker, begin: Stop) -> None:
-    fates: Counter[RunChange] = Counter()
+def _show_plan(parts: Worker, begin: Stop) -> None:
+    changes: Counter[RunChange] = Counter()
     events = 0
-    with progress_bar(transient=True) as progress:
-        task = progress.add_task("looking", total=None)
-        for each in maintenance_plan(parts.storage, begin):
-            progress.advance(task)
-            fates[each.fate] += 1
-            events += len(each.run.events) if each.fate in {RunChange.SETTLED, RunChange.EARLIER} else 0
-    out.print(f"{_runs(fates[RunChange.SETTLED])} would be settled anew, with {events:,} events")
-    for fate in (RunChange.OPEN, RunChange.OTHER_JOB):
-        if fates[fate]:
-            out.print(f"{fates[fate]:,} are {fate}")
+    for each in tracked(maintenance_plan(parts.storage, begin), "looking"):
+        changes[each.fate] += 1
+        events += len(each.run.events) if each.fate in {RunChange.SETTLED, RunChange.EARLIER} else 0
+    _refuse_other_jobs(parts, begin, changes)
+    processed = counted(changes[RunChange.SETTLED], "run")
+    out.print(", ".join([f"{processed} would be processed again, with {counted(events, 'event')}", *_others(changes)]))
 
 
-def _runs(number: int) -> str:
-    return f"{number:,} {'run' if number == 1 else 'runs'}"
+def _refuse_other_jobs(parts: Worker, begin: Stop, changes: Counter[RunChange]) -> None:
+    """End the command where runs were found, and none of a job called so."""
+    if begin.wanted.job and changes.total() and changes.total() == changes[RunChange.OTHER_JOB]:
+        refuse_unknown_job(parts.storage, begin.wanted.job)
+
+
+def _others(changes: Counter[RunChange]) -> list[str]:
+    return [f"{changes[each]:,} {words}" for each, words in _OTHERS.items() if changes[each]]
 
 
 def _replay(parts: Worker, begin: Stop) -> bool:
-    """Replay and publish, and say what was done. Whether all went well; ends the command when it was stopped."""
-    fates: Counter[RunChange] = Counter()
+    """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
+    changes: Counter[RunChange] = Counter()
     letters: Counter[Outcome] = Counter()
-    with stopping() as stop, progress_bar(transient=True) as progress:
+    with stopping() as stop, progress_bar() as progress:
         task = progress.add_task("looking", total=None)
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
-        total = sum(
-            1 for _ in takewhile(lambda _: not stop.is_set(), listed)
-        )  # listed twice: far cheaper than settling
+        total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))  # listed twice: far cheaper than replay
         progress.update(task, description="replaying", total=total)
         for each in maintenance_replay(parts.storage, begin, names=parts.names, stopped=stop.is_set):
             if isinstance(each, ReplayedLetter):
                 letters[each.outcome] += 1
-                tell_letter(each)
+                out.print(replayed_line(each))
             else:
-                fates[each.fate] += 1
+                changes[each.fate] += 1
                 progress.advance(task)
-    settled = f"{_runs(fates[RunChange.SETTLED])} settled anew"
-    others = [
-        f"{fates[fate]:,} {fate}" for fate in (RunChange.OPEN, RunChange.OTHER_JOB, RunChange.BUSY) if fates[fate]
-    ]
-    out.print(", ".join([settled, *others]))
+    _refuse_other_jobs(parts, begin, changes)
+    out.print(", ".join([f"{counted(changes[RunChange.SETTLED], 'run')} processed again", *_others(changes)]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
     here = last_stop(parts.storage) if stop.is_set() else None
     if here:
-        note(
-            "stopped", f"{_place(here)}. What was settled is published as usual; `throughline replay --resume` goes on"
-        )
+        note("stopped", f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` goes on")
         raise typer.Exit(INTERRUPTED)
-    if fates[RunChange.BUSY]:
-        note("busy", "runs that kept changing are being settled by others: replay them again if that is not enough")
-    return tell_published(parts) and not fates[RunChange.BUSY] and not set(letters) - {Outcome.USED}
+    if changes[RunChange.BUSY]:
+        note("busy", "other workers were processing some runs: replay those again if their result is not enough")
+    return publish_and_report(parts) and not changes[RunChange.BUSY] and not set(letters) - {Outcome.USED}
 
 
 def _place(here: Stop) -> str:

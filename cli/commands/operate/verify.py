@@ -1,15 +1,14 @@
-"""`throughline verify`: blobs against tables against the catalog; and mending what is damaged."""
+"""`throughline verify`: compare stored events, tables and catalog, and repair what is damaged."""
 
 from collections import Counter
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from cli.commands.operate.deadletter import quiet
 from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, plain, print_json, progress_bar
+from cli.ui.console import fail, note, out, plain, print_json, quiet, reading_bars
 from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.options import AsJson
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
 from shared.maintenance.verify.inconsistencies import World
@@ -18,32 +17,31 @@ from shared.maintenance.verify.verification import Found
 from shared.maintenance.verify.verification import verify as maintenance_verify
 from shared.publishing.catalog_write import Published
 
-_SHOWN = 10
-"""Damages of a kind that are told one by one; `--json` tells all."""
+_MAX_SHOWN = 10
+"""Damages of a kind that are listed; `--json` has all."""
 
 
 def verify(
     context: typer.Context,
     *,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what is found, and publish what that changed")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what --fix would do, and do nothing")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The machine-readable form, with every damage")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what is found, and publish the changes")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what --fix would do")] = False,
+    as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Find what is damaged: stored events against tables, tables against one another and against the catalog.
+    """Find damage: compare stored events with tables, tables with one another and with the catalog.
 
-    Without --fix nothing is written. What is under way for less than ten minutes is passed over, and the functions may
-    go on working. Ctrl-C stops after what is at hand; what was mended is not found again. Exit code 1 when damage is
-    left.
+    Without --fix nothing is written. Work that began less than ten minutes ago is passed over, and the functions may
+    run meanwhile. Ctrl-C stops after the current step; what was repaired is not found again. Exit code 1 when damage
+    is left.
 
-    \b
-    throughline verify
-    throughline verify --plan
-    throughline verify --fix
-    throughline verify --json | jq '.by_kind'
-    """  # noqa: D301 - \b keeps the lines of the examples apart
+        throughline verify
+        throughline verify --plan
+        throughline verify --fix
+        throughline verify --json | jq '.by_kind'
+    """
     if fix and plan:
-        fail("--plan only says what --fix would do: leave one of them out", code=2)
+        fail("--plan only shows what --fix would do: leave one of them out", code=2)
     quiet()
     parts = parts_of(context, home, writes=fix)
     damages: list[Found] = []
@@ -51,28 +49,21 @@ def verify(
     try:
         stopped = _verify(parts, damages, published, fix=fix)
     except (StorageUnavailable, CatalogUnavailable, CatalogRefused) as error:
-        _tell(damages, published, plan=plan, as_json=as_json)
-        fail(f"{error}. What was mended stays so: verify again once it answers")
-    _tell(damages, published, plan=plan, as_json=as_json)
+        _report(damages, published, plan=plan, as_json=as_json)
+        fail(f"{error}. What was repaired stays so: run the command again once it answers")
+    _report(damages, published, plan=plan, as_json=as_json)
     if published.error:
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
     if stopped:
-        note("stopped", "what was mended is not found again: verify again to go on")
+        note("stopped", "what was repaired is not found again: run the command again to go on")
         raise typer.Exit(INTERRUPTED)
     if published.error or published.refused or any(not each.mended for each in damages):
         raise typer.Exit(1)
 
 
 def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: bool) -> bool:
-    """Fill `damages` and `published`; how far it has come shows on standard error. Whether it was stopped."""
-    with stopping() as stop, progress_bar(transient=True) as progress:
-        tasks: dict[str, Any] = {}
-
-        def seen(what: str, more: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(f"looking at {what}", total=None)
-            progress.advance(tasks[what], more)
-
+    """Fill `damages` and `published`, with a bar on standard error. Whether it was stopped."""
+    with stopping() as stop, reading_bars() as seen:
         world = World(
             storage=parts.storage,
             catalog=parts.catalog,
@@ -90,9 +81,9 @@ def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: b
         return stop.is_set()
 
 
-def _tell(damages: list[Found], published: Published, *, plan: bool, as_json: bool) -> None:
+def _report(damages: list[Found], published: Published, *, plan: bool, as_json: bool) -> None:
     if as_json:
-        print_json(as_document(damages, published))
+        print_json(_document(damages, published))
         return
     count = Counter(each.kind.name for each in damages)
     for kind in KINDS:
@@ -102,26 +93,26 @@ def _tell(damages: list[Found], published: Published, *, plan: bool, as_json: bo
         out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.means)}")
         if plan:
             out.print(f"  [cyan]--fix:[/] {plain(kind.mends)}")
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1))
-        table.add_column(overflow="fold")
-        for each in own[:_SHOWN]:
-            table.add_row(f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_fate(each)}")
-        out.print(table)
-        if len(own) > _SHOWN:
-            out.print(f"  [dim]and {len(own) - _SHOWN:,} more (--json shows all)[/]")
+        for each in own[:_MAX_SHOWN]:
+            out.print(
+                f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_outcome(each)}",
+                soft_wrap=not out.is_terminal,
+            )
+        if len(own) > _MAX_SHOWN:
+            out.print(f"  [dim]and {len(own) - _MAX_SHOWN:,} more (--json shows all)[/]")
     mended = sum(each.mended is True for each in damages)
     asked = any(each.mended is not None for each in damages)
-    out.print(f"{len(damages):,} damaged" + (f", {mended:,} mended" if asked else ""))
+    out.print(f"{len(damages):,} damaged" + (f", {mended:,} repaired" if asked else ""))
     if published.written or published.removed:
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 
 
-def _fate(each: Found) -> str:
-    return "" if each.mended is None else " [green]mended[/]" if each.mended else f" [red]left: {plain(each.why)}[/]"
+def _outcome(each: Found) -> str:
+    return "" if each.mended is None else " [green]repaired[/]" if each.mended else f" [red]left: {plain(each.why)}[/]"
 
 
-def as_document(damages: list[Found], published: Published) -> dict[str, Any]:
-    """Every damage as plain values, and how many there are of each kind."""
+def _document(damages: list[Found], published: Published) -> dict[str, Any]:
+    """Every damage, and their number by kind."""
     by_kind = Counter(each.kind.name for each in damages)
     return {
         "damages": [

@@ -10,7 +10,7 @@ from shared.catalog.port import Catalog
 from shared.naming.names import BUILT_IN, Names
 from shared.publishing.options import PublishOptions
 from shared.records.digest_set import DigestSet
-from shared.reporting.run_outcomes import Seen
+from shared.reporting.run_outcomes import Progress
 from shared.storage.port import Storage
 
 
@@ -53,7 +53,7 @@ class World:
     names: Names = BUILT_IN
     grace: timedelta = timedelta(minutes=10)
     end_timeout: timedelta = timedelta(hours=6)
-    seen: Seen = lambda _what, _more: None
+    seen: Progress = lambda _what, _more: None
     survey: Survey = field(default_factory=Survey)
 
     def settling(self, moment: datetime) -> bool:

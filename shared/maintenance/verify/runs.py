@@ -13,14 +13,15 @@ from shared.maintenance.replay import settle_stored
 from shared.maintenance.verify.inconsistencies import Inconsistency, World
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import TimedOut
 from shared.records.application_entries import generations_in, holds_entries
-from shared.records.process_index import contributions_of
+from shared.records.process_index import contributions_of, processes_written_by
 from shared.records.run_state import ContentKey, EntryKey, RunState
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent, processes_written_by
+from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent
 
 _LOG = logging.getLogger("throughline.verify")
 
@@ -164,7 +165,7 @@ def settle_anew(world: World, run_id: str) -> bool:
     if _ends(events) or not _is_over(world, events):
         settle_stored(storage, run_id, state, events, world.names)
     else:
-        process_run(storage, run_id, timed_out=True, names=world.names)
+        RunProcessor(storage=storage, names=world.names).process(run_id, TimedOut())
     return True
 
 

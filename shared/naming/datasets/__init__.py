@@ -1,1 +1,1 @@
-"""One spelling and one identity for each data set. Pure."""
+"""Data set identities: one canonical spelling for each data set."""

@@ -1,7 +1,7 @@
-"""One spelling for each data set: what listeners, versions and users write differently, folded.
+"""Canonical identities: one spelling where listeners, versions and users differ.
 
-Each family of stores says how (`stores/`); here the family is found by the namespace's scheme, and what a run mounted
-is followed to its source. Both work on text alone, so what was folded lately is remembered.
+The namespace's scheme selects the store family (`stores/`), which normalizes the spelling; mounted paths are resolved
+to their source first. Results are cached.
 """
 
 import re
@@ -15,16 +15,16 @@ from shared.secrets import address_without_secrets, without_secrets
 
 _REMEMBERED = 16_384
 _SHORT = 2_000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer names are not cached: senders must not decide how much memory is used."""
 
 _BY_SCHEME = families_by_scheme(STORES)
 
 _DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
 
 
-def canonical(namespace: str, name: str, where: RunEnvironment = NO_ENVIRONMENT) -> Identity:
-    """The folded form of an OpenLineage namespace and name; `where` is what the run tells of its place."""
-    if where is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, where)):
+def canonical(namespace: str, name: str, environment: RunEnvironment = NO_ENVIRONMENT) -> Identity:
+    """The canonical identity of an OpenLineage namespace and name in a run's environment."""
+    if environment is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, environment)):
         namespace, name = mounted
     if len(namespace) + len(name) > _SHORT:
         return _folded(namespace, name)
@@ -32,7 +32,7 @@ def canonical(namespace: str, name: str, where: RunEnvironment = NO_ENVIRONMENT)
 
 
 def store_of(namespace: str) -> tuple[Store | None, str]:
-    """The family of a namespace (None when no family knows its scheme), and what follows the scheme."""
+    """A namespace's store family (None for an unknown scheme), and the part after the scheme."""
     return _known_store(namespace) if len(namespace) <= _SHORT else _store_of(namespace)
 
 
@@ -49,7 +49,7 @@ _known_store = lru_cache(maxsize=_REMEMBERED)(_store_of)
 
 
 def has_paths(namespace: str) -> bool:
-    """Whether names in this namespace are paths of files."""
+    """Whether names in this namespace are file paths."""
     store, _ = store_of(namespace)
     return store is not None and store.has_paths
 
@@ -69,7 +69,7 @@ _remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
 
 
 def _split(namespace: str) -> tuple[str, str]:
-    """Scheme, in lower case, and what follows it: nothing for `file`, `file:` and `file:///`."""
+    """The scheme in lower case and the part after it, which is empty for `file`, `file:` and `file:///`."""
     scheme, separator, rest = namespace.partition("://")
     if separator and rest.strip("/"):
         return scheme.lower(), rest
@@ -78,9 +78,9 @@ def _split(namespace: str) -> tuple[str, str]:
     return namespace.rstrip("/").removesuffix(":").lower(), ""
 
 
-def resolve_mount(namespace: str, name: str, where: RunEnvironment) -> tuple[str, str] | None:
-    """Where a path of Databricks' file system really leads: the source of the longest mount point that holds it, or
-    `dbfs` for the same file seen as the driver's `/dbfs/…`. None for all other names.
+def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tuple[str, str] | None:
+    """Resolve a path of Databricks' file system: the source of the longest mount point above it, or `dbfs` for the
+    driver's `/dbfs/…`. Returns namespace and name; None for all other names.
     """
     if namespace[:4].lower() not in {"dbfs", "file"}:
         return None
@@ -92,7 +92,7 @@ def resolve_mount(namespace: str, name: str, where: RunEnvironment) -> tuple[str
     if seen_as_local:
         path = path.removeprefix("/dbfs")
     best, source = "", ""
-    for point, leads_to in where.mounts:
+    for point, leads_to in environment.mounts:
         held = "/" + point.strip("/")
         if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
             best, source = held, leads_to

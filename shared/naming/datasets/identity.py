@@ -1,4 +1,4 @@
-"""Who a data set is, whatever it is called: its canonical identity, and what a run tells of the place it ran in."""
+"""A data set's canonical identity, and the run environment on which it may depend."""
 
 import msgspec
 
@@ -11,10 +11,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
 
 
 class RunEnvironment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a run tells of its place, which its data sets' names leave out.
+    """Where a run ran, as far as names of data sets depend on it.
 
-    `workspace` is the host of a Databricks workspace (`adb-….azuredatabricks.net`), `mounts` are pairs of a mount point
-    and the source it stands for, as in the run facet `environment-properties`.
+    `workspace`: host of a Databricks workspace (`adb-….azuredatabricks.net`). `mounts`: pairs of mount point and
+    source, from the run facet `environment-properties`.
     """
 
     workspace: str = ""
@@ -22,9 +22,9 @@ class RunEnvironment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def host(self) -> str:
-        """The workspace's host alone, in lower case: people write it as an address too."""
+        """The workspace's host in lower case, without a scheme or path."""
         return self.workspace.lower().removeprefix("https://").partition("/")[0]
 
 
 NO_ENVIRONMENT = RunEnvironment()
-"""A run that tells nothing of its place."""
+"""Nothing is known of the run's environment."""

@@ -1,4 +1,4 @@
-"""What no user calls a data set: the bookkeeping of those who write one."""
+"""Noise: paths that a writer keeps for itself, which are no data sets."""
 
 import re
 from functools import lru_cache
@@ -30,16 +30,16 @@ _NOISE = re.compile(rf"(?:^|/)(?:{'|'.join(_FOLDERS)})(?:\.gz)?(?:/|$)")
 
 
 def is_noise(identity: Identity) -> bool:
-    """Whether this is a writer's own bookkeeping, never a data set of a user: logs, checkpoints, markers, staging."""
-    looks_like_it = _remembered if len(identity.name) <= _SHORT else _looks_like_it
-    return looks_like_it(identity.name) and has_paths(identity.namespace)
+    """Whether this is a writer's own file (log, checkpoint, marker, staging), not a data set."""
+    is_internal = _remembered if len(identity.name) <= _SHORT else _is_internal
+    return is_internal(identity.name) and has_paths(identity.namespace)
 
 
-def _looks_like_it(name: str) -> bool:
+def _is_internal(name: str) -> bool:
     return _NOISE.search(name) is not None
 
 
 _SHORT = 2_000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer names are not cached."""
 
-_remembered = lru_cache(maxsize=16_384)(_looks_like_it)
+_remembered = lru_cache(maxsize=16_384)(_is_internal)

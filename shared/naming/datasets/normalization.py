@@ -1,4 +1,4 @@
-"""How spellings of one name are folded: authorities, paths, and the parts of a table's name."""
+"""Normalize spellings: authorities, paths, and parts of table names."""
 
 import re
 
@@ -16,19 +16,20 @@ _LAST_MONTH, _LAST_DAY = 12, 31
 
 
 def authority_folded(rest: str) -> str:
-    """What follows a scheme, with its authority in lower case; a path or a database behind it keeps its case."""
+    """The part after a scheme with its authority in lower case; a path or database behind it keeps its case."""
     authority, slash, behind = rest.rstrip("/").partition("/")
     return f"{authority.lower()}{slash}{behind}"
 
 
 def path_folded(name: str) -> str:
-    """A path without slashes at its ends or doubled, and without what only names a part of a table: partition
-    directories and part files. Something always remains.
+    """A path without doubled slashes, slashes at its ends, partition directories and part files. Never empty unless it
+    was.
 
-    Trimmed is what listeners since 1.39 trim, so that an older listener's names give the same: `k=v`, a date or a time
+    Trims what listeners since 1.39 trim, so that older listeners' names become the same: `k=v`, a date or a time
     with a date (`2024-05-01`, `01.05.2024`, `20240501T120000Z`), a month (`202405`, `2024-05`), `yyyy/MM/dd` and
     `yyyy/MM`, as often as one stands at the end (OpenLineage's Java client, `dataset.partition.trimmer`; seen by
-    running it). Part files are Spark's and Hadoop's: old listeners name them where new ones name the folder.
+    running it). Part files are those of Spark and Hadoop: old listeners name
+    them where new ones name the folder.
     """
     parts = [part for part in name.split("/") if part]
     while trimmed := _trimmed(parts):
@@ -37,7 +38,7 @@ def path_folded(name: str) -> str:
 
 
 def _trimmed(parts: list[str]) -> int:
-    """How many of the last parts do not name a table; never all."""
+    """How many trailing parts do not belong to the table's name; never all."""
     others = len(parts) - 1
     if others < 1:
         return 0
@@ -54,12 +55,12 @@ def _trimmed(parts: list[str]) -> int:
 
 
 def is_part_of_table(part: str) -> bool:
-    """Whether a part of a path, by itself, only names a part of a table: a partition, a date or time, a part file."""
+    """Whether one path part names only a part of a table: a partition, a date or time, a part file."""
     return bool(part.count("=") == 1 or _PART_FILE.fullmatch(part) or _is_time(part) or _is_date(_MONTH, part))
 
 
 def _is_time(part: str) -> bool:
-    """Whether it is a date with nothing but numbers, points, blanks and the letters of a time around it."""
+    """Whether it is a date, possibly with a time."""
     if not _TIME.fullmatch(part) or part.count("T") > 1 or part.count("Z") > 1:
         return False
     return any(_exists(found) for date in _DATES for found in date.finditer(part))
@@ -71,12 +72,10 @@ def _is_date(pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _exists(found: re.Match[str]) -> bool:
-    """As the listener's parser sees it: every month may have 31 days."""
+    """Whether the date exists for the listener's parser, to which every month has 31 days."""
     day = found.groupdict().get("d", "01")
     return int(found["y"]) > 0 and 0 < int(found["m"]) <= _LAST_MONTH and 0 < int(day) <= _LAST_DAY
 
-
-# --- tables
 
 _TOKEN = re.compile(r"\[(?:[^\]]|\]\])*\]|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[^.\[\"`]*", re.DOTALL)
 _QUALIFIED = re.compile(rf"(?:{_TOKEN.pattern})(?:\.(?:{_TOKEN.pattern}))*", re.DOTALL)
@@ -88,7 +87,7 @@ PART = r"(?:\[(?:[^\]]|\]\])*\]|[^.\[]+)"
 
 
 def table_parts(name: str) -> list[str]:
-    """The parts of a table's name, without their quotes: `[a.b]."c"` has two. A quote that is never closed is none."""
+    """The parts of a table's name without quotes: `[a.b]."c"` has two. An unclosed quote is a plain character."""
     if not _QUOTES.intersection(name) or not _QUALIFIED.fullmatch(name):
         return name.split(".")
     parts, at = [], 0
@@ -111,16 +110,16 @@ def unquoted(part: str) -> str:
 
 
 def table_folded(parts: list[str]) -> str:
-    """The one spelling of a table's name: parts with a point, a slash or a quote in them stand in brackets."""
+    """A table's name of its parts; those with a dot, slash or quote are put in brackets."""
     return ".".join(f"[{part.replace(']', ']]')}]" if _SPECIAL.intersection(part) else part for part in parts)
 
 
 def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str]) -> str:
-    """A table's name as `database.schema.table`, from as little as `table`.
+    """Complete a table's name to `database.schema.table`.
 
-    `database` is what the namespace tells (may be empty), `schema` the store's default, `schemas` those that every
-    database has. Of two parts the first is the schema where the namespace tells the database or where it is one of
-    `schemas`; else it is the database, as listeners since 1.13 put it in front (seen by running them).
+    `database`: from the namespace, may be empty; `schema`: the store's default; `schemas`: those of every database. Of
+    two parts the first is the schema if `database` is given or if it is one of `schemas`; else the database, which
+    listeners since 1.13 prepend (seen by running them).
     """
     parts = table_parts(name.strip("/"))
     if not parts[-1]:
@@ -138,4 +137,4 @@ def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str])
 
 
 QUERY = "COMPLEX"
-"""What listeners call a subquery whose tables they do not tell (SQL DW and Kusto on Databricks)."""
+"""Listeners' name for a subquery whose tables they do not report (SQL DW and Kusto on Databricks)."""

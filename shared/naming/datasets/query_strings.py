@@ -1,6 +1,6 @@
-"""Data sets' spellings without the query strings in them, for who does not want these stored.
+"""Remove query strings from spellings of data sets, for deployments that must not store them.
 
-A query that names the data set stays (`snowflake://…?db=D`): without it, it would be another one.
+A query that is part of the identity stays (`snowflake://…?db=D`).
 """
 
 import re
@@ -9,13 +9,11 @@ from shared.naming.datasets.canonical import canonical
 from shared.secrets import without_secrets
 
 _QUERY = re.compile(r"\?[^?/=]*=[^?/]*\Z")
-"""At the end: a path may have a question mark in it."""
+"""At the end only: a path may contain a question mark."""
 
 
 def without_query(namespace: str, name: str) -> tuple[str, str]:
-    """Namespace and name without secrets, and without whatever query they end with that says nothing of where the data
-    is. Done again it changes nothing.
-    """
+    """Namespace and name without secrets and without a trailing query that does not change the identity. Idempotent."""
     namespace, name = without_secrets(namespace, name)
     name = _QUERY.sub("", name)
     bare = namespace.partition("?")[0]

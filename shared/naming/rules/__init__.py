@@ -1,1 +1,1 @@
-"""Naming rules: what a rule and a store family are, and the user's own rules. Pure."""
+"""Naming rules, store families, and the user's names file."""

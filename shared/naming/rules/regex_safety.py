@@ -1,12 +1,12 @@
-"""Regular expressions of users, judged before they meet what anybody sends.
+"""Refuse users' regular expressions that could backtrack for ever on hostile names.
 
-Python's engine tries every way to match: a repeat inside a repeat takes time that doubles with each character, and each
-further `.*` multiplies it by the name's length. Neither is needed to tell the parts of a name apart.
+Python's engine backtracks: a repeat inside a repeat takes exponential time, and each further `.*` multiplies the time
+by the name's length. Neither is needed to split a name.
 """
 
 import re
 
-_MOST_WILDCARDS = 2
+_MAX_WILDCARDS = 2
 _PIECE = re.compile(
     r"""\\.                                   # an escape
     | \[\^?\]?(?:\\.|[^\]\\])*\]              # a class
@@ -22,20 +22,20 @@ _REPEAT = re.compile(r"\{\d*,\d*\}|\{\d+\}")
 
 
 def why_unsafe(pattern: str) -> str:
-    """Why a pattern might take for ever, and what to write instead; an empty text when it will not."""
+    """Why a pattern is unsafe and what to write instead; empty if it is safe."""
     repeated, wildcards = _nested_repeat(pattern)
     if repeated:
-        return "a group that is repeated holds a repeat or a choice: repeat a class instead, as in [^/]+"
-    if wildcards > _MOST_WILDCARDS:
-        return f"it holds more than {_MOST_WILDCARDS} repeats of a point: write [^/]+ for a part of a path"
+        return "a repeated group contains a repeat or an alternative: repeat a class instead, as in [^/]+"
+    if wildcards > _MAX_WILDCARDS:
+        return f"it has more than {_MAX_WILDCARDS} repeated dots: write [^/]+ for a part of a path"
     return ""
 
 
 def _nested_repeat(pattern: str) -> tuple[bool, int]:
-    """Whether a repeated group holds a repeat or a choice, and how many repeats of a point there are."""
+    """Whether a repeated group contains a repeat or an alternative, and the number of repeated dots."""
     pieces = [found[0] for found in _PIECE.finditer(pattern)]
     inside: list[bool] = [False]
-    """For each group that is open, whether it holds a repeat or a choice; the first is the whole."""
+    """For the whole and each open group: whether it contains a repeat or an alternative."""
     wildcards = 0
     for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
         many = following in {"*", "+"} or bool(_REPEAT.fullmatch(following))

@@ -1,4 +1,4 @@
-"""What a rule is: patterns over one canonical data set, and how it is called in the catalog."""
+"""Naming rules: patterns over a canonical data set, and a template of its catalog name."""
 
 import hashlib
 import re
@@ -10,15 +10,15 @@ import msgspec
 
 from shared.naming.datasets.identity import Identity
 
-_LONGEST = 2000
-"""Characters. Locations that a store allows are shorter; an Atlas slows down with the square of a name's length."""
+_MAX_LENGTH = 2000
+"""Characters. Stores allow no longer locations, and Atlas slows down with the square of a name's length."""
 
-_MOST_BYTES = 4_000
-"""Bytes, where letters take several: a catalog holds 4 KB of a name, and the asset's schema needs some of them."""
+_MAX_BYTES = 4_000
+"""Bytes in UTF-8. A catalog holds 4 KB of a name, and the asset's schema needs some of them."""
 
 
 class CatalogName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A data set's place in the catalog, and the rule that gave it."""
+    """A type and qualified name in the catalog, and the rule that gave them."""
 
     type: str
     qualified_name: str
@@ -32,7 +32,7 @@ class CatalogName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlternateName:
-    """Another name under which a scan may have found what a rule names; an empty `to` is the rule's own."""
+    """Another name under which a scan may have found the data set; an empty `to` is the rule's own."""
 
     type: str
     to: str = ""
@@ -40,16 +40,16 @@ class AlternateName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamingRule:
-    """`namespace` and `path` must match the whole of a data set's namespace and name; `to` makes the qualified name of
-    their groups.
+    """`namespace` and `path` must match a data set's whole namespace and name; the template `to` makes the qualified
+    name of their groups.
 
-    - `decides` is False where no scan is known to name the store so: then a table's name, if there is one, comes first.
-    - `also` are other names of the same data set, best first.
-    - `defaults` stand in for groups that are empty.
-    - `ids` are groups that have an id in the catalog, in order: a group, and the groups by which its id is looked up.
-    - `needs_workspace`: its name holds the Databricks workspace of the run, which must be known.
-    - `clean` is applied to each group of the name.
-    - `because` says where the form of the name comes from.
+    - `because`: the source of the name's form.
+    - `decides`: a scan is known to use this name. If False, a table's name comes first.
+    - `also`: alternative names of the same data set, best first.
+    - `defaults`: values of empty groups.
+    - `ids`: groups to replace by catalog ids, in order; each with the groups by which its id is looked up.
+    - `needs_workspace`: the name contains the run's Databricks workspace, which must be known.
+    - `clean`: applied to each group of `path`.
     """
 
     name: str
@@ -66,7 +66,7 @@ class NamingRule:
     clean: Callable[[str], str] | None = field(default=None, repr=False)
 
     def groups(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> dict[str, str] | None:
-        """What the patterns found in the data set, or None when this rule is not for it."""
+        """The values of all groups; None if the rule does not match."""
         place = self.namespace.fullmatch(identity.namespace)
         path = self.path.fullmatch(identity.name) if place else None
         if not place or not path or (not workspace and self.needs_workspace):
@@ -83,7 +83,7 @@ class NamingRule:
         return found
 
     def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[CatalogName, ...]:
-        """The catalog's names, best first; none when this rule is not for it."""
+        """The catalog's names, best first; empty if the rule does not match."""
         groups = self.groups(identity, workspace, ids)
         if groups is None:
             return ()
@@ -108,7 +108,7 @@ def rule(
     ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
     clean: Callable[[str], str] | None = None,
 ) -> NamingRule:
-    """A rule from two patterns with named groups and a template that uses them."""
+    """Make a rule of two patterns with named groups and a template that uses them."""
     place, inside = re.compile(namespace, re.DOTALL), re.compile(path, re.DOTALL)
     return NamingRule(
         name=name,
@@ -127,31 +127,31 @@ def rule(
 
 
 GENERIC = "DataSet"
-"""The type of what no scan is known to find."""
+"""The type of data sets that no scan is known to find."""
 
 UNKNOWN_STORE = "unknown-store"
 
 
 def unknown_store(identity: Identity) -> CatalogName:
-    """What no rule knows is a plain data set: never a lost process."""
+    """The name of a data set that no rule matches: a generic one, so that no process is lost."""
     qualified_name = f"{identity.namespace}/{identity.name.lstrip('/')}"
     return CatalogName(type=GENERIC, qualified_name=_within(qualified_name), rule=UNKNOWN_STORE)
 
 
 def _within(name: str) -> str:
-    return bounded(name, _LONGEST, most_bytes=_MOST_BYTES)
+    return bounded(name, _MAX_LENGTH, most_bytes=_MAX_BYTES)
 
 
 def printable(name: str) -> str:
-    """The name without control characters, which no catalog shows: they are percent-encoded, all else stays."""
+    """The name with control characters percent-encoded, because catalogs do not show them."""
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in name)
 
 
 def bounded(name: str, longest: int, *, most_bytes: int = 0) -> str:
-    """The printable name; what is longer than `longest` characters (or than so many bytes, where they are given) is
-    cut, with a digest of the whole at its end.
+    """The printable name, cut to `longest` characters (and `most_bytes` bytes, if given); a cut name ends with a digest
+    of the whole.
     """
     shown = printable(name[: longest + 1])
     if len(shown) <= longest and (not most_bytes or len(shown.encode(errors="surrogatepass")) <= most_bytes):

@@ -1,4 +1,4 @@
-"""What a store family is: its schemes, how its spellings are folded, and how its data sets are called."""
+"""Store families: their schemes, how their spellings are normalized, and their naming rules."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,17 +8,17 @@ from shared.naming.datasets.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import NamingRule
 
 Fold = Callable[[str, str], tuple[str, str]]
-"""From what follows a namespace's scheme, and a name, to the one spelling of both."""
+"""Normalizes the part after a namespace's scheme, and a name."""
 
 
 def as_path(rest: str, name: str) -> tuple[str, str]:
-    """Files in folders. A store without an authority has absolute paths."""
+    """Normalize file paths. A store without an authority has absolute paths."""
     folded, path = authority_folded(rest), path_folded(name)
     return folded, path if folded else f"/{path}"
 
 
 def as_name(rest: str, name: str) -> tuple[str, str]:
-    """Names that are no paths: only slashes at the ends go."""
+    """Normalize names that are no paths: only slashes at the ends are removed."""
     return authority_folded(rest), name.strip("/")
 
 
@@ -26,10 +26,10 @@ def as_name(rest: str, name: str) -> tuple[str, str]:
 class Store:
     """A family of stores.
 
-    `schemes` begin its namespaces; the first is the one to which all are folded. Where several families share a scheme,
-    `authority` (what follows the scheme, in lower case) tells them apart; without one, it takes all. `has_paths` says
-    whether names are paths of files; `has_tables`, that they are those of tables in a metastore, which arrive as
-    symlinks of a location. A `fallback` is asked only where no other family takes the namespace.
+    - `schemes` of its namespaces; all are normalized to the first.
+    - `authority`: matches the part after the scheme in lower case, where families share a scheme; None takes all.
+    - `has_paths`: names are file paths. `has_tables`: names are tables of a metastore, which arrive as symlinks.
+    - `fallback`: asked only if no other family takes the namespace.
     """
 
     schemes: tuple[str, ...]

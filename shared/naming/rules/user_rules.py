@@ -1,6 +1,6 @@
-"""The file of names: rules of one's own, and the ids of what Spark only knows by name.
+"""The names file: the user's naming rules, and catalog ids of things that Spark knows by name only.
 
-TOML or JSON, checked whole when the program starts; everything wrong in it is told at once, with what to do:
+TOML or JSON, validated at start; one error lists all problems with their remedies:
 
     [[rules]]
     rule = "minio"                                   # its name, shown by `throughline explain`
@@ -37,10 +37,10 @@ _EXAMPLE = ("namespace", "name", "qualified_name")
 
 
 def parse_names(text: str, place: str) -> Names:
-    """The names that a file (its text, and its path for messages) tells. Raises Misconfigured with all its problems."""
+    """Parse a names file (its text, and its path for messages). Raises Misconfigured with all its problems."""
     document = _document(text, place)
     unknown = sorted(document.keys() - {"rules", "fabric", "databricks"})
-    problems = [f"unknown key {key!r}: there are rules, fabric and databricks" for key in unknown]
+    problems = [f"unknown key {key!r}: use rules, fabric or databricks" for key in unknown]
     rules = tuple(_rules(document.get("rules", []), problems))
     ids = dict(_ids(document, problems))
     names = Names(rules=rules, ids=ids)
@@ -48,7 +48,7 @@ def parse_names(text: str, place: str) -> Names:
         problems += _wrong_examples(document.get("rules", []), names)
     if problems:
         lines = "\n".join(f"  - {problem}" for problem in problems)
-        raise Misconfigured(f"The file of names {place} can't be used:\n{lines}")
+        raise Misconfigured(f"The names file {place} is invalid:\n{lines}")
     return names
 
 
@@ -59,29 +59,26 @@ def _document(text: str, place: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         kind = "JSON" if is_json else "TOML"
         raise Misconfigured(
-            f"The file of names {place} is no {kind}: {error}. Mend it, or leave the setting out"
+            f"The names file {place} is not valid {kind}: {error}. Correct it, or remove the setting"
         ) from error
     if not isinstance(document, dict):
-        raise Misconfigured(f"The file of names {place} must be an object with rules, fabric or databricks in it")
+        raise Misconfigured(f"The names file {place} must be an object with the keys rules, fabric or databricks")
     return document
-
-
-# --- rules
 
 
 def _rules(given: Any, problems: list[str]) -> Iterator[NamingRule]:
     if not isinstance(given, list):
-        problems.append("rules must be a list: write [[rules]] above each of them")
+        problems.append("rules must be a list: write [[rules]] above each rule")
         return
     taken = {rule.name for rule in RULES}
     for number, entry in enumerate(given, start=1):
         if not isinstance(entry, dict):
-            problems.append(f"rule {number} must be a table of {', '.join(_REQUIRED)}")
+            problems.append(f"rule {number} must be a table with {', '.join(_REQUIRED)}")
             continue
         place = f"rule {entry.get('rule') or number}"
         found = [f"{place}: {problem}" for problem in _problems_of(entry)]
         if entry.get("rule") in taken:
-            found.append(f"{place}: there is a rule of this name already; choose another name")
+            found.append(f"{place}: a rule of this name exists; choose another name")
         problems += found
         if not found:
             taken.add(entry["rule"])
@@ -91,30 +88,30 @@ def _rules(given: Any, problems: list[str]) -> Iterator[NamingRule]:
                 namespace=entry["namespace"],
                 path=entry["name"],
                 to=entry["qualified_name"],
-                because="a rule of the file of names",
+                because="a rule of the names file",
             )
 
 
 def _problems_of(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in _REQUIRED:
         if not isinstance(entry.get(key), str) or (not entry[key] and key != "name"):
-            yield f"{key} is missing: write a text"
+            yield f"{key} is missing: give it a text"
     for key in sorted(entry.keys() - {*_REQUIRED, "example"}):
-        yield f"unknown key {key!r}: a rule has {', '.join(_REQUIRED)} and example"
+        yield f"unknown key {key!r}: use {', '.join(_REQUIRED)} or example"
     example = entry.get("example", dict.fromkeys(_EXAMPLE, ""))
     if not isinstance(example, dict) or any(not isinstance(example.get(key), str) for key in _EXAMPLE):
-        yield f"example must have {', '.join(_EXAMPLE)}"
+        yield f"example must have the keys {', '.join(_EXAMPLE)}"
     groups = {"workspace"}
     for key in ("namespace", "name"):
         if isinstance(pattern := entry.get(key), str):
             try:
                 compiled = re.compile(pattern)
             except re.error as error:
-                yield f"{key} is no regular expression: {error}"
+                yield f"{key} is not a regular expression: {error}"
                 return
             groups |= compiled.groupindex.keys()
             if reason := why_unsafe(pattern):
-                yield f"{key} could take for ever on a name that someone sends: {reason}"
+                yield f"{key} could run for ever on a hostile name: {reason}"
     if isinstance(template := entry.get("qualified_name"), str):
         yield from _wrong_template(template, groups)
 
@@ -123,14 +120,14 @@ def _wrong_template(template: str, groups: set[str]) -> Iterator[str]:
     try:
         fields = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(template)]
     except ValueError as error:
-        yield f"qualified_name is no template: {error}. Write a brace that stands for itself twice"
+        yield f"qualified_name is not a template: {error}. Double a literal brace"
         return
     for name, spec, conversion in fields:
         if name is None:
             continue
         if name not in groups or spec or conversion:
             known = ", ".join(f"{{{group}}}" for group in sorted(groups))
-            yield f"qualified_name uses {{{name}}}: there are {known}; a group is written (?P<{name or 'table'}>…)"
+            yield f"qualified_name uses {{{name}}}: the groups are {known}; define one as (?P<{name or 'table'}>…)"
 
 
 def _wrong_examples(rules: list[Mapping[str, Any]], names: Names) -> Iterator[str]:
@@ -141,11 +138,8 @@ def _wrong_examples(rules: list[Mapping[str, Any]], names: Names) -> Iterator[st
             if (best.rule, best.qualified_name) != (entry["rule"], example["qualified_name"]):
                 yield (
                     f"rule {entry['rule']}: its example, folded to {identity.namespace!r} and {identity.name!r}, "
-                    f"is named {best.qualified_name!r} by {best.rule}; mend the patterns or the example"
+                    f"is named {best.qualified_name!r} by {best.rule}; correct the patterns or the example"
                 )
-
-
-# --- ids
 
 
 def _ids(document: Mapping[str, Any], problems: list[str]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -156,10 +150,10 @@ def _ids(document: Mapping[str, Any], problems: list[str]) -> Iterator[tuple[tup
             problems.append(f"databricks.metastores: the id of {key!r} must be a text")
     for name, workspace in _pairs(document, "fabric", "workspaces", problems):
         if not isinstance(workspace, dict) or not isinstance(workspace.get("id"), str) or not workspace["id"]:
-            problems.append(f"fabric.workspaces: {name!r} must have an id, and may have lakehouses")
+            problems.append(f"fabric.workspaces: {name!r} must have an id")
             continue
         problems += [
-            f"fabric.workspaces: {name!r} has the unknown key {key!r}: there are id and lakehouses"
+            f"fabric.workspaces: {name!r} has the unknown key {key!r}: use id and lakehouses"
             for key in sorted(workspace.keys() - {"id", "lakehouses"})
         ]
         spellings = {workspace_folded(name), workspace_folded(workspace["id"])}
@@ -176,6 +170,6 @@ def _ids(document: Mapping[str, Any], problems: list[str]) -> Iterator[tuple[tup
 def _pairs(document: Mapping[str, Any], key: str, inner: str, problems: list[str]) -> list[tuple[str, Any]]:
     outer = document.get(key, {})
     if not isinstance(outer, dict) or outer.keys() - {inner} or not isinstance(outer.get(inner, {}), dict):
-        problems.append(f"{key} must be a table that holds the table {inner}, and nothing else")
+        problems.append(f"{key} must be a table with the one key {inner}")
         return []
     return list(outer.get(inner, {}).items())

@@ -1,4 +1,4 @@
-"""One small file for each family of stores; a store is one entry in its table, and in this one."""
+"""Store families, one module each. A new family is a module with `STORES`, and an entry in the table below."""
 
 from shared.naming.rules.store import Store
 from shared.naming.stores import (

@@ -1,7 +1,6 @@
-"""Amazon S3. Not verified: the types are Purview's, but the form of their names is not documented; so a table's name,
-where there is one, comes first.
+"""Amazon S3. Purview's types, but the form of their names is not documented, so a table's name comes first.
 
-Mounts of old notebooks hold an access key before the bucket's name: it is left out.
+Mounts of old notebooks have an access key before the bucket's name; it is removed.
 """
 
 from shared.naming.datasets.normalization import authority_folded, path_folded
@@ -23,7 +22,7 @@ RULES: tuple[NamingRule, ...] = (
 
 
 def without_user(rest: str, name: str) -> tuple[str, str]:
-    """A bucket and a path; what stands before an `@` in the authority is a secret, never a name."""
+    """Normalize bucket and path; the part of the authority before an `@` is a secret."""
     authority, slash, behind = rest.partition("/")
     folded = authority_folded(authority.rpartition("@")[2] + slash + behind)
     return folded, path_folded(name) if folded else f"/{path_folded(name)}"

@@ -1,7 +1,7 @@
 """Azure Data Lake Storage Gen2 and Blob Storage, in all clouds, as Purview's scans name them.
 
-`abfss` and `wasbs` to the same account stay two data sets: which of them a scan has found depends on how the account is
-registered, so each is the other's further name.
+`abfss` and `wasbs` paths of one account stay two data sets, each with the other's name as alternative: which of them a
+scan finds depends on how the account is registered.
 """
 
 import re
@@ -67,7 +67,7 @@ BLOB_RULES: tuple[NamingRule, ...] = (
 
 
 def _lake(rest: str, name: str) -> tuple[str, str]:
-    """An account's blob host is the same lake under `abfss`."""
+    """Normalize a lake path; under `abfss` the account's blob host is the same lake."""
     return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
 
 
@@ -79,6 +79,6 @@ STORES: tuple[Store, ...] = (
         rules=PATH_RULES,
         has_paths=True,
     ),
-    Store(schemes=("abfss", "abfs"), fold=as_path, has_paths=True),  # behind a host that is none of Azure's
+    Store(schemes=("abfss", "abfs"), fold=as_path, has_paths=True),  # hosts outside Azure
     Store(schemes=("wasbs", "wasb"), fold=as_path, rules=BLOB_RULES, has_paths=True),
 )

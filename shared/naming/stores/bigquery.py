@@ -1,5 +1,5 @@
-"""BigQuery. Folded is to `bigquery` and `project.dataset.table`; a table's decorator (`$20240501`, one partition) goes,
-and so does the colon that older clients put behind the project.
+"""BigQuery. Canonical: `bigquery` and `project.dataset.table`, without a partition decorator (`$20240501`) and without
+older clients' colon after the project.
 """
 
 import re
@@ -21,7 +21,7 @@ RULES: tuple[NamingRule, ...] = (
 
 _DECORATOR = re.compile(r"(?:\$\w+|[/`])+\Z")
 _API = "googleapis.com"
-"""Its address stands in the namespaces of JDBC; it is the same for all."""
+"""The API's host in JDBC namespaces; it is the same for all projects."""
 _COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
 
 

@@ -1,5 +1,5 @@
-"""Databricks' own file system. What is mounted is named by its source before any rule is asked; the managed tables of
-the workspace's Hive metastore are named as Purview's scan of that metastore names them. The rest no scan finds.
+"""Databricks' file system. Mounted paths are named by their source before any rule applies; managed tables as Purview's
+scan of the workspace's Hive metastore names them. No scan finds the rest.
 """
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
@@ -21,7 +21,7 @@ RULES: tuple[NamingRule, ...] = (
         namespace="dbfs",
         path="(?P<path>.*)",
         to="dbfs://{workspace}{path}",
-        because="every workspace has a file system of its own, and no scan finds it",
+        because="each workspace has its own file system, which no scan finds",
         decides=False,
     ),
     rule(
@@ -30,7 +30,7 @@ RULES: tuple[NamingRule, ...] = (
         namespace="dbfs",
         path="(?P<path>.*)",
         to="dbfs{path}",
-        because="no scan finds it, and the run does not tell its workspace",
+        because="no scan finds it, and the run's workspace is unknown",
         decides=False,
     ),
 )

@@ -1,6 +1,4 @@
-"""The Hadoop file system. Not verified: `hdfs_path` is Atlas' own type, and Purview documents no name for it; so a
-table's name, where there is one, comes first.
-"""
+"""HDFS. `hdfs_path` is Atlas' type, and Purview documents no name for it, so a table's name comes first."""
 
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store, as_path

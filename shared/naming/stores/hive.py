@@ -1,7 +1,7 @@
-"""Tables that a Hive metastore knows. They arrive as symlinks of a location: `hive://host:port`, `database.table`.
+"""Tables of a Hive metastore. They arrive as symlinks of a location: `hive://host:port`, `database.table`.
 
-The metastore is called by its host alone, and by the Databricks workspace where the run tells one: that is how a scan
-of a workspace's metastore names its tables.
+The metastore is named by its Databricks workspace if the run has one, as a scan of that metastore names its tables;
+else by its host.
 """
 
 from shared.naming.rules.rule import AlternateName, NamingRule, rule

@@ -1,7 +1,7 @@
 """Tables of an Iceberg REST catalog, as symlinks of a location: the catalog's address, and `database.table`.
 
-No scan is known to name them, so they only help where nothing else does: Iceberg's tables are named by their location,
-or by the Hive metastore or Unity Catalog that serves as their catalog.
+No scan is known to use these names, so they come last: Iceberg tables are named by their location, or by the Hive
+metastore or Unity Catalog that is their catalog.
 """
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule

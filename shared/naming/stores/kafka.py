@@ -1,6 +1,6 @@
-"""Kafka, and Event Hubs by its Kafka end point. No scanner of Purview names topics: the name is ours, the type Atlas'.
+"""Kafka, and Event Hubs by its Kafka endpoint. No Purview scan names topics: the name is ours, the type Atlas'.
 
-`subscribe` of several topics arrives as one name, `orders,routed`: `split_names` tells them apart before anything else.
+A `subscribe` of several topics arrives as one name, `orders,routed`; `split_names` splits it first.
 """
 
 from shared.naming.rules.rule import NamingRule, rule
@@ -19,7 +19,7 @@ RULES: tuple[NamingRule, ...] = (
 
 
 def split_names(namespace: str, name: str) -> tuple[tuple[str, str], ...]:
-    """The data sets that one namespace and name stand for: a topic each where Kafka's are listed, else that one."""
+    """The data sets of a namespace and name: each topic of a list in Kafka, else just that one."""
     if "," not in name or not namespace.lower().startswith("kafka:"):
         return ((namespace, name),)
     topics = dict.fromkeys(topic.strip() for topic in name.split(","))

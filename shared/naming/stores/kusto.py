@@ -1,8 +1,8 @@
-"""Azure Data Explorer (Kusto), in all clouds. Folded is to `azurekusto://cluster/database` and the table; OpenLineage's
-newer form has the database in the name.
+"""Azure Data Explorer (Kusto) in all clouds.
 
-Listeners put `.kusto.windows.net` behind what the user gave as cluster, even behind a whole address. A query whose
-tables they do not tell is called `COMPLEX`: one generic data set for each database.
+Canonical: `azurekusto://cluster/database` and the table; OpenLineage's newer form has the database in the name.
+Listeners append `.kusto.windows.net` to the user's cluster, even to a whole address. A query is named `COMPLEX`: one
+generic data set for each database.
 """
 
 import re
@@ -20,7 +20,7 @@ RULES: tuple[NamingRule, ...] = (
         namespace=_PLACE,
         path=QUERY,
         to=f"https://{{host}}/{{database}}/{QUERY}",
-        because="a query whose tables the listener does not tell",
+        because="a query whose tables the listener does not report",
     ),
     rule(
         "kusto-table",

@@ -1,9 +1,9 @@
-"""Files of the machine that ran Spark: no scan finds them, so they are ours to place."""
+"""Local files of the machine that ran Spark, which no scan finds."""
 
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 
-_OURS = "a machine's own files, which no scan finds: an Atlas file system path"
+_OURS = "local files, which no scan finds: Atlas' file system path"
 
 RULES: tuple[NamingRule, ...] = (
     rule("local-path", type="fs_path", namespace="file", path="(?P<path>.*)", to="file://{path}", because=_OURS),

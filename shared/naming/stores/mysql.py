@@ -1,7 +1,7 @@
-"""MySQL: Azure's, in all clouds. Purview names other servers' tables in a way that is not documented: they are generic.
+"""MySQL: Azure's in all clouds. Purview's names for other servers are not documented, so those are generic.
 
-Folded is to `mysql://host:port` and `database.table`; older spellings have the database in the namespace, and 1.25 puts
-it before a table that names its own.
+Canonical: `mysql://host:port` and `database.table`. Older listeners put the database into the namespace; 1.25
+repeats it before a qualified table.
 """
 
 from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted

@@ -1,8 +1,8 @@
 """Fabric's OneLake: tables of a lakehouse, and the files beside them.
 
-Purview's scan names lakehouse tables by the ids of workspace and lakehouse. Where a path holds the ids, the name is
-exact; where it holds the names, the file of names (`THROUGHLINE_NAMES`) tells the ids, and without it the names stand
-in their places. A region's host, or one of a workspace alone, is OneLake all the same.
+Purview's scan names lakehouse tables by the ids of workspace and lakehouse. A path with ids gives the exact name; for a
+path with names the names file (`THROUGHLINE_NAMES`) maps them to ids, and without it they stay. Hosts of regions and of
+single workspaces are OneLake too.
 """
 
 import re
@@ -55,7 +55,7 @@ _ITEM = re.compile(r"\A([^/.]+)\.lakehouse(?=/|\Z)", re.IGNORECASE)
 
 
 def workspace_folded(name: str) -> str:
-    """A workspace's name as it stands in an authority: in lower case, with blanks and the like encoded."""
+    """A workspace's name in an authority: in lower case and percent-encoded."""
     return quote(unquote(name).lower(), safe="").lower()
 
 

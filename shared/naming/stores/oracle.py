@@ -1,7 +1,7 @@
 """Oracle. Folded is to `oracle://host:port` and `service.schema.table`, OpenLineage's own form.
 
-Older listeners have the driver's address as namespace (`oracle:thin:@//host:1521/service`, `@host:1521:sid`, or a
-descriptor), and 1.25 leaves the port before the service's name (seen by running them).
+Older listeners send the driver's address as namespace (`oracle:thin:@//host:1521/service`, `@host:1521:sid`, or a
+descriptor), and 1.25 leaves the port in the name (seen by running them).
 """
 
 import re

@@ -1,8 +1,7 @@
-"""PostgreSQL: Azure's, in all clouds, and servers of one's own.
+"""PostgreSQL: Azure's in all clouds, and own servers.
 
-Folded is to `postgres://host:port` and `database.schema.table`, OpenLineage's own form; the accelerator's form has the
-database in the namespace. Listeners before 1.13 leave the database out altogether: what they send cannot be told from a
-database and its table, and gives that.
+Canonical: `postgres://host:port` and `database.schema.table`, OpenLineage's form; the accelerator's form has the
+database in the namespace. Listeners before 1.13 omit the database: their `schema.table` is read as `database.table`.
 """
 
 import re
@@ -47,7 +46,7 @@ _SCHEMAS = frozenset({"public", "pg_catalog", "information_schema"})
 
 
 def host_and_database(rest: str, port: str) -> tuple[str, str]:
-    """`host:port` (of each host, the default one where there is none) and the database of `host[:port][/db]`."""
+    """`host:port` (for each host, with the default port if it has none) and the database of `host[:port][/db]`."""
     authority, _, database = _PROPERTIES.split(rest, 1)[0].rstrip("/").partition("/")
     hosts = [host if ":" in host else f"{host}:{port}" for host in authority.lower().split(",") if host]
     return ",".join(hosts), database

@@ -1,7 +1,7 @@
-"""Snowflake. Folded is to `snowflake://account`, as listeners since 1.30 name it: an account of an organisation as it
-is, a locator with its region and cloud (OpenLineage's Java client, `SnowflakeUtils`); older ones have the whole host.
+"""Snowflake. Canonical: `snowflake://account` as listeners since 1.30 send it: an organisation's account unchanged, a
+locator with region and cloud (OpenLineage's Java client, `SnowflakeUtils`). Older ones send the whole host.
 
-A locator alone is in Amazon's us-west-2; the listener calls that us-west-1, a region that Snowflake does not have.
+A locator without a region is in AWS us-west-2; the listener names it us-west-1, which Snowflake does not have.
 """
 
 import re
@@ -16,7 +16,7 @@ _VIEW = "/databases/{database}/schemas/{schema}/views/{table}"
 
 
 def _of(name: str, account: str, *hosts: str) -> NamingRule:
-    """Tables of accounts of one form, by the hosts that such an account may have, the likeliest first."""
+    """A rule for accounts of one form, with their possible hosts, the likeliest first."""
     best, *further = (f"snowflake://{host}" for host in hosts)
     return rule(
         name,
@@ -61,7 +61,7 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     account = host.partition(_DOMAIN)[0]
     parts = account.split(".")
     if len(parts) == _LOCATOR and account and "-" not in account:
-        account += ".us-west-1.aws"  # what the listener takes for a locator alone
+        account += ".us-west-1.aws"  # the listener's form of a locator alone
     elif len(parts) == _WITH_REGION:
         account += ".aws"
     return account, table_folded(table_parts(name.strip("/")))

@@ -1,12 +1,9 @@
-"""SQL Server in all its forms, in all clouds: Azure SQL Database, Managed Instance, Synapse's dedicated and serverless
-pools, and servers of one's own.
+"""SQL Server in all clouds: Azure SQL Database, Managed Instance, Synapse's dedicated and serverless pools, others.
 
-Listeners before 1.13 put JDBC's properties into the namespace (`sqlserver://host:1433;database=db`) and leave the
-database out of the name; newer ones do the opposite (seen by running both). Folded is to `sqlserver://host:port`, or
-`sqlserver://host/instance`, and `database.schema.table`.
-
-What a subquery reads is called `COMPLEX` on Databricks: that is no table, so it is one generic data set for each
-database, which the tables that the statement names take the place of.
+Canonical: `sqlserver://host:port` or `sqlserver://host/instance`, and `database.schema.table`. Listeners before 1.13
+put JDBC properties into the namespace (`sqlserver://host:1433;database=db`) and no database into the name; newer ones
+do the opposite (seen by running both). On Databricks a subquery is named `COMPLEX`: a generic data set for each
+database, which the tables in the SQL replace.
 """
 
 import re
@@ -44,7 +41,7 @@ RULES: tuple[NamingRule, ...] = (
         namespace=r"sqlserver://(?P<server>.+?)(?::\d+)?",
         path=rf"(?:(?P<database>{PART})\.)?{QUERY}",
         to=f"mssql://{{server}}/{{database}}/{QUERY}",
-        because="a subquery whose tables the listener does not tell",
+        because="a subquery whose tables the listener does not report",
         clean=unquoted,
     ),
     _hosted("azure-sql-table", "azure_sql", rf"[^./:]+\.{_CLOUD}", "Azure SQL Database"),
@@ -89,25 +86,25 @@ _DEFAULT_PORT = "1433"
 
 def _fold(rest: str, name: str) -> tuple[str, str]:
     address, *properties = rest.split(";")
-    told = {key.strip().lower(): value.strip() for key, _, value in (each.partition("=") for each in properties)}
-    database = told.get("databasename") or told.get("database") or ""
+    given = {key.strip().lower(): value.strip() for key, _, value in (each.partition("=") for each in properties)}
+    database = given.get("databasename") or given.get("database") or ""
     if name.rpartition(".")[2] == QUERY:
         known = name.removesuffix(QUERY).rstrip(".") or database
         folded = f"{known}.{QUERY}" if known else QUERY
     else:
         folded = qualified(name, database=database, schema="dbo", schemas=_SCHEMAS)
-    return _server(address.rstrip("/"), told), folded
+    return _server(address.rstrip("/"), given), folded
 
 
-def _server(address: str, told: dict[str, str]) -> str:
+def _server(address: str, given: dict[str, str]) -> str:
     found = _ADDRESS.fullmatch(address)
-    host = (found["host"] or told.get("servername", "")).lower() if found else ""
+    host = (found["host"] or given.get("servername", "")).lower() if found else ""
     if not found or not _LABEL.fullmatch(host):
         return authority_folded(address)
-    instance = _LABEL.match(found["named"] or found["instance"] or told.get("instancename", ""))
+    instance = _LABEL.match(found["named"] or found["instance"] or given.get("instancename", ""))
     if instance:
         return f"{host}/{instance[0]}"
-    port = found["port"] or told.get("portnumber", "")
+    port = found["port"] or given.get("portnumber", "")
     if public := _PUBLIC.fullmatch(host):
         host, port = f"{public[1]}.{public[2]}", ""  # a managed instance's public end point, on port 3342
     return f"{host}:{port or _DEFAULT_PORT}"

@@ -1,8 +1,8 @@
 """Tables of Unity Catalog. They arrive as symlinks of a location: `unity-catalog` on Databricks, `unitycatalog://host`
 from the open-source server; `catalog.schema.table` both.
 
-Purview's scan names them by the metastore's id. The file of names (`THROUGHLINE_NAMES`) tells it for a workspace's
-host; without it the host stands in its place, as one vendor's scanner has it.
+Purview's scan names them by the metastore's id. The names file (`THROUGHLINE_NAMES`) maps a workspace's host to it;
+without it the host stays, as in one vendor's scanner.
 """
 
 from shared.naming.datasets.normalization import PART, authority_folded, table_folded, table_parts, unquoted
@@ -30,7 +30,7 @@ RULES: tuple[NamingRule, ...] = (
         namespace=r"unitycatalog://(?P<workspace>[^:/]+)(?::\d+)?(?:/.*)?",
         path=_TABLE,
         to=_NAME,
-        because="as a scan of Unity Catalog names tables; not verified for a server of one's own",
+        because="as a scan of Unity Catalog names tables; not verified for own servers",
         ids=_IDS,
         clean=unquoted,
     ),

@@ -1,1 +1,1 @@
-"""What the runs of one application mean for each other: context, lifecycle of data sets, staging. Pure."""
+"""Relations between the runs of one application: context, lifecycle of data sets, staging."""

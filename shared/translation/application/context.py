@@ -1,7 +1,7 @@
-"""What the runs of one application tell one another. Pure.
+"""The context of a run: what the other runs of its application report.
 
-One event, and often one run, does not tell everything of what it did: on Databricks the notebook stands in some runs
-only, and a write inside a stream's `foreachBatch` names only its target while the batch around it names the sources.
+A run alone may be incomplete: on Databricks only some runs name the notebook, and a write in a stream's `foreachBatch`
+names only its target, while the enclosing batch names the sources.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,25 +20,25 @@ from shared.translation.job.identity import JobIdentity, identity_of, strongest
 
 
 class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is known of an application as a whole: who it is (as much as tells none, one or several apart), and where
-    it ran, by which some of its data sets are named.
+    """What the runs of an application have in common: its strongest job identities (none, one or two, which stand for
+    several), and the environment on which names of data sets depend.
     """
 
     identities: tuple[JobIdentity, ...] = ()
-    where: RunEnvironment = NO_ENVIRONMENT
+    environment: RunEnvironment = NO_ENVIRONMENT
 
     def __or__(self, other: "ApplicationFacts") -> "ApplicationFacts":
         if other in (self, NO_APPLICATION_FACTS):
             return self
         mounts: dict[str, str] = {}
-        for point, source in (*self.where.mounts, *other.where.mounts):
+        for point, source in (*self.environment.mounts, *other.environment.mounts):
             mounts[point] = min(mounts.get(point, source), source)
-        where = RunEnvironment(
-            workspace=max(self.where.workspace, other.where.workspace), mounts=tuple(sorted(mounts.items()))
+        environment = RunEnvironment(
+            workspace=max(self.environment.workspace, other.environment.workspace), mounts=tuple(sorted(mounts.items()))
         )
         return ApplicationFacts(
             identities=strongest((*self.identities, *other.identities)),
-            where=NO_ENVIRONMENT if where == NO_ENVIRONMENT else where,
+            environment=NO_ENVIRONMENT if environment == NO_ENVIRONMENT else environment,
         )
 
 
@@ -46,8 +46,8 @@ NO_APPLICATION_FACTS = ApplicationFacts()
 
 
 class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """A stream's batch that writes nothing itself: when it ran, and what it read. Quick ones often have no START: where
-    it `began` is then not known.
+    """A stream batch that writes nothing itself: when it ran and what it read. `began`: its start is known; quick
+    batches often send no START.
     """
 
     seen: Span
@@ -57,26 +57,26 @@ class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
 
     @property
     def ends(self) -> Span:
-        """When what was written inside of it may have ended."""
+        """The span in which the writes inside of it may have ended."""
         return self.seen if self.began else Span(first=self.seen.last - _SOON_AFTER, last=self.seen.last)
 
     def encloses(self, seen: Span) -> bool:
-        """Whether something ran inside of it."""
+        """Whether a run with this span may have run inside of it."""
         if self.began and seen.first < self.seen.first:
             return False
         return self.ends.first <= seen.last <= self.ends.last
 
 
 _SOON_AFTER = timedelta(seconds=1)
-"""How long after the last write inside of it a batch ends."""
+"""A batch ends within this time after the last write inside of it."""
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a run is to know beyond its own events: what the runs of its application told, the batch that encloses it
-    (or may do so), and by which rules data sets are named.
+    """What translating a run needs besides its events: facts of its application, the batches that may enclose it, and
+    the naming rules.
     """
 
-    told: ApplicationFacts = NO_APPLICATION_FACTS
+    facts: ApplicationFacts = NO_APPLICATION_FACTS
     batches: tuple[StreamBatch, ...] = ()
     names: Names = BUILT_IN
 
@@ -85,20 +85,21 @@ NO_CONTEXT = RunContext()
 
 
 def application_facts_of(run: MergedRun) -> ApplicationFacts:
-    """What a run tells the others of its application; NOTHING_TOLD for most."""
+    """The facts that a run adds to its application; NO_APPLICATION_FACTS for most."""
     host = workspace(run.job.name)
     if not run.properties and not host:
         return NO_APPLICATION_FACTS
     return ApplicationFacts(
-        identities=strongest([identity_of(run)]) if run.properties else (), where=_where(host, run.properties)
+        identities=strongest([identity_of(run)]) if run.properties else (),
+        environment=_environment(host, run.properties),
     )
 
 
 _MOUNTS = "mountPoints"
 
 
-def _where(host: str, properties: Mapping[str, Any]) -> RunEnvironment:
-    """Where a run was: a Databricks workspace's host, and what is mounted there, whatever stands in the properties."""
+def _environment(host: str, properties: Mapping[str, Any]) -> RunEnvironment:
+    """A run's environment: a Databricks workspace's host, and the mounts in the properties, which may be invalid."""
     mounts = properties.get(_MOUNTS)
     pairs = {
         (point, address_without_secrets(source))
@@ -111,25 +112,23 @@ def _where(host: str, properties: Mapping[str, Any]) -> RunEnvironment:
 
 
 def needed_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The environment properties by which a run is named or places are found, without the secrets in them; of those
-    that a run has, nothing else is ever read.
-    """
-    mounts = _where("", properties).mounts
+    """The environment properties that naming and job identity read, without secrets; others are never needed."""
+    mounts = _environment("", properties).mounts
     kept: dict[str, Any] = identifying_properties(properties)
     return kept | ({_MOUNTS: [{"mountPoint": point, "source": source} for point, source in mounts]} if mounts else {})
 
 
 AT_ONCE = timedelta(milliseconds=2)
-"""Ends so near to each other may stand in either order."""
+"""Events this close may be reported in either order."""
 
 
 def enclosing_batches(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[StreamBatch, ...]:
-    """The batch in which this run wrote, sorted where it may be one of several; none for most.
+    """The batch in which this run wrote, sorted if several are possible; empty for most runs.
 
-    Streams that run side by side enclose each other's writes too. A batch ends as soon as what it wrote has ended, so
-    it is the first of them to end.
+    Concurrent streams enclose each other's writes too. A batch ends right after its own writes, so the first to end is
+    the right one.
     """
     seen = Span(first=run.first, last=run.last)
-    around = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
-    first = min((batch.seen.last for batch in around), default=None)
-    return tuple(batch for batch in around if first and batch.seen.last <= first + AT_ONCE)
+    near = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
+    first = min((batch.seen.last for batch in near), default=None)
+    return tuple(batch for batch in near if first and batch.seen.last <= first + AT_ONCE)

@@ -1,7 +1,6 @@
-"""What an application did to data sets as wholes: dropped, renamed and emptied them. Pure.
+"""Lifecycle events of an application's data sets: dropped, renamed, truncated.
 
-Of each data set only the latest drop, renaming and emptying are known: in a job that goes round and round in one
-application the last round counts.
+Only the latest event of each kind counts for a data set: a loop in one application repeats them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,17 +10,17 @@ from datetime import datetime
 from shared.model import Asset
 from shared.naming.datasets.identity import Identity
 from shared.naming.rules.rule import bounded
-from shared.translation.job.identity import LONGEST
+from shared.translation.job.identity import MAX_NAME_LENGTH
 
 DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleEvent:
-    """What became of the data set with `qualified_name`, latest `at`: DROP, RENAME or TRUNCATE.
+    """DROP, RENAME or TRUNCATE (`state`) of the data set with `qualified_name`, at the time `at`.
 
-    A RENAME tells the asset that it is now, and the two places that stand in the names of processes. Where only a
-    statement tells, there is no qualified name, but the name of a `table`.
+    A RENAME has the new `asset`, and the places before and after as they stand in names of processes. Events known only
+    from SQL have no qualified name but the name of a `table`.
     """
 
     state: str
@@ -32,14 +31,14 @@ class LifecycleEvent:
     before: str = ""
     after: str = ""
 
-    def in_order(self) -> tuple[datetime, str, str]:
-        """By what fates of one data set are sorted: the last counts."""
+    def sort_key(self) -> tuple[datetime, str, str]:
+        """Order of events of one data set: the last counts."""
         return (self.at, self.after, str(self.asset))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleEvents:
-    """All that became of an application's data sets, by what it is and by the qualified name of the data set."""
+    """The lifecycle events of an application's data sets, by kind and qualified name."""
 
     dropped: Mapping[str, datetime] = field(default_factory=dict)
     emptied: Mapping[str, datetime] = field(default_factory=dict)
@@ -47,53 +46,53 @@ class LifecycleEvents:
     by_table: tuple[LifecycleEvent, ...] = ()
 
     @classmethod
-    def of(cls, fates: Iterable[LifecycleEvent]) -> "LifecycleEvents":
-        """Of each data set and kind the latest."""
+    def of(cls, lifecycle: Iterable[LifecycleEvent]) -> "LifecycleEvents":
+        """The latest of each data set and kind."""
         latest: dict[str, dict[str, LifecycleEvent]] = {DROP: {}, RENAME: {}, TRUNCATE: {}}
         by_table: dict[tuple[str, str], LifecycleEvent] = {}
-        for fate in sorted(fates, key=LifecycleEvent.in_order):
-            if fate.table:
-                by_table[fate.table, fate.state] = fate
+        for event in sorted(lifecycle, key=LifecycleEvent.sort_key):
+            if event.table:
+                by_table[event.table, event.state] = event
             else:
-                latest[fate.state][fate.qualified_name] = fate
+                latest[event.state][event.qualified_name] = event
         return cls(
-            dropped={name: fate.at for name, fate in latest[DROP].items()},
-            emptied={name: fate.at for name, fate in latest[TRUNCATE].items()},
+            dropped={name: event.at for name, event in latest[DROP].items()},
+            emptied={name: event.at for name, event in latest[TRUNCATE].items()},
             renamed=latest[RENAME],
             by_table=tuple(by_table[key] for key in sorted(by_table)),
         )
 
     def located(self, tables: "Tables") -> "LifecycleEvents":
-        """With those that are known by a table's name at the data sets of that name."""
+        """With the events by table name assigned to the data sets of that name."""
         if not self.by_table:
             return self
         dropped, emptied = dict(self.dropped), dict(self.emptied)
-        for fate in self.by_table:
-            asset = tables.find(fate.table)
+        for event in self.by_table:
+            asset = tables.find(event.table)
             if asset:
-                known = dropped if fate.state == DROP else emptied
-                known[asset.qualified_name] = max(known.get(asset.qualified_name, fate.at), fate.at)
+                known = dropped if event.state == DROP else emptied
+                known[asset.qualified_name] = max(known.get(asset.qualified_name, event.at), event.at)
         return LifecycleEvents(dropped=dropped, emptied=emptied, renamed=self.renamed)
 
     def concerns(self, assets: Iterable[Asset]) -> bool:
-        """Whether any of these data sets has a fate, or one that is called like it."""
+        """Whether any of these data sets, or a table of the same name, has a lifecycle event."""
         known = (self.dropped, self.emptied, self.renamed)
         each = tuple(assets)
         return bool(self.called(each)) or any(asset.qualified_name in names for asset in each for names in known)
 
     def called(self, assets: Iterable[Asset]) -> frozenset[str]:
-        """The qualified names of those of these data sets that are called like one of which only a statement tells."""
-        names = {_last(fate.table) for fate in self.by_table}
+        """The qualified names of data sets whose table name equals one that only SQL dropped or truncated."""
+        names = {_last(event.table) for event in self.by_table}
         return frozenset(
             asset.qualified_name for asset in assets if any(_last(table) in names for table in asset.tables)
         )
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any events."""
         return bool(self.dropped or self.emptied or self.renamed or self.by_table)
 
     def now(self, asset: Asset, at: datetime) -> tuple[Asset | None, tuple[LifecycleEvent, ...]]:
-        """What the data set that was this asset then is now (None: it was dropped), and by which renamings."""
+        """The present asset of a data set that was `asset` at that time (None: dropped), and the renames in between."""
         if asset.qualified_name not in self.renamed and asset.qualified_name not in self.dropped:
             return asset, ()
         steps: list[LifecycleEvent] = []
@@ -116,15 +115,15 @@ def _last(table: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The data sets of an application by the names that its events give them in catalogs of tables."""
+    """The data sets of an application by their table names in the events."""
 
     exact: Mapping[str, Asset]
     last: Mapping[str, Asset | None]
-    """By a name's last part; None where several data sets have it."""
+    """By a name's last part; None if several data sets have it."""
 
     @classmethod
     def of(cls, assets: Iterable[Asset]) -> "Tables":
-        """From all that the application names."""
+        """From all assets of the application."""
         exact: dict[str, Asset] = {}
         last: dict[str, Asset | None] = {}
         for asset in sorted(set(assets)):
@@ -136,17 +135,17 @@ class Tables:
         return cls(exact=exact, last=last)
 
     def find(self, table: str) -> Asset | None:
-        """The data set; a name without a database is any database's, where there is only one."""
+        """The data set of a table name; one without a database matches if only one database has it."""
         return self.exact.get(table) if "." in table else self.last.get(table)
 
 
 def place_of(identity: Identity) -> str:
-    """A sink's place, as it stands at the end of a process's qualified name."""
+    """A sink's location as it ends a process's qualified name."""
     return f"{identity.namespace}/{identity.name.lstrip('/')}"
 
 
-def present_name(qualified_name: str, fate: LifecycleEvent) -> str:
-    """A process's qualified name once its sink was renamed; one that was cut stays as it is."""
-    if not qualified_name.endswith(f"/{fate.before}"):
+def present_name(qualified_name: str, event: LifecycleEvent) -> str:
+    """A process's qualified name after its sink was renamed; a shortened name is unchanged."""
+    if not qualified_name.endswith(f"/{event.before}"):
         return qualified_name
-    return bounded(f"{qualified_name[: -len(fate.before)]}{fate.after}", LONGEST)
+    return bounded(f"{qualified_name[: -len(event.before)]}{event.after}", MAX_NAME_LENGTH)

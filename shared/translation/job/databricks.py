@@ -1,12 +1,11 @@
-"""Which notebook or job wrote, by Databricks' properties.
+"""The notebook or job of a run, by Databricks' properties.
 
-The listener passes on a fixed list of Spark's local properties (`DatabricksEnvironmentFacetBuilder`), in events that a
-Spark job's start caused. None of them says how a run came about: `spark.databricks.job.type` names the kind of task
-(`notebook`, `python`), and a run that was submitted once (`runs/submit`, as Data Factory and Airflow do) has a job id
-like any other, only that it never comes again. What does come again is the run's name. A job cluster has it as its tag
-`RunName` in `clusterAllTags` (a JSON list of `{"key", "value"}`): for a job it is the job's name, for a submitted run
-the name that its sender gave, often with a UUID (`ADF_<factory>_<pipeline>_<activity>_<uuid>`). So the run's name goes
-before the job's id.
+The listener sends a fixed list of Spark's local properties (`DatabricksEnvironmentFacetBuilder`), in events caused by
+the start of a Spark job. None of them tells scheduled from submitted runs: `spark.databricks.job.type` is the kind of
+task (`notebook`, `python`), and a run submitted once (`runs/submit`, as by Data Factory and Airflow) has a job id that
+never recurs. The run's name does recur. A job cluster has it as its tag `RunName` in `clusterAllTags` (a JSON list of
+`{"key", "value"}`): the job's name, or for a submitted run the sender's name, often with a UUID
+(`ADF_<factory>_<pipeline>_<activity>_<uuid>`). So the run's name goes before the job's id.
 """
 
 import json
@@ -17,7 +16,7 @@ from typing import Any
 from shared.translation.job.volatile_names import is_generic, stable_name
 
 SHELL = "databricks_shell"
-"""What Databricks calls the application of every cluster."""
+"""Databricks' application name on every cluster."""
 
 _HOST = re.compile(
     r"^(?:(?:https?://)?(?:"
@@ -28,7 +27,7 @@ _HOST = re.compile(
     r"))(?:[.:/_]+|$)",
     re.IGNORECASE,
 )
-"""A workspace's host: in the names of SQL jobs, but not of their parents, the listener puts it in the place of
+"""A workspace's host: in names of SQL jobs, but not of their parents, the listener puts it in place of
 `databricks_shell` (`DatabricksUtils.prettifyDatabricksJobName`)."""
 
 _CHECKOUT = re.compile(r"(?<=/Repos/\.internal/)[0-9a-f]{8,}_commits/[0-9a-f]{8,}/")
@@ -37,20 +36,20 @@ _CHECKOUT = re.compile(r"(?<=/Repos/\.internal/)[0-9a-f]{8,}_commits/[0-9a-f]{8,
 _DEPLOYMENT = re.compile(
     r"/(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40})(?=/)", re.IGNORECASE
 )
-"""A folder that is called by a UUID or a commit alone: what a deployment made, never a person."""
+"""A folder named by a UUID or commit: made by a deployment."""
 
 _WORKSPACE = "/Workspace/"
-"""The file system's root for notebooks, which newer runtimes write before their paths."""
+"""The file system's root of notebooks, which newer runtimes prepend."""
 
 _PATH, _JOB_ID = "spark.databricks.notebook.path", "spark.databricks.job.id"
 _TAGS, _CLUSTER = "spark.databricks.clusterUsageTags.clusterAllTags", "spark.databricks.clusterUsageTags.clusterName"
 _RUN_NAME = "RunName"
 _JOB_CLUSTER = re.compile(r"job-(\d+)-run-\d+")
-_LONGEST_TAGS = 100_000
+_MAX_TAGS = 100_000
 
 
 def notebook(properties: Mapping[str, Any]) -> str:
-    """The notebook's path without commit or deployment; empty where there is none."""
+    """The notebook's path without commit or deployment; empty if there is none."""
     path = _text(properties, _PATH)
     if path.startswith(_WORKSPACE):
         path = path[len(_WORKSPACE) - 1 :]
@@ -58,7 +57,7 @@ def notebook(properties: Mapping[str, Any]) -> str:
 
 
 def job(properties: Mapping[str, Any]) -> str:
-    """The job: its run's name, else its id; empty where there is neither, or where the run was left unnamed."""
+    """The job: its run's name, else its id; empty if there is neither, or if the run has a default name."""
     name = _run_name(properties)
     if name is not None:
         return "" if is_generic(name) else name
@@ -70,13 +69,13 @@ def job(properties: Mapping[str, Any]) -> str:
 
 
 def without_host(name: str) -> str:
-    """The application's name where a job's name begins with a workspace's host."""
+    """The name, with a workspace's host at its start replaced by the application's name."""
     found = _HOST.match(name)
     return (name[found.end() :] or SHELL) if found else name
 
 
 def workspace(job_name: str) -> str:
-    """The workspace's host, where a job's name begins with one."""
+    """The workspace's host at the start of a job's name, else empty."""
     found = _DOTTED_HOST.match(job_name)
     return found[0].lower() if found else ""
 
@@ -89,7 +88,7 @@ _DOTTED_HOST = re.compile(
 
 
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
-    """Only what is read here, and of the tags only the run's name: enough for the same notebook and job."""
+    """The properties that identify notebook and job; of the tags only the run's name."""
     kept = {key: text for key in (_PATH, _JOB_ID) if (text := _text(properties, key))}
     name = _written_run_name(properties)
     if name:
@@ -99,14 +98,14 @@ def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _run_name(properties: Mapping[str, Any]) -> str | None:
-    """The run's name without volatile parts; None where no tag tells one."""
+    """The run's name without volatile parts; None without such a tag."""
     name = _written_run_name(properties)
     return stable_name(name) if name else None
 
 
 def _written_run_name(properties: Mapping[str, Any]) -> str | None:
     text = _text(properties, _TAGS)
-    if not text or len(text) > _LONGEST_TAGS:
+    if not text or len(text) > _MAX_TAGS:
         return None
     try:
         tags = json.loads(text)

@@ -1,14 +1,11 @@
-"""Who wrote: a process's name, which stays the same for ever while job and sink do.
+"""Job identities and process names, which are stable as long as job and sink are.
 
-It is made of the job's namespace, the job's identity and the sink's canonical location; never of the inputs, of Spark's
-node names or of a run. A job's identity is the best that its events tell: a Databricks notebook or job, else the
-application's name without its volatile parts; of other engines the job's own name, for there the job is the unit.
-`docs/concepts/job-identity.md` shows what becomes of each kind of name.
-
-The names that platforms give are described where they are taken apart, in `volatile.py` and `databricks.py`.
+A process's name is made of the job's namespace, the job's identity and the sink's canonical location; never of inputs,
+Spark's node names or a run. A job's identity is a Databricks notebook or job, else the application's name without its
+volatile parts (`volatile_names`, `databricks`); of other engines the job's own name. See
+`docs/concepts/job-identity.md`.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
@@ -23,43 +20,25 @@ from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import job, notebook, without_host
-from shared.translation.job.volatile_names import VOLATILE, VolatilePart, is_generic, stable_name
+from shared.translation.job.volatile_names import is_generic, stable_name
 from shared.versions import NAMING
 
-__all__ = [
-    "OURS",
-    "VOLATILE",
-    "JobIdentity",
-    "Strength",
-    "VolatilePart",
-    "application_name",
-    "generic_identity",
-    "identify",
-    "identity_of",
-    "inherit",
-    "name_process",
-    "naming_of",
-    "process_name",
-    "stable_name",
-    "strongest",
-]
-
 OURS = "throughline:"
-"""How the qualified names of all processes begin that are ours."""
+"""Prefix of the qualified names of all our processes."""
 
-LONGEST = 1000
-"""Characters. Catalogs bound names at 4 KB, and a real Atlas slows down long before."""
+MAX_NAME_LENGTH = 1000
+"""Characters. Catalogs limit names to 4 KB, and a real Atlas slows down long before."""
 
 _SPARK = frozenset({"", "SPARK"})
-"""Integrations whose jobs are only steps of an application. Old listeners leave the word out of some events."""
+"""Integrations whose jobs are steps of an application. Old listeners omit the field in some events."""
 
 _DBT_BUILD = ".build."
-"""`dbt build` calls a model `<model>.build.run` and a snapshot `<snapshot>.build.snapshot`; `dbt run` and
-`dbt snapshot` call the same two `<model>` and `<snapshot>.snapshot`."""
+"""`dbt build` names a model `<model>.build.run` and a snapshot `<snapshot>.build.snapshot`; `dbt run` and
+`dbt snapshot` name the same two `<model>` and `<snapshot>.snapshot`."""
 
 
 class Strength(IntEnum):
-    """How well an identity tells jobs apart. WEAK ones are names that many jobs share, such as `databricks_shell`."""
+    """How well an identity distinguishes jobs. Many jobs share a GENERIC name, such as `databricks_shell`."""
 
     GENERIC = 0
     APPLICATION = 1
@@ -68,15 +47,15 @@ class Strength(IntEnum):
 
     @property
     def is_strong(self) -> bool:
-        """Whether the platform itself told which job it is; an application's name is only what its author chose."""
+        """Whether the platform identifies the job; an application's name is merely its author's choice."""
         return self >= _STRONG
 
 
-_SHARED, _STRONG = Strength.GENERIC, Strength.JOB
+_GENERIC, _STRONG = Strength.GENERIC, Strength.JOB
 
 
 class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """What a job is called for ever, and how well that tells it from others."""
+    """A job's stable name, and how well it distinguishes the job."""
 
     strength: Strength
     name: str
@@ -84,24 +63,22 @@ class JobIdentity(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
     @property
     def is_generic(self) -> bool:
         """Whether many jobs share the name."""
-        return self.strength == _SHARED
+        return self.strength == _GENERIC
 
 
 def identify(
     job_name: str, application_name: str | None, properties: Mapping[str, Any], *, integration: str = "SPARK"
 ) -> JobIdentity:
-    """The identity that one run tells: by its job's name, the name of its parent (None without one), its
-    `environment-properties` and the integration that `jobType` names (empty where it does not).
-
-    Anything may stand in them: what is not understood is passed over.
+    """The identity by one run's data: its job's name, its parent's (None without one), its `environment-properties`,
+    and the `jobType` facet's integration (may be empty). Invalid properties are ignored.
     """
     if integration.upper() not in _SPARK:
         short = len(job_name) + len(integration) <= _SHORT
         return (_remembered_own if short else _own_name)(job_name, integration.upper())
     if properties and (path := notebook(properties)):
         return JobIdentity(strength=Strength.NOTEBOOK, name=f"notebook {path}")
-    if properties and (told := job(properties)):
-        return JobIdentity(strength=Strength.JOB, name=f"job {told}")
+    if properties and (name := job(properties)):
+        return JobIdentity(strength=Strength.JOB, name=f"job {name}")
     application = _application(job_name, application_name)
     return (_remembered_name if len(application) <= _SHORT else _by_name)(application)
 
@@ -112,17 +89,17 @@ def _by_name(application: str) -> JobIdentity:
 
 
 _SHORT = 1000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer texts are not cached: senders must not decide how much memory is used."""
 
 _remembered_name = lru_cache(maxsize=4096)(_by_name)
 
 
 _NOT_YET = "unknown"
-"""What the listener calls a parent whose application's name it has not heard yet; its own jobs it names rightly."""
+"""The listener's parent name before it knows the application's; names of the jobs themselves are right."""
 
 
 def _application(job_name: str, application_name: str | None) -> str:
-    """The application's name as it stands in the events: the parent's, else what stands before the job's node."""
+    """The application's name in the events: the parent's, else the part before the node in the job's name."""
     if application_name is not None and application_name != _NOT_YET:
         return application_name
     before, operation = split_job_name(job_name)
@@ -143,10 +120,10 @@ _remembered_own = lru_cache(maxsize=4096)(_own_name)
 
 
 def strongest(identities: Iterable[JobIdentity]) -> tuple[JobIdentity, ...]:
-    """What has to be known of an application's runs to inherit from them: the strong identities of the highest
-    strength, the first two of them in order: enough to tell none, one and several apart.
+    """The first two, in order, of the strong identities of the highest strength: enough to distinguish none, one and
+    several.
 
-    Summaries add up: `strongest(a + b) == strongest(strongest(a) + strongest(b))`, so that one can be kept in a row.
+    Associative: `strongest(a + b) == strongest(strongest(a) + strongest(b))`, so it can be kept in a row.
     """
     strong = {identity for identity in identities if identity.strength.is_strong}
     highest = max((identity.strength for identity in strong), default=None)
@@ -154,11 +131,10 @@ def strongest(identities: Iterable[JobIdentity]) -> tuple[JobIdentity, ...]:
 
 
 def inherit(own: JobIdentity, known_in_application: Iterable[JobIdentity]) -> JobIdentity:
-    """The identity of a run, given those of the runs of its application (its own may be among them), or their
-    `strongest`.
+    """A run's identity given those of all runs of its application, or their `strongest`.
 
-    A run that tells no strong identity itself takes that of the others when they have exactly one: Databricks tells
-    its properties only where a Spark job starts. It depends on the set alone, never on its order or its size.
+    A run without a strong identity inherits the only one of the others: Databricks sends its properties only when a
+    Spark job starts. The result depends on the set of identities alone.
     """
     known_in_application = tuple(known_in_application)
     if not known_in_application or own.strength.is_strong:
@@ -168,7 +144,7 @@ def inherit(own: JobIdentity, known_in_application: Iterable[JobIdentity]) -> Jo
 
 
 def identity_of(run: MergedRun) -> JobIdentity:
-    """The identity that a merged run tells by itself."""
+    """The identity of a merged run by itself."""
     return identify(
         run.job.name,
         run.application.name if run.application else None,
@@ -178,7 +154,7 @@ def identity_of(run: MergedRun) -> JobIdentity:
 
 
 def generic_identity(run: MergedRun) -> JobIdentity | None:
-    """The identity of a Spark run without what its platform tells of it, where that is a name which many jobs share."""
+    """A Spark run's identity without its platform's properties, if that is generic."""
     if run.integration.upper() not in _SPARK:
         return None
     bare = identify(run.job.name, run.application.name if run.application else None, {})
@@ -186,9 +162,7 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
 
 
 def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, version: str = NAMING) -> tuple[str, str]:
-    """Qualified name and display name of the process by which a job of this namespace writes `sink`, in this version of
-    the naming.
-    """
+    """Qualified name and display name of the process by which a job writes `sink`, in a version of the naming."""
     short = len(namespace) + len(identity.name) + len(sink.namespace) + len(sink.name) <= _SHORT
     return (_remembered_process if short else _named)(namespace, identity, sink, version)
 
@@ -198,26 +172,7 @@ def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) 
     namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
     qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place}"
     name = f"{job_name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
-    return bounded(qualified, LONGEST), bounded(name, LONGEST)
+    return bounded(qualified, MAX_NAME_LENGTH), bounded(name, MAX_NAME_LENGTH)
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)
-
-_VERSIONED = re.compile(r"throughline:([^:/]+)://")
-
-
-def naming_of(qualified_name: str) -> str:
-    """The version of the naming that a process's qualified name is of; empty for a name that is none of ours."""
-    found = _VERSIONED.match(qualified_name)
-    return found[1] if found else ""
-
-
-def process_name(run: MergedRun, sink: Identity) -> tuple[str, str]:
-    """Qualified name and display name of the process by which this run's job writes `sink`, by what it tells itself."""
-    namespace = run.application.namespace if run.application else run.job.namespace
-    return name_process(namespace, identity_of(run), sink)
-
-
-def application_name(run: MergedRun) -> str:
-    """The name of `identity_of`."""
-    return identity_of(run).name

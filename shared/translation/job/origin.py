@@ -1,8 +1,8 @@
-"""Where a process's job is at home: platform, workspace, notebook or job, and an address that leads there. Pure.
+"""The origin of a process: platform, workspace, notebook or job, and a link to it.
 
-Only what stays the same from run to run: an origin is a part of what a process is. A run's own address is among the
-facts of the last run. Properties are those that the listener passes on (`wire.Captured`, and Databricks' environment
-facet); the forms of addresses are the platforms' own, and were not tried there.
+Only what is the same in every run, because an origin is part of a process; a run's own link is among the facts of the
+last run. Properties are those that the listener sends (`wire.Captured`, and Databricks' environment facet); links have
+the platforms' forms and were not tried there.
 """
 
 import re
@@ -17,13 +17,13 @@ from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import notebook, workspace
 from shared.translation.job.identity import JobIdentity
 
-_LONGEST = 300
-"""Characters of a word."""
-_LONGEST_LINK = 500
-"""Characters: Atlas takes no longer value of a user's property. An address is never cut."""
+_MAX_TEXT = 300
+"""Characters of a name."""
+_MAX_LINK = 500
+"""Characters, the maximum of an Atlas custom attribute. A longer link is omitted, never cut."""
 
 _ENGINES = {"SPARK": "Spark", "": "Spark", "DBT": "dbt", "AIRFLOW": "Airflow", "FLINK": "Flink"}
-"""What people call an integration of OpenLineage."""
+"""Display names of OpenLineage integrations."""
 
 _JOB_BY_ID = re.compile(r"job ([0-9]+)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -34,7 +34,7 @@ _FABRIC_PAGES = {"synapsenotebook": "synapsenotebooks", "sparkjobdefinition": "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OriginQuery:
-    """What a platform's rule looks at; `host` is that of a Databricks workspace, `named` the job's name for people."""
+    """Input of a platform's rule: `host` of a Databricks workspace, `named` the job's name for people."""
 
     run: MergedRun
     host: str
@@ -45,54 +45,54 @@ class _OriginQuery:
         return self.run.captured
 
 
-def origin_of(run: MergedRun, identity: JobIdentity, told_workspace: str = "") -> Origin:
-    """Where a run's job is at home. `told_workspace`: the Databricks workspace that others of its application name."""
-    host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or told_workspace
-    asked = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
-    found = next(filter(None, (rule(asked) for rule in _RULES)))
+def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str = "") -> Origin:
+    """The origin of a run's job. `application_workspace`: the Databricks workspace that other runs of it name."""
+    host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or application_workspace
+    query = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
+    found = next(filter(None, (rule(query) for rule in _RULES)))
     return Origin(
-        platform=_word(found.platform),
-        workspace=_word(found.workspace),
-        job=_word(found.job or asked.named),
-        link=found.link if len(found.link) <= _LONGEST_LINK else "",
+        platform=_clean(found.platform),
+        workspace=_clean(found.workspace),
+        job=_clean(found.job or query.named),
+        link=found.link if len(found.link) <= _MAX_LINK else "",
     )
 
 
-def _databricks(asked: _OriginQuery) -> Origin | None:
-    properties = asked.run.properties
-    if not asked.host and not any(key.startswith("spark.databricks.") for key in properties):
+def _databricks(query: _OriginQuery) -> Origin | None:
+    properties = query.run.properties
+    if not query.host and not any(key.startswith("spark.databricks.") for key in properties):
         return None
     organisation = properties.get("orgId")
-    where = asked.host or (organisation if isinstance(organisation, str) else "")
-    return Origin(platform="Databricks", workspace=where, link=_databricks_link(asked))
+    where = query.host or (organisation if isinstance(organisation, str) else "")
+    return Origin(platform="Databricks", workspace=where, link=_databricks_link(query))
 
 
-def _databricks_link(asked: _OriginQuery) -> str:
-    """To the notebook, or to the job by its id where that is how it is known; else to the workspace. A path with a
-    commit or a deployment in it leads nowhere after the next one, and a submitted run's job id never comes again.
+def _databricks_link(query: _OriginQuery) -> str:
+    """A link to the notebook, or to a job that is identified by its id; else to the workspace. Paths with a commit or
+    deployment change with the next one, and the job id of a submitted run never recurs.
     """
-    if not asked.host:
+    if not query.host:
         return ""
-    path, raw = notebook(asked.run.properties), asked.run.properties.get("spark.databricks.notebook.path")
+    path, raw = notebook(query.run.properties), query.run.properties.get("spark.databricks.notebook.path")
     if path and isinstance(raw, str) and raw.endswith(path):
-        return f"https://{asked.host}/#workspace{quote(path)}"
-    if job := _JOB_BY_ID.fullmatch(asked.named):
-        return f"https://{asked.host}/#job/{job[1]}"
-    return f"https://{asked.host}/"
+        return f"https://{query.host}/#workspace{quote(path)}"
+    if job := _JOB_BY_ID.fullmatch(query.named):
+        return f"https://{query.host}/#job/{job[1]}"
+    return f"https://{query.host}/"
 
 
-def _fabric(asked: _OriginQuery) -> Origin | None:
-    told = asked.captured
-    if not (told.fabric_workspace or told.fabric_item):
+def _fabric(query: _OriginQuery) -> Origin | None:
+    given = query.captured
+    if not (given.fabric_workspace or given.fabric_item):
         return None
-    name = told.fabric_item_name or told.notebook or ""
-    kind = (told.fabric_item_type or "").lower()
-    word = "job definition" if kind == "sparkjobdefinition" else "notebook"
+    name = given.fabric_item_name or given.notebook or ""
+    kind = (given.fabric_item_type or "").lower()
+    noun = "job definition" if kind == "sparkjobdefinition" else "notebook"
     return Origin(
         platform="Fabric",
-        workspace=told.fabric_workspace or "",
-        job=f"{word} {name}" if name else "",
-        link=_fabric_link(told.fabric_workspace or "", told.fabric_item or "", kind),
+        workspace=given.fabric_workspace or "",
+        job=f"{noun} {name}" if name else "",
+        link=_fabric_link(given.fabric_workspace or "", given.fabric_item or "", kind),
     )
 
 
@@ -103,28 +103,30 @@ def _fabric_link(group: str, item: str, kind: str) -> str:
     return f"{_FABRIC}/{group}/{page}/{item}" if page and _UUID.fullmatch(item) else f"{_FABRIC}/{group}/list"
 
 
-def _synapse(asked: _OriginQuery) -> Origin | None:
-    """Without an address: Synapse Studio's name subscription and resource group, which no property tells."""
-    told = asked.captured
-    if not told.synapse_workspace:
+def _synapse(query: _OriginQuery) -> Origin | None:
+    """Without a link: those of Synapse Studio need subscription and resource group, which no property has."""
+    given = query.captured
+    if not given.synapse_workspace:
         return None
     return Origin(
-        platform="Synapse", workspace=told.synapse_workspace, job=f"notebook {told.notebook}" if told.notebook else ""
+        platform="Synapse",
+        workspace=given.synapse_workspace,
+        job=f"notebook {given.notebook}" if given.notebook else "",
     )
 
 
-def _engine(asked: _OriginQuery) -> Origin:
-    kind = asked.run.integration
+def _engine(query: _OriginQuery) -> Origin:
+    kind = query.run.integration
     return Origin(platform=_ENGINES.get(kind.upper(), kind))
 
 
 _RULES: tuple[Callable[[_OriginQuery], Origin | None], ...] = (_databricks, _fabric, _synapse, _engine)
-"""The first that knows its platform tells."""
+"""The first rule that returns an origin decides."""
 
 
 def joined(origins: Iterable[Origin]) -> Origin:
-    """What several runs of one job tell, as one: of different words the longest, which tells most, then the greatest;
-    so it does not depend on their order.
+    """The origins of several runs of one job as one: of different values the longest, then the greatest, whatever their
+    order.
     """
     different = set(origins)
     if len(different) == 1:
@@ -137,9 +139,9 @@ def joined(origins: Iterable[Origin]) -> Origin:
     )
 
 
-def _fullest(words: Iterable[str]) -> str:
-    return max(words, key=lambda word: (len(word), word), default="")
+def _fullest(values: Iterable[str]) -> str:
+    return max(values, key=lambda value: (len(value), value), default="")
 
 
-def _word(text: str) -> str:
-    return text_without_secrets(text)[:_LONGEST]
+def _clean(text: str) -> str:
+    return text_without_secrets(text)[:_MAX_TEXT]

@@ -1,4 +1,4 @@
-"""The parts of an application's name that change from run to run, and the names that tell nothing."""
+"""Volatile parts of application names, which change from run to run, and generic names."""
 
 import re
 from dataclasses import dataclass
@@ -48,18 +48,18 @@ VOLATILE: tuple[VolatilePart, ...] = (
     _part("SQL shell's host", r"(?<=sparksql::)[0-9a-z.:-]+", "SparkSQL::10.0.0.4"),
     _part("session id", r"\d{8,}", "Notebook_pool_1650268838"),
 )
-"""In order. What remains is joined again with single separators."""
+"""Removed in this order. The remaining parts are joined with single separators."""
 
 _SEPARATORS = " \t\n_-.:#"
 _UNNAMED = "unnamed"
-"""What is called by nothing but volatile parts: Spark gives an application without a name a UUID."""
+"""The name of an application whose name has only volatile parts: Spark names an unnamed one by a UUID."""
 
 _GLUE = re.compile(r"^nativespark[-_](?=.*[-_]jr_[0-9a-f]{32})", re.IGNORECASE)
-"""AWS Glue calls an application `nativespark-<job>-jr_<run>`; newer listeners say `<job>` (OpenLineage issue 4339)."""
+"""AWS Glue names an application `nativespark-<job>-jr_<run>`; newer listeners send `<job>` (OpenLineage issue 4339)."""
 
 
 def stable_name(name: str) -> str:
-    """The application's name without its volatile parts; `unnamed` where nothing remains."""
+    """The application's name without its volatile parts; `unnamed` if nothing remains."""
     marked = _GLUE.sub("", name)
     for part in VOLATILE:
         marked = part.pattern.sub("\0", marked)
@@ -95,15 +95,15 @@ _GENERIC = frozenset(
         "zeppelin",
     }
 )
-"""Names that a shell, a server or a notebook service gives to whatever runs in it, without case and separators."""
+"""Default names of shells, servers and notebook services, without case and separators."""
 
 _SHARED = re.compile(
     r"synapse_session_|kyuubi_(?:connection|user|group|server)_|hc_"  # hc_: Fabric's high concurrency sessions
 )
-"""Beginnings of the names of sessions that several jobs share."""
+"""Prefixes of sessions that several jobs share."""
 
 
 def is_generic(name: str) -> bool:
-    """Whether a stable name tells nothing of the job, because many jobs share it."""
+    """Whether a stable name does not identify a job, because many jobs share it."""
     folded = name.lower()
     return re.sub(r"[\W_]+", "", folded) in _GENERIC or _SHARED.match(folded.replace("-", "_")) is not None

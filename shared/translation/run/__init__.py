@@ -1,1 +1,1 @@
-"""One merged run -> its lineage: processes, columns, facts, schemas. Pure."""
+"""Translate one merged run: processes, columns, schemas, lifecycle events, facts."""

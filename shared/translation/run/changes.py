@@ -25,11 +25,11 @@ def names_no_source(run: MergedRun) -> bool:
     return all(canonical(*dataset.key) in outputs for dataset in run.inputs)
 
 
-def batch_of(run: MergedRun, around: RunContext) -> StreamBatch | None:
+def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
     """The run as a stream's batch that writes nothing itself; None when it is none."""
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
-    inputs = tuple(sorted(set(Datasets.of(run, around).inputs.values())))
+    inputs = tuple(sorted(set(Datasets.of(run, context).inputs.values())))
     seen = Span(first=run.first, last=run.last)
     return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
 
@@ -57,7 +57,7 @@ _RESOLVED = frozenset({DROP, RENAME, TRUNCATE})
 
 
 def state_changes_in(
-    run: MergedRun, around: RunContext, states: AbstractSet[str] | None = None
+    run: MergedRun, context: RunContext, states: AbstractSet[str] | None = None
 ) -> tuple[StateChange, ...]:
     """The changes of state that a run brought, of these `states` if given; none of a run that failed or is not over."""
     if run.ended != "COMPLETE":
@@ -65,7 +65,7 @@ def state_changes_in(
     seen = [(dataset, *each) for dataset in run.outputs for each in dataset.states if not states or each[0] in states]
     if not seen:
         return ()
-    place = Place.of(around)
+    place = Place.of(context)
     return tuple(change for each in seen if (change := _change(run, place, *each)))
 
 
@@ -96,9 +96,9 @@ def _undoubled(dataset: MergedDataset) -> MergedDataset:
     return dataset
 
 
-def lifecycle_events_in(run: MergedRun, around: RunContext) -> tuple[LifecycleEvent, ...]:
+def lifecycle_events_in(run: MergedRun, context: RunContext) -> tuple[LifecycleEvent, ...]:
     """The lifecycle events that a run brought: what it dropped, renamed or emptied."""
-    return lifecycle_events_of(run, state_changes_in(run, around, _RESOLVED))
+    return lifecycle_events_of(run, state_changes_in(run, context, _RESOLVED))
 
 
 def lifecycle_events_of(run: MergedRun, changes: Iterable[StateChange]) -> tuple[LifecycleEvent, ...]:

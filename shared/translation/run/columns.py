@@ -1,10 +1,10 @@
-"""Column edges out of the column lineage facet, versions 1-0-0 to 1-2-0.
+"""Column edges from the column lineage facet, versions 1-0-0 to 1-2-0.
 
 1-0-0 lists input fields; 1-0-1 adds a mask for the whole output field; 1-1-0 adds transformations to each input
 field; 1-2-0 adds `dataset`, what every output row depends on. Listeners put DIRECT types in `dataset` too, which cannot
-be: everything there decides about rows, so all of it is indirect. Listeners before 1.37 copy what decides about rows
-(joins, filters, groups, sorts) into every output field: it is told once here, as newer listeners do, so that a newer
-listener changes no lineage. Conditions and windows concern the field in which they stand.
+be: it holds dependencies of rows, so all of it is indirect. Listeners before 1.37 copy row dependencies (joins,
+filters, groups, sorts) into every output field: they become one edge to all rows, as newer listeners report them, so
+that an upgrade changes no lineage. Conditions and windows belong to the field in which they stand.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ ALL_ROWS = ""
 """The output column of an edge that concerns every row."""
 
 Resolve = Callable[[str, str], Asset | None]
-"""From a data set's namespace and name to its asset; None for what is no data set of a user."""
+"""From a data set's namespace and name to its asset; None for noise."""
 
 
 Schemas = Mapping[str, Sequence[str]]
@@ -30,18 +30,18 @@ Schemas = Mapping[str, Sequence[str]]
 def column_edges(
     output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas | None = None
 ) -> tuple[ColumnEdge, ...]:
-    """All edges that end in `output`, sorted, one for each pair of columns and kind; columns are spelled as `schemas`
-    and the output's own schema have them.
+    """All edges into `output`, sorted, one for each pair of columns and kind. Columns are spelled as in `schemas` and
+    the output's own schema.
     """
     return union_edges(_edges(output, target, resolve, schemas or {}))
 
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
-    """The edges once each, sorted, one for each pair of columns and kind: masked only when none carries the plain
-    value, and by all the ways that any of them names. What events tell goes before what was parsed.
+    """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps. Reported edges
+    go before parsed ones.
     """
     found: list[ColumnEdge] = []
-    for edge in sorted(edges):  # by input, output and kind first: what is one stands side by side
+    for edge in sorted(edges):  # equal input, output and kind are adjacent
         one = found[-1] if found else None
         if one is None or edge.output != one.output or edge.input != one.input or edge.kind != one.kind:
             found.append(edge)
@@ -53,7 +53,7 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
 
 
 def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]) -> tuple[Column, ...]:
-    """The columns in the schema of `output` that no value reaches; none where the events tell of no columns at all."""
+    """The columns in the schema of `output` that no value reaches; empty without column lineage."""
     if not output.fields:
         return ()
     reached = {edge.output.column for edge in edges if edge.kind is DIRECT}
@@ -62,7 +62,7 @@ def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]
 
 
 _OfRows = set[tuple[Column, bool, tuple[str, ...]]]
-"""What decides about rows, each once: input column, whether masked, and the steps' words."""
+"""Row dependencies: input column, whether masked, and the steps."""
 
 
 def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> list[ColumnEdge]:
@@ -83,7 +83,7 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Sche
 
 
 def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[ColumnEdge]:
-    """The edges to single columns; what else is told of these goes to `of_rows`."""
+    """The edges to single columns; row dependencies are added to `of_rows`."""
     found: list[ColumnEdge] = []
     ways = _Ways()
     for column, fields in output.fields:
@@ -105,8 +105,8 @@ def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[C
 
 
 class _Columns(dict[str, Column | None]):
-    """The columns of a data set that others come from, by their names in events, each made when it is asked for: None
-    for what is no column of a user, and for all of what is no data set of a user (`name` is None).
+    """The columns of a source data set by their names in events, made on demand: None for metadata columns, and for all
+    columns of noise (`name` is None).
     """
 
     def __init__(self, name: str | None, schemas: Schemas) -> None:
@@ -123,7 +123,7 @@ class _Columns(dict[str, Column | None]):
 
 
 class _Ends:
-    """The columns at the ends of the edges into one output, made once each."""
+    """The columns at both ends of the edges into one output, made once each."""
 
     def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> None:
         self._target = target
@@ -133,7 +133,7 @@ class _Ends:
         self._sources: dict[tuple[str, str], _Columns] = {}
 
     def input(self, field: InputField) -> Column | None:
-        """The column that a field is; None for what is no data set or column of a user."""
+        """The column of an input field; None for noise and metadata columns."""
         place = (field.namespace, field.name)
         columns = self._sources.get(place)
         if columns is None:
@@ -147,8 +147,8 @@ class _Ends:
 
 
 class _Spelling(dict[str, str]):
-    """A schema's spelling of each column: Spark takes a column in any case, and so do events. Not of those that differ
-    in case alone, which a case-sensitive session can have. Most are asked for as they are spelled.
+    """The schema's spelling of each column: Spark ignores case, and so do events. Columns that differ only in case (a
+    case-sensitive session can have them) keep their spelling.
     """
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -178,18 +178,18 @@ METADATA = frozenset(
         *("_file", "_pos", "_spec_id", "_partition", "_deleted"),
     }
 )
-"""What a table format or Spark itself adds to the columns of a user's table, and no user's table has."""
+"""Metadata columns that table formats or Spark add to a table."""
 
 
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 
 _Way = tuple[EdgeKind, bool, bool, tuple[str, ...]]
-"""Kind, whether by deciding about rows, masked, and the step's own word."""
+"""Kind, whether it is a row dependency, masked, and the step's subtype."""
 
 
 class _Ways(dict[Transformation, _Way]):
-    """How each step acts, looked at once: there are a dozen different ones."""
+    """How each transformation acts, computed once: there are about a dozen."""
 
     def __missing__(self, step: Transformation) -> _Way:
         indirect, how = step.type.upper() == INDIRECT, step.subtype.upper()
@@ -200,6 +200,6 @@ class _Ways(dict[Transformation, _Way]):
 
 
 def _before_1_1(field: OutputField) -> _Way:
-    """How a source reaches a field where its steps are not told."""
-    word = (field.transformation_type or "").upper()
-    return DIRECT, False, word == "MASKED", (word,) if word else ()
+    """How a source reaches a field in facets without transformations."""
+    kind = (field.transformation_type or "").upper()
+    return DIRECT, False, kind == "MASKED", (kind,) if kind else ()

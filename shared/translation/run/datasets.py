@@ -1,4 +1,4 @@
-"""The data sets that one run names, as assets: by identity, by the folders they are, by their tables' names. Pure."""
+"""The data sets of one run as assets: by identity, by folder, by table name."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,22 +20,22 @@ from shared.translation.application.context import RunContext
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How a run's data sets are named: by what rules, and where the run was."""
+    """How a run's data sets are named: the rules, and the run's environment."""
 
     names: Names
-    where: RunEnvironment
+    environment: RunEnvironment
 
     @classmethod
-    def of(cls, around: RunContext) -> "Place":
-        """As a run's siblings tell."""
-        return cls(names=around.names, where=around.told.where)
+    def of(cls, context: RunContext) -> "Place":
+        """From the run's context."""
+        return cls(names=context.names, environment=context.facts.environment)
 
     def identity(self, namespace: str, name: str) -> Identity:
-        """The canonical identity of a data set spelled so."""
-        return canonical(namespace, name, self.where)
+        """The canonical identity of a namespace and name."""
+        return canonical(namespace, name, self.environment)
 
     def asset(self, dataset: MergedDataset) -> Asset:
-        """The asset of a data set, with the spelling of the events but for the secrets in it."""
+        """The asset of a data set, with the events' spelling without secrets."""
         length = len(dataset.namespace) + len(dataset.name)
         for namespace, name in dataset.symlinks:
             length += len(namespace) + len(name)
@@ -45,11 +45,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 _REMEMBERED = 16_384
 _SHORT = 2_000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer names are not cached: senders must not decide how much memory is used."""
 
 
 def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
-    naming = place.names.name(place.identity(namespace, name), symlinks, place.where)
+    naming = place.names.name(place.identity(namespace, name), symlinks, place.environment)
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
@@ -71,30 +71,30 @@ _SESSION_CATALOG = "spark_catalog."
 
 
 def table_name(name: str) -> str:
-    """A table's name as it is compared: in lower case, without the session's own catalog."""
+    """A table's name for comparison: in lower case, without the session catalog."""
     return name.lower().removeprefix(_SESSION_CATALOG)
 
 
 Spelled = Sequence[tuple[Identity, MergedDataset]]
-"""Data sets as a run spells them, each with who it is."""
+"""Data sets as a run spells them, with their identities."""
 
 
 class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The data sets that a run itself names, by their canonical identity; `outputs` and `inputs` without noise."""
+    """The data sets that a run names: `inputs` and `outputs` by canonical identity, without noise."""
 
     place: Place
     inputs: dict[Identity, Asset]
     outputs: dict[Identity, Asset]
     read: Spelled
     written: Spelled
-    """All inputs and outputs, with noise, as the run spells them."""
+    """All inputs and outputs, noise included, as the run spells them."""
     linked: dict[Identity, Asset]
-    """By the other names that the run's data sets have: a table's in its catalog."""
+    """By the symlinks of the run's data sets: table names."""
 
     @classmethod
-    def of(cls, run: MergedRun, around: RunContext) -> "Datasets":
-        """All that the run names."""
-        place = Place.of(around)
+    def of(cls, run: MergedRun, context: RunContext) -> "Datasets":
+        """From a run and its context."""
+        place = Place.of(context)
         read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]
         written = [(place.identity(each.namespace, each.name), each) for each in run.outputs]
         inputs, outputs = _assets(_sources(run, read, place), place), _assets(written, place)
@@ -110,17 +110,17 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _folders(self) -> dict[tuple[str, str], Asset]:
-        """The inputs by namespace and name without a slash at its end: a store's root has an empty name."""
+        """The inputs by namespace and name without a trailing slash; a store's root has an empty name."""
         return {(identity.namespace, identity.name.rstrip("/")): asset for identity, asset in self.inputs.items()}
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:
-        """Of the folders' names, each once, the longest first."""
+        """The distinct lengths of the folders' names, longest first."""
         return tuple(sorted({len(name) for _, name in self._folders}, reverse=True))
 
     def resolve(self, namespace: str, name: str) -> Asset | None:
-        """The asset of a data set that column lineage names: one of the run's own, or the nearest of its inputs that
-        holds it (a glob's inputs are folders, while its columns name single files), or a new one; None for noise.
+        """The asset of a data set in column lineage: one of the run's own, else the nearest input folder above it (a
+        glob's inputs are folders, but its columns name files), else a new one; None for noise.
         """
         identity = self.place.identity(namespace, name)
         if is_noise(identity):
@@ -142,7 +142,7 @@ _DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parq
 
 
 def _sources(run: MergedRun, read: Spelled, place: Place) -> Spelled:
-    """The inputs, lists of topics taken apart. A stream's files are always a folder's, even where a batch read one."""
+    """The inputs with lists of topics split. A stream's files become their folder, even if a batch read one file."""
     streaming = run.processing_type.upper() == STREAMING
     found: list[tuple[Identity, MergedDataset]] = []
     for spelled in read:

@@ -1,8 +1,8 @@
-"""What people want to see of a process's last run: where it ran, who ran it, how long it took, how much it wrote. Pure.
+"""Facts of a process's last run for people: where it ran, who ran it, how long it took, how much it wrote.
 
-All of it changes from run to run, so it is no part of what a run says of a process: it travels with lineage that has
-changed, and never by itself. Databricks' properties are those that the listener passes on
-(`DatabricksEnvironmentFacetBuilder`); the form of links into a workspace is Databricks' own, and was not tried there.
+Facts change from run to run, so they are no part of lineage: they are published along with changed lineage, never by
+themselves. Databricks properties are those that the listener sends (`DatabricksEnvironmentFacetBuilder`); links have
+Databricks' form and were not tried there.
 """
 
 import re
@@ -20,16 +20,16 @@ from shared.secrets import text_without_secrets, without_secrets
 from shared.translation.job.databricks import workspace
 from shared.translation.sql.statement_reader import redact
 
-_LONGEST_STATEMENT = 2_000
-_LONGEST_WORD = 300
-_MOST_OUTPUTS = 8
+_MAX_STATEMENT = 2_000
+_MAX_TEXT = 300
+_MAX_OUTPUTS = 8
 
 _USER, _ORG = "user", "orgId"
 _NOTEBOOK, _JOB, _RUN = "spark.databricks.notebook.path", "spark.databricks.job.id", "spark.databricks.job.runId"
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How much was written to a data set, as far as the listener told it."""
+    """How much was written to a data set, as far as the listener reports it."""
 
     namespace: str
     name: str
@@ -38,7 +38,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What is known of one run beside its lineage."""
+    """What is known of a run besides its lineage."""
 
     first: datetime
     last: datetime
@@ -55,18 +55,18 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
 
 
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
-    """The facts of a run, from its events; those that came last count."""
+    """The facts of a run from its events; the latest values count."""
     engine = listener = ""
     written: dict[tuple[str, str], Written] = {}
     for event in sorted(events, key=lambda each: (each.time, each.type)):
         facets = event.body.run.facets if event.body else None
         if facets and facets.processing_engine:
-            told = facets.processing_engine
-            engine = " ".join(filter(None, (told.name, told.version)))
-            listener = told.openlineage_adapter_version or listener
+            used = facets.processing_engine
+            engine = " ".join(filter(None, (used.name, used.version)))
+            listener = used.openlineage_adapter_version or listener
         for output in (event.body.outputs or ()) if event.body else ():
             amount = output.output_facets.output_statistics if output.output_facets else None
-            if amount and (amount.row_count is not None or amount.size is not None) and len(written) < _MOST_OUTPUTS:
+            if amount and (amount.row_count is not None or amount.size is not None) and len(written) < _MAX_OUTPUTS:
                 namespace, name = without_secrets(output.namespace, output.name)
                 written[namespace, name] = Written(
                     namespace=namespace, name=name, rows=amount.row_count, size=amount.size
@@ -77,20 +77,20 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         first=run.first,
         last=run.last,
         ended=run.ended == "COMPLETE",
-        job=_word(application.name),
-        namespace=_word(application.namespace),
+        job=_clean(application.name),
+        namespace=_clean(application.namespace),
         platform=_platform(run, host),
-        workspace=_word(host or _text(run.properties, _ORG)),
+        workspace=_clean(host or _text(run.properties, _ORG)),
         link=_link(run.properties, host),
         user=_user(_text(run.properties, _USER)),
-        engine=_word(engine),
-        listener=_word(listener),
+        engine=_clean(engine),
+        listener=_clean(listener),
         written=tuple(written[key] for key in sorted(written)),
     )
 
 
-def _word(text: str) -> str:
-    return text_without_secrets(text)[:_LONGEST_WORD]
+def _clean(text: str) -> str:
+    return text_without_secrets(text)[:_MAX_TEXT]
 
 
 def _text(properties: Mapping[str, Any], key: str) -> str:
@@ -102,20 +102,20 @@ _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def _user(text: str) -> str:
-    """Only what has the form of an account's name: whatever else somebody puts there is not ours to show."""
-    return text[:_LONGEST_WORD] if _ACCOUNT.fullmatch(text) else ""
+    """The text if it has the form of an account's name; other texts are not shown."""
+    return text[:_MAX_TEXT] if _ACCOUNT.fullmatch(text) else ""
 
 
 def _platform(run: MergedRun, host: str) -> str:
     if host or any(key.startswith("spark.databricks.") and value for key, value in run.properties.items()):
         return "Databricks"
     return {"SPARK": "Spark", "DBT": "dbt", "AIRFLOW": "Airflow", "FLINK": "Flink"}.get(
-        run.integration.upper(), _word(run.integration)
+        run.integration.upper(), _clean(run.integration)
     )
 
 
 def _link(properties: Mapping[str, Any], host: str) -> str:
-    """Into the workspace, where its host is known: the job's run, else the job, else the notebook."""
+    """A link into a workspace with a known host: to the job's run, else the job, else the notebook."""
     if not host:
         return ""
     job, job_run, notebook = (_text(properties, key) for key in (_JOB, _RUN, _NOTEBOOK))
@@ -125,7 +125,7 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
 
 
 def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
-    """The facts in a few lines for people, as far as they concern this process, and a statement, without literals."""
+    """A few lines for people: the facts that concern this process, and the SQL statement without literals."""
     how = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
     amounts = _amounts(facts, process)
     lines = [
@@ -134,23 +134,23 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
         _sentence("Workspace", facts.workspace),
         facts.link,
         _sentence("Engine", facts.engine, ("with listener", facts.listener)),
-        f"SQL: {redact(statement)[:_LONGEST_STATEMENT]}" if statement else "",
+        f"SQL: {redact(statement)[:_MAX_STATEMENT]}" if statement else "",
     ]
     return "\n".join(filter(None, lines))
 
 
-def _sentence(title: str, word: str, *more: tuple[str, str]) -> str:
-    said = " ".join([f"{title}: {word}"] + [f"{before} {each}" for before, each in more if each])
-    return f"{said}." if word else ""
+def _sentence(title: str, value: str, *more: tuple[str, str]) -> str:
+    text = " ".join([f"{title}: {value}"] + [f"{before} {each}" for before, each in more if each])
+    return f"{text}." if value else ""
 
 
 def _amounts(facts: RunFacts, process: Process) -> str:
     sinks = {(asset.namespace, asset.name) for asset in process.outputs}
-    told = [each for each in facts.written if (each.namespace, each.name) in sinks]
-    if not told and len(facts.written) == 1 and len(process.outputs) == 1:
-        told = list(facts.written)  # the only thing that was written, by another of its names
-    rows = [each.rows for each in told if each.rows is not None]
-    sizes = [each.size for each in told if each.size is not None]
+    known = [each for each in facts.written if (each.namespace, each.name) in sinks]
+    if not known and len(facts.written) == 1 and len(process.outputs) == 1:
+        known = list(facts.written)  # the only output, under another of its names
+    rows = [each.rows for each in known if each.rows is not None]
+    sizes = [each.size for each in known if each.size is not None]
     return (f"; {sum(rows):,} rows" if rows else "") + (f"{',' if rows else ';'} {_size(sum(sizes))}" if sizes else "")
 
 

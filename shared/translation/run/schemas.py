@@ -1,4 +1,4 @@
-"""The columns that a run saw its data sets have, by the assets that they are. Pure."""
+"""The schemas of a run's data sets, by asset."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -9,7 +9,7 @@ from shared.translation.run.datasets import Datasets
 
 
 class SeenSchema(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The columns of a data set, each with its type, as a run saw them; `written` when the run wrote it."""
+    """A data set's columns and types in a run; `written` if the run wrote it."""
 
     asset: Asset
     columns: tuple[tuple[str, str], ...]
@@ -17,9 +17,7 @@ class SeenSchema(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
-    """The schemas that a run tells of the data sets that it names, without those of noise; of one that is read and
-    written the written one.
-    """
+    """The schemas of all data sets of a run but noise; of one that is read and written the written one."""
     found: dict[str, SeenSchema] = {}
     both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
     for spelled, assets, written in both:
@@ -31,7 +29,7 @@ def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
 
 
 def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchema, ...]:
-    """The schemas of those of a run's data sets that have these qualified names; of what it wrote, as it wrote it."""
+    """The schemas of a run's data sets with these qualified names; of one that is read and written the written one."""
     found: dict[str, AssetSchema] = {}
     for spelled, assets in ((datasets.read, datasets.inputs), (datasets.written, datasets.outputs)):
         for identity, dataset in spelled:
@@ -42,7 +40,7 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
 
 
 def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[AssetSchema, ...]:
-    """The schemas of assets some of which have got other names."""
+    """The schemas with assets renamed (old to new qualified name)."""
     return one_each(
         msgspec.structs.replace(each, qualified_name=names[each.qualified_name])
         if each.qualified_name in names
@@ -52,7 +50,7 @@ def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[A
 
 
 def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
-    """One schema for each asset where nothing tells which is newer: the widest."""
+    """One schema for each asset if their age is unknown: the widest."""
     found: dict[str, AssetSchema] = {}
     for each in schemas:
         known = found.get(each.qualified_name)
@@ -65,14 +63,14 @@ def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 
 def latest(contributions: Iterable[Contribution]) -> tuple[AssetSchema, ...]:
-    """One schema for each asset: the one that was seen last."""
+    """One schema for each asset: the one seen last."""
     found: dict[str, AssetSchema] = {}
-    for said in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
-        found |= {each.qualified_name: each for each in said.content.schemas}
+    for one in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
+        found |= {each.qualified_name: each for each in one.content.schemas}
     return tuple(found[name] for name in sorted(found))
 
 
 def of_those(schemas: Iterable[AssetSchema], process: Process) -> tuple[AssetSchema, ...]:
-    """Those of the process's inputs and outputs."""
+    """The schemas of the process's inputs and outputs."""
     names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)}
     return tuple(each for each in schemas if each.qualified_name in names)

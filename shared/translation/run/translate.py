@@ -1,4 +1,4 @@
-"""One merged run -> what it says: a process for each sink, or the reason why there is none. Pure."""
+"""Translate a merged run: a process for each sink, or the reason why there is none."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,42 +20,41 @@ from shared.translation.sql.recovery import Recovered, recover
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The run has no lineage, and why."""
+    """The run has no lineage, for this `reason`."""
 
     reason: str
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The run cannot be judged yet, and why."""
+    """The run can't be judged yet, for this `reason`."""
 
     reason: str
 
 
 def translate(
-    run: MergedRun, around: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
+    run: MergedRun, context: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
 ) -> RunLineage | Skip | Wait:
-    """What a run says. `around` is what the other runs of its application tell; `timed_out`: nothing came for so long
-    that its end will not be waited for any more; `datasets` are those of the run in these surroundings, where they are
-    at hand.
+    """Translate a run. `context`: what the other runs of its application report. `timed_out`: the run's end is no
+    longer waited for. `datasets`: those of the run in this context, if the caller has them.
 
-    A run counts when it ended by COMPLETE; without an end it counts after the timeout if it read and wrote.
+    A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote.
     """
     if run.ended in {"FAIL", "ABORT"}:
         return Skip(reason="the run failed")
     if not run.ended and not timed_out:
-        return Wait(reason="no end seen yet")
+        return Wait(reason="no end event yet")
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
     if not run.outputs and not (run.statement and operation.moves_data):
         return Skip(reason=_why_nothing(run, written=False))
-    identity = inherit(identity_of(run), around.told.identities)
+    identity = inherit(identity_of(run), context.facts.identities)
     work = _RunTranslation(
         run=run,
-        around=around,
-        datasets=datasets or Datasets.of(run, around),
+        context=context,
+        datasets=datasets or Datasets.of(run, context),
         identity=identity,
-        formerly=generic_identity(run) if identity.strength.is_strong else None,
+        generic_name=generic_identity(run) if identity.strength.is_strong else None,
         operation=_operation(run, operation),
-        origin=origin_of(run, identity, around.told.where.workspace),
+        origin=origin_of(run, identity, context.facts.environment.workspace),
     )
     processes = work.processes(
         recover(run, work.datasets, operation),
@@ -72,8 +71,8 @@ _VERB = re.compile(r"\s*(merge|update|delete)\b", re.IGNORECASE)
 
 
 def _operation(run: MergedRun, operation: Operation) -> str:
-    """What the run did, where its name's node does not tell it all. A job without SQL can only write a data set whole,
-    and a stream's batch only appends, whatever the root of its plan is called.
+    """The operation's name, where the job name's node does not decide it: a job without SQL writes whole data sets, and
+    a stream batch only appends.
     """
     if operation.by_verb and (verb := _VERB.match(run.statement)):
         return verb[1].lower()
@@ -83,40 +82,40 @@ def _operation(run: MergedRun, operation: Operation) -> str:
 
 
 def _only_itself(process: Process) -> bool:
-    """Whether it reads nothing but what it writes: older listeners say so of a job that infers a schema."""
+    """Whether it reads only what it writes: older listeners report so for jobs that infer a schema."""
     return bool(process.inputs) and {asset.qualified_name for asset in process.inputs} == {
         asset.qualified_name for asset in process.outputs
     }
 
 
 def _why_nothing(run: MergedRun, *, written: bool) -> str:
-    """`written`: whether it names an output that is no bookkeeping."""
+    """The reason of a run without lineage; `written`: whether it has an output that is no noise."""
     if not run.ended:
-        return "no end was seen, and no lineage"
+        return "no end event and no lineage"
     if written:
         return "reads only what it writes"
     if run.outputs:
-        return "writes only a writer's own bookkeeping"
+        return "writes only logs, checkpoints or staging files"
     if run.inputs:
         return "reads only"
     return "an application's own event" if run.is_application else "names no data set"
 
 
 class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a run did, as far as all its processes share it."""
+    """What all processes of a run share."""
 
     run: MergedRun
-    around: RunContext
+    context: RunContext
     datasets: Datasets
     identity: JobIdentity
-    formerly: JobIdentity | None
-    """The generic name by which the job was known while nothing better was told, if it has one."""
+    generic_name: JobIdentity | None
+    """The generic identity under which the job was published before a better one was known, if any."""
     operation: str
     origin: Origin
 
     @property
     def schemas(self) -> dict[str, tuple[str, ...]]:
-        """The columns of the run's inputs, by their assets' qualified names."""
+        """The columns of the run's inputs by qualified name."""
         inputs = self.datasets.inputs
         return {
             asset.qualified_name: each.columns
@@ -125,9 +124,8 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         }
 
     def processes(self, recovered: Recovered, counts: Callable[[Process], bool]) -> list[Process]:
-        """One for each output that is no noise, and one for the target that only the statement names, as far as they
-        count. What does not says nothing else either: else what a run says would depend on what it has heard, and who
-        only looked at a data set would take what others wrote away.
+        """One process for each output but noise, and one for a target that only the SQL names, if it `counts`. One that
+        does not count supersedes nothing either: a run that only read a data set must not withdraw others' writes.
         """
         known = self.datasets.outputs
         outputs = [(output, sink) for sink, output in self.datasets.written if sink in known]
@@ -135,14 +133,14 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
         found = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
         written = [(sink, process) for sink, process in found if counts(process)]
-        superseded = [self._superseded(*each) for each in written if self.formerly and self.run.ended]
+        superseded = [self._superseded(*each) for each in written if self.generic_name and self.run.ended]
         return [*(process for _, process in written), *superseded]
 
     def _superseded(self, sink: Identity, written: Process) -> Process:
-        """An empty word on the process that this job may have been before it was known by more than a generic name:
-        once this application run is over, what older ones said there leaves.
+        """An empty contribution to the process under the job's generic name: it supersedes older application runs, from
+        before the job's better identity was known.
         """
-        qualified_name, name = self._name(self.formerly or self.identity, sink)
+        qualified_name, name = self._name(self.generic_name or self.identity, sink)
         return Process(
             qualified_name=qualified_name,
             name=name,
@@ -155,12 +153,10 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def _name(self, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        return name_process(namespace, identity, sink, version=self.around.names.version)
+        return name_process(namespace, identity, sink, version=self.context.names.version)
 
     def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
-        """What this run says about the process that writes `output`: inputs are those it names itself, those that
-        column lineage names, and those that its statement names.
-        """
+        """The process that writes `output`. Its inputs are those of the run, of its column lineage, and of its SQL."""
         target = self.datasets.outputs.get(sink) or recovered.asset
         if target is None:
             raise LookupError(f"an output without an asset: {output.key}")
@@ -175,7 +171,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
         parsed = {each.qualified_name: each for each in recovered.inputs if each.qualified_name not in named}
         named |= parsed
-        alone = not named or named.keys() == {target.qualified_name}
+        self_only = not named or named.keys() == {target.qualified_name}
         qualified_name, name = self._name(self.identity, sink)
         return Process(
             qualified_name=qualified_name,
@@ -187,9 +183,9 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
-            wanted=recovered.wanted,
+            unresolved_tables=recovered.unresolved_tables,
             generic_identity=self.identity.is_generic,
-            around=_read_by(self.around.batches) if alone else (),
+            batch_inputs=_read_by(self.context.batches) if self_only else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
             origin=self.origin,
         )
@@ -200,7 +196,7 @@ def _read_by(batches: Iterable[StreamBatch]) -> tuple[Asset, ...]:
 
 
 def _one_each(processes: list[Process]) -> tuple[Process, ...]:
-    """Two spellings of one sink in one run are one process."""
+    """One process for each qualified name: two spellings of a sink in one run are one."""
     if len(processes) == 1:
         return tuple(processes)
     grouped: dict[str, list[Process]] = {}

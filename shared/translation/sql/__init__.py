@@ -1,1 +1,1 @@
-"""SQL statements: tables and columns of a text, and the text without its literals. Pure."""
+"""SQL statements: their tables and columns, and redaction of their literals. Only these modules import sqlglot."""

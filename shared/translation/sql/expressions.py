@@ -1,4 +1,4 @@
-"""Where the value of an expression comes from."""
+"""The source columns of expressions."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from shared.translation.sql.relations import Origins, Scope, Source
 from shared.translation.sql.tree import nodes
 
 Evaluate = Callable[[exp.Expr, Scope], tuple[list[Origins], frozenset[Source]]]
-"""A query inside an expression, in the scope around it: its columns, and what decides about its rows."""
+"""Evaluates a query inside an expression in the enclosing scope: its columns, and its row dependencies."""
 
 _CONSTANT = (
     exp.Literal,
@@ -27,16 +27,14 @@ _CONSTANT = (
     exp.Mul,
     exp.Div,
 )
-"""What literals can be put together by, and still be literals. A function is none: `current_date()` is not."""
+"""Nodes that keep an expression of literals constant. Functions do not: `current_date()` is no constant."""
 
 _NO_VALUE = (exp.Identifier, exp.Var, exp.DataType, exp.Hint)
 
 
 def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
-    """The origins of an expression.
-
-    Direct is what gives its value. Indirect is what only decides which value it is: the conditions of CASE and IF, what
-    a window is cut and ordered by, the filters of the queries inside.
+    """The origins of an expression: direct ones give its value, indirect ones only select it (conditions of CASE and
+    IF, a window's partitions and order, filters of queries inside).
     """
     direct: set[Source] = set()
     indirect: set[Source] = set()
@@ -74,7 +72,7 @@ def _column(node: exp.Column, scope: Scope) -> Origins | None:
 
 
 def _parts(node: exp.Expr, gives_value: bool) -> list[tuple[object, bool]]:
-    """The expressions of which a node is made, and whether each gives the value or only decides about it."""
+    """A node's child expressions, and whether each gives the value or only selects it."""
     args = node.args
     if isinstance(node, exp.Exists):
         return [(child, False) for child in node.iter_expressions()]

@@ -1,4 +1,4 @@
-"""What a statement says: frozen values without any trace of the parser."""
+"""The parsed form of a SQL statement, independent of the parser."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,8 @@ from shared.model import EdgeKind
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class TableRef:
-    """A table as the statement writes it: by `path` and `format` (``delta.`/a/b` ``), or by the `parts` of its name.
-
-    Parts are in the order catalog, database, table, as many as are written, in their own case. A file that the
-    statement names without a format (in COPY and LOAD) has an empty one.
+    """A table as written: by `path` and `format` (``delta.`/a/b` ``), or by the `parts` of its name (catalog, database,
+    table, as many as are written, in their case). A file without a format (in COPY and LOAD) has an empty one.
     """
 
     path: str = ""
@@ -25,9 +23,8 @@ class TableRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class StatementColumn:
-    """A source's column that reaches the output column: by its value, or only by deciding what is written.
-
-    The output is `ALL_ROWS` for what decides about rows: filters, joins, groups, orders.
+    """A source column that reaches an output column by its value, or only selects what is written. The output is
+    `ALL_ROWS` for row dependencies: filters, joins, groups, orders.
     """
 
     output: str
@@ -40,10 +37,9 @@ class StatementColumn:
 class Statement:
     """One SQL statement.
 
-    `kind` is one of `KINDS`. `target` is what it writes; None for a plain query. `sources` are the tables that it
-    reads, each once, without its target where it changes that in place. `columns` holds only what is
-    certain without knowing the tables' columns; `constants` are the output columns that are made of literals alone.
-    `outputs` are a plain query's columns in their order; empty where not all of them are known.
+    `kind`: one of `KINDS`. `target`: the table it writes; None for a query. `sources`: the tables it reads, each once;
+    without the target of a change in place. `columns`: the pairs that are certain without the tables' schemas.
+    `constants`: output columns of literals alone. `outputs`: a query's columns in order, empty unless all are known.
     """
 
     kind: str
@@ -71,4 +67,4 @@ KINDS: tuple[str, ...] = (
     "copy",
     "load",
 )
-"""`create_table` moves no data; `temporary_view` and `cache` name something that lives no longer than the session."""
+"""`create_table` moves no data; a `temporary_view` or `cache` ends with its session."""

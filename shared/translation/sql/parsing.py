@@ -1,4 +1,4 @@
-"""A text to sqlglot's tree, within bounds, with what Spark understands beyond sqlglot."""
+"""Parse SQL with sqlglot, within limits, including Spark syntax that sqlglot lacks."""
 
 import logging
 from collections.abc import Sequence
@@ -9,40 +9,38 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-LONGEST = 200_000
-"""Characters of a statement that is read at all."""
-_MOST_TOKENS = 30_000
-_DEEPEST = 40
-"""Nested parentheses, brackets and CASEs. People write up to ten; sqlglot tries some of them several times over."""
+MAX_STATEMENT_LENGTH = 200_000
+"""Characters. Longer statements are not parsed."""
+_MAX_TOKENS = 30_000
+_MAX_DEPTH = 40
+"""Nested parentheses, brackets and CASEs. People write up to ten; sqlglot parses some of them repeatedly."""
 
-logging.getLogger("sqlglot").setLevel(
-    logging.CRITICAL
-)  # its warnings quote the statement, and so perhaps personal data
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote statements, which may hold personal data
 
 _SPARK = Databricks()
-"""Databricks' SQL is Spark's and more (COPY INTO, QUALIFY)."""
+"""A superset of Spark SQL (COPY INTO, QUALIFY)."""
 
 _READ = frozenset({"SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "MERGE", "UPDATE", "DELETE", "CREATE", "REPLACE"})
 _READ |= {"COPY", "LOAD", "CACHE"}
-"""The first words of what may move data. Everything else costs no parsing."""
+"""First words of statements that may move data; others are not parsed."""
 
 _OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
 _CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END})
 _NOT_READ = frozenset({TokenType.L_BRACE, TokenType.BLOCK_START, TokenType.PIPE_GT})
-"""Braces stand in templates alone; sqlglot reads pipes into something else than what they mean."""
+"""Braces occur in templates only; sqlglot misreads pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The tree, and the format of the folder that INSERT OVERWRITE DIRECTORY … USING names."""
+    """The tree, and the format in INSERT OVERWRITE DIRECTORY … USING."""
 
     tree: exp.Expr
     directory_format: str = ""
 
 
 def tokens_of(sql: str) -> list[Token] | None:
-    """The text's tokens, or None when it cannot be understood or is too long."""
-    if len(sql) > LONGEST:
+    """The text's tokens; None if it is too long or invalid."""
+    if len(sql) > MAX_STATEMENT_LENGTH:
         return None
     try:
         return list(_SPARK.tokenize(sql))
@@ -51,9 +49,9 @@ def tokens_of(sql: str) -> list[Token] | None:
 
 
 def parse(sql: str) -> Parsed | None:
-    """The tree of a single statement, or None for what is not read."""
+    """Parse a single statement; None for any other text."""
     tokens = tokens_of(sql)
-    if not tokens or len(tokens) > _MOST_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
+    if not tokens or len(tokens) > _MAX_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
         return None
     spelled, directory_format = _as_sqlglot_spells(tokens)
     try:
@@ -71,7 +69,7 @@ def _fits(tokens: Sequence[Token]) -> bool:
     for token in tokens:
         if token.token_type in _OPENS:
             depth += 1
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return False
         elif token.token_type in _CLOSES:
             depth -= 1
@@ -81,7 +79,7 @@ def _fits(tokens: Sequence[Token]) -> bool:
 
 
 def _as_sqlglot_spells(tokens: list[Token]) -> tuple[list[Token], str]:
-    """The same statement where sqlglot knows only one of Spark's spellings, and the folder's format."""
+    """The statement in a spelling that sqlglot knows, and the directory's format."""
     words = [token.text.upper() for token in tokens[:6]]
     if words[0] == "REPLACE":
         return [Token(TokenType.CREATE, "CREATE"), Token(TokenType.OR, "OR"), *tokens], ""
@@ -93,7 +91,7 @@ def _as_sqlglot_spells(tokens: list[Token]) -> tuple[list[Token], str]:
 
 
 def _without_using(tokens: list[Token], start: int) -> tuple[list[Token], str]:
-    """INSERT OVERWRITE DIRECTORY ['path'] USING format [OPTIONS (path 'path', …)] without what follows the path."""
+    """INSERT OVERWRITE DIRECTORY ['path'] USING format [OPTIONS (path 'path', …)] without the part after the path."""
     head, rest = tokens[:start], tokens[start:]
     path, rest = (rest[:1], rest[1:]) if rest and rest[0].token_type == TokenType.STRING else ([], rest)
     if len(rest) < 2 or rest[0].token_type != TokenType.USING:  # noqa: PLR2004 - USING and its format

@@ -1,7 +1,9 @@
-"""Where the columns of a query come from: SELECT, set operations and VALUES, as far as it is certain."""
+"""The source columns of queries: SELECT, set operations and VALUES, as far as they are certain."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from sqlglot import exp
 
@@ -12,33 +14,33 @@ from shared.translation.sql.tables import Defaults, cte_name, ctes_of, is_recurs
 from shared.translation.sql.tree import nodes
 
 _ABOUT_ROWS = ("where", "having", "qualify", "group", "order", "sort", "cluster", "distribute")
-"""The clauses that decide which rows there are, and in which order."""
+"""Clauses with row dependencies."""
 
 _BY_PLACE = (exp.Group, exp.Order, exp.Sort)
-"""Those in which a number stands for an output column."""
+"""Clauses in which a number means an output column."""
 
 _GENERATED = ("pos", "col", "key", "value")
-"""What the columns of explode and posexplode are called when nobody names them."""
+"""Default column names of explode and posexplode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOutput:
-    """A query's columns, and what decides about its rows."""
+    """A query's columns, and its row dependencies (`rows`)."""
 
     relation: QueryRelation = OPAQUE
     rows: frozenset[Source] = frozenset()
 
 
 Common = Mapping[str, QueryOutput]
-"""The common tables that are visible, by folded name."""
+"""The visible common table expressions, by name in lower case."""
 
 
 def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
-    """The common tables that are visible inside a node: those around it and its own."""
+    """The common table expressions that are visible inside a node: the outer ones and its own."""
     known = dict(common)
     for cte in ctes_of(node):
         if is_recursive(node):
-            known[cte.alias.lower()] = QueryOutput()  # of what it says of itself nothing new can come
+            known[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
         output = Queries(common=known, defaults=defaults).query(cte.this, None)
         known[cte.alias.lower()] = QueryOutput(
             relation=output.relation.renamed(cte.alias_column_names), rows=output.rows
@@ -48,13 +50,13 @@ def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
-    """Evaluates queries among the same common tables."""
+    """Evaluates queries that see the same common table expressions."""
 
     common: Common
     defaults: Defaults
 
     def query(self, node: object, outer: Scope | None) -> QueryOutput:
-        """A query's output; `outer` is the scope around a correlated one."""
+        """Evaluate a query; `outer` is the enclosing scope of a correlated one."""
         if not isinstance(node, exp.Expr):
             return QueryOutput()
         inside = Queries(common=with_common(node, self.common, self.defaults), defaults=self.defaults)
@@ -74,7 +76,7 @@ class Queries:
         return QueryOutput()
 
     def origins(self, node: object, scope: Scope) -> Origins:
-        """Where an expression's value comes from."""
+        """The origins of an expression."""
         return origins_of(node, scope, self._evaluate)
 
     @property
@@ -107,7 +109,7 @@ class Queries:
 
     @staticmethod
     def _by_place(node: object, output: QueryRelation) -> frozenset[Source]:
-        """What GROUP BY 1 and ORDER BY 1 mean."""
+        """The sources of a column number in GROUP BY or ORDER BY."""
         number = node.this if isinstance(node, exp.Ordered) else node
         if isinstance(number, exp.Literal) and number.is_int and not output.is_open:
             place = int(number.name) - 1
@@ -128,7 +130,7 @@ class Queries:
 
     @staticmethod
     def _combined(node: exp.SetOperation, one: QueryOutput, other: QueryOutput) -> QueryOutput:
-        """One branch more: of a union both give values, of the others the second only decides about rows."""
+        """Add a branch: in a union both give values, in other operations the second has row dependencies only."""
         left, right = one.relation, other.relation
         rows = one.rows | other.rows
         if not isinstance(node, exp.Union):
@@ -136,15 +138,7 @@ class Queries:
             return QueryOutput(relation=left, rows=rows | decides)
         if left.is_open or right.is_open or node.args.get("by_name") or len(left.columns) != len(right.columns):
             return QueryOutput(rows=rows)
-        columns = tuple(
-            (
-                name,
-                Origins(
-                    direct=a.direct | b.direct, indirect=a.indirect | b.indirect, constant=a.constant and b.constant
-                ),
-            )
-            for (name, a), (_, b) in zip(left.columns, right.columns, strict=True)
-        )
+        columns = tuple((name, a | b) for (name, a), (_, b) in zip(left.columns, right.columns, strict=True))
         return QueryOutput(relation=QueryRelation(columns=columns), rows=rows)
 
     def _values(self, node: exp.Values, outer: Scope | None) -> QueryRelation:
@@ -152,16 +146,12 @@ class Queries:
         rows = [nodes(row) if isinstance(row, exp.Tuple) else [row] for row in nodes(node)]
         if not rows or len({len(row) for row in rows}) != 1:
             return OPAQUE
-        columns = []
-        for place in range(len(rows[0])):
-            cells = [self.origins(row[place], scope) for row in rows]
-            columns.append((f"col{place + 1}", _together(cells)))
-        return QueryRelation(columns=tuple(columns))
-
-    # FROM
+        cells = [[self.origins(cell, scope) for cell in row] for row in rows]
+        columns = (reduce(or_, column) for column in zip(*cells, strict=True))
+        return QueryRelation(columns=tuple((f"col{place}", origins) for place, origins in enumerate(columns, start=1)))
 
     def add(self, scope: Scope, node: object, rows: set[Source]) -> None:
-        """What stands in FROM, in JOIN or in LATERAL: into the scope, and what decides about its rows into `rows`."""
+        """Add an item of FROM, JOIN or LATERAL to the scope, and its row dependencies to `rows`."""
         if isinstance(node, exp.Table):
             self._add_table(scope, node, rows)
             self._joins(scope, node, rows)
@@ -219,8 +209,6 @@ class Queries:
             if join.kind in {"SEMI", "ANTI"}:  # only the left side goes on
                 del scope.entries[len(left) :]
 
-    # the list of SELECT
-
     def _columns(self, node: exp.Select, scope: Scope) -> QueryRelation:
         columns: list[tuple[str, Origins]] = []
         stars: list[Star] = []
@@ -248,12 +236,12 @@ def _alias(node: exp.Expr) -> tuple[str, ...]:
 
 
 def _seen(node: exp.Expr, relation: QueryRelation) -> QueryRelation:
-    """The relation as the query sees it: pivoted, or with the alias's names for its columns."""
+    """The relation as the query sees it: opaque if pivoted, else with the alias's column names."""
     return OPAQUE if node.args.get("pivots") else relation.renamed(node.alias_column_names)
 
 
 def _scope_of(output: QueryOutput) -> Scope:
-    """In which ORDER BY stands after a set operation: the output's columns."""
+    """The scope of ORDER BY after a set operation: the output's columns."""
     scope = Scope()
     scope.add((), output.relation)
     return scope
@@ -261,12 +249,3 @@ def _scope_of(output: QueryOutput) -> Scope:
 
 def _one(relations: list[QueryRelation]) -> QueryRelation:
     return relations[0] if len(relations) == 1 else OPAQUE
-
-
-def _together(cells: Iterable[Origins]) -> Origins:
-    found = list(cells)
-    return Origins(
-        direct=frozenset(source for cell in found for source in cell.direct),
-        indirect=frozenset(source for cell in found for source in cell.indirect),
-        constant=all(cell.constant for cell in found),
-    )

@@ -1,4 +1,4 @@
-"""A statement's text -> what it says."""
+"""Read a SQL text into a `Statement`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,12 +10,12 @@ from shared.translation.sql.queries import Queries, with_common
 from shared.translation.sql.statements import READERS, StatementContext, StatementParts
 from shared.translation.sql.tables import Defaults, UnreadableError, tables_read
 
-_MOST_COLUMNS = 20_000
-"""Pairs of columns; beyond, a statement gives its tables only."""
+_MAX_COLUMN_PAIRS = 20_000
+"""Pairs of columns. A statement with more gives its tables only."""
 
 
 def read(sql: str, defaults: Defaults) -> Statement | None:
-    """What the text says; None for what is not read (`read_statement` lists it)."""
+    """Read a statement; None for texts that are not read (see `read_statement`)."""
     parsed = parse(sql)
     if parsed is None:
         return None
@@ -24,37 +24,37 @@ def read(sql: str, defaults: Defaults) -> Statement | None:
         return None
     try:
         common = with_common(parsed.tree, {}, defaults)
-        reading = StatementContext(parsed=parsed, defaults=defaults, queries=Queries(common=common, defaults=defaults))
-        said = reader(reading, parsed.tree)
-        return _statement(said, tables_read(parsed.tree, said.read, defaults)) if said else None
+        context = StatementContext(parsed=parsed, defaults=defaults, queries=Queries(common=common, defaults=defaults))
+        parts = reader(context, parsed.tree)
+        return _statement(parts, tables_read(parsed.tree, parts.read, defaults)) if parts else None
     except (UnreadableError, RecursionError):
         return None
 
 
-def _statement(said: StatementParts, read_tables: Iterable[TableRef]) -> Statement:
+def _statement(parts: StatementParts, read_tables: Iterable[TableRef]) -> Statement:
     sources: dict[tuple[str, ...], TableRef] = {}
-    own = said.target.key if said.target and said.own else None
-    for table in (*said.more_sources, *read_tables):
+    own = parts.target.key if parts.target and parts.own else None
+    for table in (*parts.more_sources, *read_tables):
         if table.key != own:
             sources.setdefault(table.key, table)
-    columns = dict(said.columns)
+    columns = dict(parts.columns)
     return Statement(
-        kind=said.kind,
-        target=said.target,
+        kind=parts.kind,
+        target=parts.target,
         sources=tuple(sources.values()),
-        columns=_pairs(said, sources),
+        columns=_pairs(parts, sources),
         constants=tuple(sorted(name for name, origins in columns.items() if name and origins.constant)),
-        outputs=said.outputs,
+        outputs=parts.outputs,
     )
 
 
-def _pairs(said: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[StatementColumn, ...]:
-    """Each pair and kind once, by the first spelling of the table and of the column."""
-    count = len(said.rows) + sum(len(origins.all) for _, origins in said.columns)
-    if count > _MOST_COLUMNS:
+def _pairs(parts: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -> tuple[StatementColumn, ...]:
+    """Each pair and kind once, in the first spelling of table and column."""
+    count = len(parts.rows) + sum(len(origins.all) for _, origins in parts.columns)
+    if count > _MAX_COLUMN_PAIRS:
         return ()
     found: dict[tuple[str, EdgeKind, tuple[str, ...], str], StatementColumn] = {}
-    for output, kind, table, column in sorted(_edges(said)):
+    for output, kind, table, column in sorted(_edges(parts)):
         source = sources.get(table.key)
         if source:
             pair = StatementColumn(output=output, kind=kind, source=source, column=column)
@@ -62,9 +62,9 @@ def _pairs(said: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) ->
     return tuple(sorted(found.values()))
 
 
-def _edges(said: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
-    for name, origins in said.columns:
+def _edges(parts: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
+    for name, origins in parts.columns:
         if name:
             yield from ((name, EdgeKind.DIRECT, *source) for source in origins.direct)
             yield from ((name, EdgeKind.INDIRECT, *source) for source in origins.indirect)
-    yield from ((ALL_ROWS, EdgeKind.INDIRECT, *source) for source in said.rows)
+    yield from ((ALL_ROWS, EdgeKind.INDIRECT, *source) for source in parts.rows)

@@ -1,13 +1,12 @@
-"""What only the statement tells: tables that no facet names, where the job's SQL does. Pure.
+"""Recover tables and columns that only the job's SQL names.
 
-The listener leaves out the target of an UPDATE or DELETE on a path, of 4.1's REPLACE TABLE AS, and a scalar
-subquery's table. A statement is read only when it names a table that the run's events do not, or when these tell no
-columns; what it gives is marked as parsed. It is believed only where it writes what the run writes, or is a query with
-just the columns that the run writes: the facet often holds another statement of the session, the one that a cached
-relation came from.
+The listener omits the target of an UPDATE or DELETE on a path and of 4.1's REPLACE TABLE AS, and tables of scalar
+subqueries. A statement is read only if it names a table that the run's events do not, or if these have no columns; its
+results are marked as parsed. It is used only if it writes what the run writes, or is a query with exactly the columns
+that the run writes: the facet often has another statement of the session, such as the one of a cached relation.
 
-A name becomes a location where it is a path, or the name of one of the run's own tables. Other names are left as they
-are: another run of the application may know them.
+A name is resolved if it is a path, or the name of one of the run's own tables. Other names stay unresolved: another run
+of the application may know them.
 """
 
 import re
@@ -27,14 +26,14 @@ from shared.translation.sql.statement_reader import read_statement
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
-    (source, its column, the output column, and the kind); and tables that are `wanted` by their names.
+    (source, its column, the output column, and the kind); and tables whose places are not known (`unresolved_tables`).
     """
 
     target: MergedDataset | None = None
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
     columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
-    wanted: tuple[UnresolvedTable, ...] = ()
+    unresolved_tables: tuple[UnresolvedTable, ...] = ()
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
@@ -46,7 +45,7 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def parsed_edge(source: Asset, column: str, target: Asset, output: str, kind: EdgeKind) -> ColumnEdge:
-    """An edge that a statement told."""
+    """An edge from a SQL statement."""
     return ColumnEdge(
         input=Column(qualified_name=source.qualified_name, column=column),
         output=Column(qualified_name=target.qualified_name, column=output),
@@ -59,7 +58,7 @@ NOTHING = Recovered()
 
 
 def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recovered:
-    """What the run's statement tells beyond its events; NOTHING for most."""
+    """The tables and columns that the run's SQL adds to its events; NOTHING for most runs."""
     if not run.statement or not (datasets.outputs or operation.moves_data):
         return NOTHING
     text = _in_sparks_quotes(run)
@@ -87,7 +86,9 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
             for pair in statement.columns
             if pair.source in assets
         ),
-        wanted=tuple(sorted(_wanted(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)),
+        unresolved_tables=tuple(
+            sorted(_unresolved(ref, statement) for ref in statement.sources if ref.parts and ref not in assets)
+        ),
     )
 
 
@@ -102,21 +103,21 @@ def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_
 
 
 _DBT = "DBT"
-"""Its events hold the query of the very model, and call tables by their whole names in one namespace."""
+"""Its events have the query of the model itself, and name tables in full in one namespace."""
 
 
 def _in_sparks_quotes(run: MergedRun) -> str:
-    """The statement with names in backticks; only dbt's come from other dialects."""
+    """The statement with names in backticks; only dbt sends other dialects."""
     return run.statement.replace('"', "`") if run.integration == _DBT else run.statement
 
 
-def _wanted(ref: TableRef, statement: Statement) -> UnresolvedTable:
+def _unresolved(ref: TableRef, statement: Statement) -> UnresolvedTable:
     pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
     return UnresolvedTable(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
 
 
 def _without_columns(run: MergedRun) -> bool:
-    """Whether the events tell of no columns of something that was written from elsewhere."""
+    """Whether an output that was written from inputs has no column lineage."""
     return bool(run.inputs) and any(output.schema and not output.fields for output in run.outputs)
 
 
@@ -126,7 +127,7 @@ _MENTIONED = re.compile(
     rf"({_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
     re.IGNORECASE,
 )
-"""Where a statement may name a table. A name too many costs a look at the statement, nothing else."""
+"""Where a statement may name a table. A false match only costs parsing the statement."""
 
 _NO_TABLES = frozenset(
     {
@@ -134,15 +135,15 @@ _NO_TABLES = frozenset(
         *("delta", "parquet", "csv", "json", "orc", "iceberg", "text", "avro", "hudi", "jdbc", "kafka", "xml"),
     }
 )
-"""What stands after one of these words and is no table: other words of the language, and formats after USING."""
+"""Words that may follow these keywords and are no tables: keywords, and formats after USING."""
 
-_LONGEST_LOOKED_AT = 200_000
-"""Characters: longer statements are not parsed either."""
+_MAX_LENGTH = 200_000
+"""Characters. Longer statements are not parsed either."""
 
 
 def _names_others(run: MergedRun, text: str) -> bool:
-    """Whether the statement seems to name a table that no event of the run does."""
-    if len(text) > _LONGEST_LOOKED_AT:
+    """Whether the statement seems to name a table that no event of the run names."""
+    if len(text) > _MAX_LENGTH:
         return False
     mentioned = (_remembered_mentions if len(text) <= _SHORT else _mentions)(text)
     if not mentioned:
@@ -155,18 +156,18 @@ def _names_others(run: MergedRun, text: str) -> bool:
 
 
 def _mentions(text: str) -> frozenset[str]:
-    """What the tables are called, without their databases, that a statement may name."""
+    """The names, without databases, of tables that a statement may name."""
     return frozenset(_last(found[1].replace("`", "")) for found in _MENTIONED.finditer(text)) - _NO_TABLES
 
 
 _SHORT = 4_000
-"""Characters. What is longer is not remembered: a sender must not choose how much memory we keep."""
+"""Characters. Longer texts are not cached: senders must not decide how much memory is used."""
 
 _remembered_mentions = lru_cache(maxsize=1024)(_mentions)
 
 
 def _last(name: str) -> str:
-    """What a table or a folder is called itself, in lower case."""
+    """The last part of a table's or folder's name, in lower case."""
     name = name.rstrip("/")
     return name[max(name.rfind("/"), name.rfind(".")) + 1 :].strip().lower()
 
@@ -185,9 +186,9 @@ _CHANGED = re.compile(
 
 
 def table_changed(statement: str) -> tuple[str, str]:
-    """What a DROP TABLE or TRUNCATE TABLE does (DROP, TRUNCATE) and the table's name; empty for other statements.
+    """DROP or TRUNCATE and the table's name, for such a statement; empty for others.
 
-    Of a Delta table in the session's catalog the listener tells neither, only the statement.
+    For Delta tables in the session catalog the listener reports both in the SQL only.
     """
     found = _CHANGED.match(statement)
     if not found:
@@ -201,13 +202,13 @@ _LOCATION = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Where the run's tables lie, by name."""
+    """The locations of the run's tables by name."""
 
     tables: dict[str, MergedDataset]
     paths: tuple[str, ...]
-    """The namespaces of the run's own paths."""
+    """The namespaces of the run's data sets."""
     home: str = ""
-    """The namespace in which a table's whole name is its data set's."""
+    """dbt's namespace, in which a table's full name is its data set's; else empty."""
 
     @classmethod
     def of(cls, run: MergedRun, place: Place) -> "_Places":
@@ -218,7 +219,7 @@ class _Places:
         return cls(tables=tables, paths=tuple(sorted(namespaces)), home=home)
 
     def dataset(self, ref: TableRef) -> MergedDataset | None:
-        """The data set that a statement names so; None where it is not certain which."""
+        """The data set of a table reference; None if it is uncertain."""
         if ref.path:
             return self._at(ref.path)
         if self.home and len(ref.parts) > 1:

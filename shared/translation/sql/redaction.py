@@ -1,4 +1,4 @@
-"""A statement's text without its literals."""
+"""Redact the literals of a SQL statement."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from shared.translation.sql.parsing import tokens_of
 
 PLACEHOLDER = "?"
 _TEXT, _NUMBER = "'?'", "0"
-"""Literals of the same kinds, where the text is to be read again."""
+"""Placeholders of the same kinds, for texts that must stay readable as SQL."""
 
 _LITERALS = frozenset(
     {
@@ -27,13 +27,13 @@ _LITERALS = frozenset(
 )
 
 _CONTINUED_COMMENT = re.compile(r"--[^\n]*\\\r?\n")
-"""Spark's comments go on after a backslash at the end of the line; the tokenizer takes what follows for SQL."""
+"""A backslash at the end of the line continues a comment in Spark; the tokenizer reads the next line as SQL."""
 
 
 def redacted(sql: str, *, readable: bool = False) -> str:
-    """The text with `?` for each literal, and without comments; empty when it is not understood.
+    """The text with `?` for each literal and without comments; empty if it can't be tokenized.
 
-    `readable`: with `'?'` for each text and `0` for each number instead, so that it still is a statement.
+    `readable`: with `'?'` for texts and `0` for numbers, so that it stays a valid statement.
     """
     tokens = None if _CONTINUED_COMMENT.search(sql) else tokens_of(sql)
     return "".join(_pieces(sql, tokens, readable=readable)).strip() if tokens else ""
@@ -42,10 +42,10 @@ def redacted(sql: str, *, readable: bool = False) -> str:
 def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
     end = 0
     for token in tokens:
-        if token.start < end:  # one of several that were made of the same text, as `10L` is a number and its type
+        if token.start < end:  # several tokens share a text, as `10L` is a number and its type
             continue
         gap = sql[end : token.start]
-        yield gap if not gap.strip() else " "  # what stands between tokens otherwise is a comment, or a command's text
+        yield gap if not gap.strip() else " "  # other gaps are comments, or a command's text
         text = sql[token.start : token.end + 1]
         if token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
             yield text
@@ -57,5 +57,5 @@ def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
 
 
 def _may_hold_a_literal(token: Token, text: str) -> bool:
-    """Whether quotes, or digits at the start, stand in what is no name in backticks."""
+    """Whether the token has quotes or starts with a digit, and is no name in backticks."""
     return token.token_type != TokenType.IDENTIFIER and (text[:1].isdigit() or "'" in text or '"' in text)

@@ -1,8 +1,7 @@
-"""What a query's FROM offers, and to which table a column's name belongs.
+"""Resolve column names among the relations of a query's FROM.
 
-Nothing is known of the tables' columns, so a name belongs to a table for certain in few cases only: it is qualified, or
-there is only one table whose columns are not known. Names that Spark would find ambiguous do not occur in statements
-that ran, and the events that bring statements are of such.
+Tables' columns are unknown, so a name is resolved only if it is qualified, or if just one relation has unknown columns.
+Names that Spark finds ambiguous do not occur: the statements have run.
 """
 
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ Source = tuple[TableRef, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where a value comes from; `constant` when it is made of literals alone."""
+    """The sources of a value; `constant` if it is made of literals alone."""
 
     direct: frozenset[Source] = frozenset()
     indirect: frozenset[Source] = frozenset()
@@ -24,16 +23,23 @@ class Origins:
 
     @property
     def all(self) -> frozenset[Source]:
-        """What the value depends on in any way."""
+        """Direct and indirect sources."""
         return self.direct | self.indirect
+
+    def __or__(self, other: "Origins") -> "Origins":
+        return Origins(
+            direct=self.direct | other.direct,
+            indirect=self.indirect | other.indirect,
+            constant=self.constant and other.constant,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRelation:
-    """What stands in FROM.
+    """A relation in FROM.
 
-    `columns` are those known by name (empty for a nameless one), in order; all of them when the relation is not open.
-    In an open one other names are columns of `table`, or of `through` unless hidden there, or nobody knows.
+    `columns`: the known ones in order, unnamed ones with an empty name; all columns unless the relation `is_open`. In
+    an open one other names are columns of `table`, or of `through` unless `hidden`, or unknown.
     """
 
     columns: tuple[tuple[str, Origins], ...] = ()
@@ -42,7 +48,7 @@ class QueryRelation:
     through: "QueryRelation | None" = None
     hidden: frozenset[str] = frozenset()
     by_name: dict[str, Origins | None] = field(init=False, repr=False, compare=False)
-    """By folded name; None where two columns have it."""
+    """By name in lower case; None if two columns have it."""
 
     def __post_init__(self) -> None:
         by_name: dict[str, Origins | None] = {}
@@ -52,7 +58,7 @@ class QueryRelation:
         object.__setattr__(self, "by_name", by_name)
 
     def look(self, name: str) -> Origins | None:
-        """The origins of the column of this name, if the relation has it; None when they are not certain."""
+        """The origins of the column of this name; None if there is none, or if they are uncertain."""
         folded = name.lower()
         if folded in self.by_name:
             return self.by_name[folded]
@@ -63,7 +69,7 @@ class QueryRelation:
         return self.through.look(name) if self.through else None
 
     def renamed(self, names: Iterable[str]) -> "QueryRelation":
-        """With an alias's list of columns, by position."""
+        """The relation with new column names, by position."""
         listed = tuple(names)
         if not listed:
             return self
@@ -75,37 +81,37 @@ class QueryRelation:
 
 
 OPAQUE = QueryRelation(is_open=True)
-"""Of which nothing is known: a pivot, a table function, columns renamed by position."""
+"""A relation of unknown columns: a pivot, a table function, unknown columns renamed by position."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """The relations of one query, by their names; `outer` is that of the query around a correlated one."""
+    """The relations of one query by name; `outer` is the enclosing scope of a correlated query."""
 
     outer: "Scope | None" = None
     entries: list[tuple[tuple[str, ...], QueryRelation]] = field(default_factory=list)
     joined: dict[str, QueryRelation] = field(default_factory=dict)
-    """By the columns of USING: the side whose value they carry."""
+    """By column of USING: the side that gives its value."""
     aliases: dict[str, Origins] = field(default_factory=dict)
-    """The columns that the query's list has named so far."""
+    """The columns named so far by the SELECT list."""
 
     def add(self, names: Iterable[str], relation: QueryRelation) -> None:
-        """A relation by its alias, or by the parts of its name."""
+        """Add a relation by its alias, or by the parts of its name."""
         self.entries.append((tuple(name.lower() for name in names), relation))
 
     @property
     def relations(self) -> list[QueryRelation]:
-        """In the order of FROM."""
+        """All relations in the order of FROM."""
         return [relation for _, relation in self.entries]
 
     def find(self, names: Iterable[str]) -> QueryRelation | None:
-        """The relation that a qualifier means."""
+        """The relation of a qualifier; None if there is none, or several."""
         folded = tuple(name.lower() for name in names)
         found = [relation for known, relation in self.entries if folded and known[-len(folded) :] == folded]
         return found[0] if len(found) == 1 else None
 
     def resolve(self, parts: tuple[str, ...]) -> Origins | None:
-        """The origins of a name with all its qualifiers; what follows the column's own part are fields of it."""
+        """The origins of a qualified name; parts after the column's are its fields."""
         scope: Scope | None = self
         while scope:
             for length in range(len(parts) - 1, 0, -1):
@@ -133,6 +139,6 @@ class Scope:
         return found if named or alias is None or alias == found else None
 
     def may_have(self, folded: str) -> bool:
-        """Whether a name could be one of this query's columns, or of those around it."""
+        """Whether a name could be a column of this query or of an enclosing one."""
         here = any(relation.is_open or folded in relation.by_name for relation in self.relations)
         return here or (self.outer is not None and self.outer.may_have(folded))

@@ -1,4 +1,4 @@
-"""The items of a SELECT's list: stars, and expressions with the names of their columns."""
+"""Items of a SELECT list: stars, and expressions with column names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shared.translation.sql.tree import nodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Star:
-    """`*` or `t.*`: of one relation, without the columns that are left out; `expanded` where all are known."""
+    """`*` or `t.*`: its relation if just one, the excluded columns (`hidden`), all columns if known (`expanded`)."""
 
     relation: QueryRelation | None = None
     hidden: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ class Star:
 
 
 def star_of(item: object, scope: Scope) -> Star | None:
-    """The star that an item is; None for an expression."""
+    """An item as a star; None for an expression."""
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         found = scope.find(part.name for part in item.parts[:-1])
         star, relations = item.this, [found] if found else []
@@ -42,7 +42,7 @@ def star_of(item: object, scope: Scope) -> Star | None:
 
 
 def named_parts(item: object) -> Iterator[tuple[str, object]]:
-    """The names of an item of SELECT's list (empty where Spark makes one up), each with its expression."""
+    """The column names of an item (empty if Spark generates one), each with its expression."""
     if isinstance(item, exp.Alias):
         yield item.alias, item.this
     elif isinstance(item, exp.Aliases):

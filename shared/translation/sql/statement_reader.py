@@ -1,31 +1,28 @@
-"""What only a job's statement tells: the tables and columns of a SQL text, and the text without its literals. Pure.
+"""Entry points of the SQL room: read a statement, redact a statement.
 
-The parser is sqlglot. To import it costs about as long as to read a thousand events, so it is imported when the first
-statement is read.
+Importing sqlglot takes as long as decoding a thousand events, so it is imported with the first statement.
 """
 
 from functools import lru_cache
 
-from shared.translation.sql.model import KINDS, Statement, StatementColumn, TableRef
-
-__all__ = ["KINDS", "Statement", "StatementColumn", "TableRef", "read_statement", "redact"]
+from shared.translation.sql.model import Statement
 
 
 def read_statement(sql: str, *, default_catalog: str = "", default_database: str = "") -> Statement | None:
-    """What the statement reads and writes; None for what is not read.
+    """Read what a SQL statement reads and writes; None if it is not read. Never raises.
 
-    Not read are: what is no single statement or no SQL, templates (`{{ … }}`, `${…}`), statements that move no data
-    (`KINDS` has those that are read), several INSERTs from one FROM, pipes (`|>`), targets that are no plain name
-    (`IDENTIFIER(…)`), and texts beyond the bounds in `parsing.py`. It never raises. Names of one part get the default
-    database, names of two parts the default catalog, where these are given.
+    Not read are: texts that are not one SQL statement, templates (`{{ … }}`, `${…}`), statements that move no data
+    (`model.KINDS` lists the others), several INSERTs from one FROM, pipes (`|>`), computed targets (`IDENTIFIER(…)`),
+    and texts beyond the limits in `parsing`. Names of one part get the default database, names of two parts the default
+    catalog, if given.
     """
-    if len(sql) > _LONGEST_REMEMBERED:
+    if len(sql) > _MAX_CACHED:
         return _read.__wrapped__(sql, default_catalog, default_database)
     return _read(sql, default_catalog, default_database)
 
 
-_LONGEST_REMEMBERED = 20_000
-"""Characters. A job repeats its statements for ever; what is longer is read each time, for memory's sake."""
+_MAX_CACHED = 20_000
+"""Characters. Jobs repeat their statements, so results are cached; longer statements are read each time."""
 
 
 @lru_cache(maxsize=512)
@@ -36,11 +33,10 @@ def _read(sql: str, default_catalog: str, default_database: str) -> Statement | 
 
 
 def redact(sql: str, *, readable: bool = False) -> str:
-    """The statement without its literals, each replaced by `?`, and without its comments. `readable`: each replaced by
-    a literal of its kind that says nothing, so that `read_statement` reads from it what it read before.
+    """The statement without comments and with `?` for each literal. `readable`: with neutral literals of the same kind,
+    so that `read_statement` gives the same result. Never raises.
 
-    Names stay, as do NULL, TRUE and FALSE. What the tokenizer does not understand or what is too long becomes an empty
-    text: rather nothing than somebody's data. It never raises.
+    Names, NULL, TRUE and FALSE stay. A text that is too long or can't be tokenized becomes empty, so no data leaks.
     """
     from shared.translation.sql.redaction import redacted  # noqa: PLC0415 - costs a third of a second
 

@@ -1,4 +1,4 @@
-"""One small reader for each kind of statement: what it writes, what it reads, and from where its columns come."""
+"""Readers for each kind of statement: its target, what it reads, and its columns' origins."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from shared.translation.sql.tree import name_of, nodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementParts:
-    """What a reader found. `read` are the nodes that hold what the statement reads; `own` whether it changes its target
-    in place, so that this is none of its sources.
+    """A reader's result. `read`: the nodes that contain the tables read; `own`: the statement changes its target in
+    place, so the target is no source.
     """
 
     kind: str
@@ -39,34 +39,34 @@ class StatementContext:
     queries: Queries = field(repr=False)
 
     def target(self, node: object) -> TableRef:
-        """The table that is written. Raises UnreadableError for anything else."""
+        """The table that is written. Raises UnreadableError if it is no plain table."""
         found = table_ref(node, self.defaults) if isinstance(node, exp.Table) else None
         if found is None:
             raise UnreadableError
         return found
 
 
-def _query(reading: StatementContext, node: exp.Expr) -> StatementParts:
-    output = reading.queries.query(node, None)
+def _query(context: StatementContext, node: exp.Expr) -> StatementParts:
+    output = context.queries.query(node, None)
     columns = output.relation.columns
     names = tuple(name for name, _ in columns)
     known = names if all(names) and not output.relation.is_open else ()
     return StatementParts(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=known)
 
 
-def _create(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
+def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
     what = str(node.args.get("kind") or "").upper()
     if what not in {"TABLE", "VIEW"}:
         return None
     schema = node.this if isinstance(node.this, exp.Schema) else None
-    target = reading.target(schema.this if schema else node.this)
+    target = context.target(schema.this if schema else node.this)
     query, clone = node.args.get("expression"), node.args.get("clone")
     if isinstance(clone, exp.Clone):
         return StatementParts(kind="clone", target=target, read=(clone.this,))
     if query is None:
         return StatementParts(kind="create_table", target=target) if what == "TABLE" else None
     names = [each.name for each in nodes(schema)]
-    output = reading.queries.query(query, None)
+    output = context.queries.query(query, None)
     kind = _view(node) if what == "VIEW" else "rtas" if node.args.get("replace") else "ctas"
     columns = output.relation.renamed(names).columns
     return StatementParts(kind=kind, target=target, read=(query,), columns=columns, rows=output.rows)
@@ -80,38 +80,38 @@ def _view(node: exp.Expr) -> str:
     return "materialized_view" if any(isinstance(each, exp.MaterializedProperty) for each in kinds) else "view"
 
 
-def _cache(reading: StatementContext, node: exp.Expr) -> StatementParts:
+def _cache(context: StatementContext, node: exp.Expr) -> StatementParts:
     query = node.args.get("expression")
     if query is None:  # CACHE TABLE t reads t
         return StatementParts(kind="cache", target=None, read=(node.this,))
-    output = reading.queries.query(query, None)
-    target = reading.target(node.this)
+    output = context.queries.query(query, None)
+    target = context.target(node.this)
     return StatementParts(kind="cache", target=target, read=(query,), columns=output.relation.columns, rows=output.rows)
 
 
-def _insert(reading: StatementContext, node: exp.Expr) -> StatementParts:
+def _insert(context: StatementContext, node: exp.Expr) -> StatementParts:
     schema = node.this if isinstance(node.this, exp.Schema) else None
     table = schema.this if schema else node.this
     query = node.args.get("expression") or node.args.get("source")
-    output = reading.queries.query(query, None)
+    output = context.queries.query(query, None)
     if isinstance(table, exp.Directory):
         if not table.name:
             raise UnreadableError
         stored = node.args.get("stored")
         stored_as = name_of(stored.this).lower() if isinstance(stored, exp.FileFormatProperty) else ""
-        target = TableRef(path=table.name, format=reading.parsed.directory_format or stored_as)
+        target = TableRef(path=table.name, format=context.parsed.directory_format or stored_as)
         columns = output.relation.columns  # the files get the query's own names
     else:
-        target = reading.target(table)
+        target = context.target(table)
         if schema and not all(isinstance(each, exp.Identifier | exp.ColumnDef) for each in nodes(schema)):
             raise UnreadableError  # IDENTIFIER('t') looks like a table with a list of columns
         columns = _inserted(schema, output.relation, by_name=bool(node.args.get("by_name")))
-        columns += tuple(_static_partitions(table, reading.queries))
+        columns += tuple(_static_partitions(table, context.queries))
     return StatementParts(kind="insert", target=target, read=(query,), columns=columns, rows=output.rows)
 
 
 def _inserted(schema: exp.Schema | None, relation: QueryRelation, *, by_name: bool) -> tuple[tuple[str, Origins], ...]:
-    """Without a list of columns they go by position, into columns that the statement does not name."""
+    """The inserted columns; none without a list of columns, because values go by position to unnamed ones."""
     if schema:
         return relation.renamed(each.name for each in nodes(schema)).columns
     return relation.columns if by_name else ()
@@ -124,30 +124,30 @@ def _static_partitions(table: object, queries: Queries) -> Iterator[tuple[str, O
             yield name_of(each.this), queries.origins(each.expression, Scope())
 
 
-def _update(reading: StatementContext, node: exp.Expr) -> StatementParts:
-    target = reading.target(node.this)
+def _update(context: StatementContext, node: exp.Expr) -> StatementParts:
+    target = context.target(node.this)
     scope, rows = Scope(), set[Source]()
-    reading.queries.add(scope, node.this, rows)
+    context.queries.add(scope, node.this, rows)
     from_ = node.args.get("from_")
     if isinstance(from_, exp.From):
-        reading.queries.add(scope, from_.this, rows)
-    columns = tuple(_assigned(nodes(node), scope, scope, reading.queries))
-    rows |= reading.queries.origins(node.args.get("where"), scope).all
+        context.queries.add(scope, from_.this, rows)
+    columns = tuple(_assigned(nodes(node), scope, scope, context.queries))
+    rows |= context.queries.origins(node.args.get("where"), scope).all
     read = (from_, *nodes(node), node.args.get("where"))
     return StatementParts(kind="update", target=target, read=read, columns=columns, rows=frozenset(rows), own=True)
 
 
-def _delete(reading: StatementContext, node: exp.Expr) -> StatementParts:
-    target = reading.target(node.this)
+def _delete(context: StatementContext, node: exp.Expr) -> StatementParts:
+    target = context.target(node.this)
     scope, rows = Scope(), set[Source]()
-    reading.queries.add(scope, node.this, rows)
+    context.queries.add(scope, node.this, rows)
     where = node.args.get("where")
-    rows |= reading.queries.origins(where, scope).all
+    rows |= context.queries.origins(where, scope).all
     return StatementParts(kind="delete", target=target, read=(where,), rows=frozenset(rows), own=True)
 
 
-def _merge(reading: StatementContext, node: exp.Expr) -> StatementParts:
-    target, queries = reading.target(node.this), reading.queries
+def _merge(context: StatementContext, node: exp.Expr) -> StatementParts:
+    target, queries = context.target(node.this), context.queries
     both, source, rows = Scope(), Scope(), set[Source]()
     queries.add(both, node.this, set())
     queries.add(both, node.args.get("using"), rows)
@@ -157,7 +157,7 @@ def _merge(reading: StatementContext, node: exp.Expr) -> StatementParts:
     whens = [when for when in nodes(node.args.get("whens")) if isinstance(when, exp.When)]
     for when in whens:
         inserts = not when.args.get("matched") and not when.args.get("source")
-        scope = source if inserts else both  # a row that is inserted has nothing of the target
+        scope = source if inserts else both  # an inserted row has no values of the target
         rows |= queries.origins(when.args.get("condition"), scope).all
         columns += _merged(when.args.get("then"), both, scope, queries)
     read = (node.args.get("using"), node.args.get("on"), *whens)
@@ -166,7 +166,7 @@ def _merge(reading: StatementContext, node: exp.Expr) -> StatementParts:
 
 
 def _merged(then: object, names: Scope, values: Scope, queries: Queries) -> Iterator[tuple[str, Origins]]:
-    """The columns that one WHEN writes; a star names none."""
+    """The columns that one WHEN writes; none for a star."""
     if isinstance(then, exp.Update):
         yield from _assigned(nodes(then), names, values, queries)
     elif isinstance(then, exp.Insert) and isinstance(then.this, exp.Tuple) and isinstance(then.expression, exp.Tuple):
@@ -181,7 +181,7 @@ def _assigned(sets: Iterable[object], names: Scope, values: Scope, queries: Quer
 
 
 def _column_name(node: object, scope: Scope) -> str:
-    """The column that is set, without the table's alias before it and the field behind it."""
+    """The assigned column without its table's alias and without a field."""
     while isinstance(node, exp.Dot):
         node = node.this
     if not isinstance(node, exp.Column):
@@ -194,38 +194,29 @@ def _column_name(node: object, scope: Scope) -> str:
 
 
 def _by_column(columns: Iterable[tuple[str, Origins]]) -> dict[str, Origins]:
-    """A column that several WHENs write is constant only if all write literals."""
+    """Merge the assignments of several WHENs: a column is constant only if all write literals."""
     found: dict[str, Origins] = {}
     spelled: dict[str, str] = {}
     for name, origins in columns:
         key = spelled.setdefault(name.lower(), name)
-        known = found.get(key)
-        found[key] = (
-            origins
-            if known is None
-            else Origins(
-                direct=known.direct | origins.direct,
-                indirect=known.indirect | origins.indirect,
-                constant=known.constant and origins.constant,
-            )
-        )
+        found[key] = found[key] | origins if key in found else origins
     return found
 
 
-def _copy(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
+def _copy(context: StatementContext, node: exp.Expr) -> StatementParts | None:
     params = [each for each in nodes(node, "params") if isinstance(each, exp.CopyParameter)]
     named = (name_of(each.args.get("expression")) for each in params if each.name.upper() == "FILEFORMAT")
     file_format = next(named, "").lower()
     files = nodes(node, "files")
     if not node.args.get("kind") or len(files) != 1:
         return None
-    target = reading.target(node.this)
+    target = context.target(node.this)
     if isinstance(files[0], exp.Literal):
         source = TableRef(path=files[0].name, format=file_format)
         return StatementParts(kind="copy", target=target, more_sources=(source,))
-    output = reading.queries.query(files[0], None)
+    output = context.queries.query(files[0], None)
     columns = tuple((name, _from_files(origins, file_format)) for name, origins in output.relation.columns)
-    paths = tuple(_file(table, file_format) for table in tables_read(node, (files[0],), reading.defaults))
+    paths = tuple(_file(table, file_format) for table in tables_read(node, (files[0],), context.defaults))
     rows = frozenset((_file(table, file_format), column) for table, column in output.rows)
     return StatementParts(kind="copy", target=target, more_sources=paths, columns=columns, rows=rows)
 
@@ -239,15 +230,15 @@ def _from_files(origins: Origins, file_format: str) -> Origins:
 
 
 def _file(table: TableRef, file_format: str) -> TableRef:
-    """COPY's query names its files by a text that stands like a table."""
+    """The file reference of a COPY query, which names files by a text in place of a table."""
     return table if table.path else TableRef(path=table.parts[-1], format=file_format)
 
 
-def _load(reading: StatementContext, node: exp.Expr) -> StatementParts | None:
+def _load(context: StatementContext, node: exp.Expr) -> StatementParts | None:
     path = node.args.get("inpath")
     if not isinstance(path, exp.Literal):
         return None
-    return StatementParts(kind="load", target=reading.target(node.this), more_sources=(TableRef(path=path.name),))
+    return StatementParts(kind="load", target=context.target(node.this), more_sources=(TableRef(path=path.name),))
 
 
 _Reader: TypeAlias = Callable[[StatementContext, exp.Expr], StatementParts | None]
@@ -264,4 +255,4 @@ READERS: tuple[tuple[type[exp.Expr], _Reader], ...] = (
     (exp.Copy, _copy),
     (exp.LoadData, _load),
 )
-"""In order: the first whose type the tree has."""
+"""The first reader whose type matches the tree is used."""

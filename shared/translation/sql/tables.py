@@ -1,4 +1,4 @@
-"""The tables that a tree names: as references, and all that it reads."""
+"""Table references in a tree, and all tables that it reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from shared.translation.sql.model import TableRef
 from shared.translation.sql.tree import nodes
 
 Defaults = tuple[str, str]
-"""The catalog and the database that short names get; empty ones are left out."""
+"""Default catalog and database of short names; empty ones are ignored."""
 
 _FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "json", "orc", "parquet", "text", "xml"})
-"""What may stand in the place of a database before a path (Spark's "SQL on files")."""
+"""Formats that may precede a path in place of a database (Spark's "SQL on files")."""
 
 
 class UnreadableError(Exception):
-    """The statement's tables stand in something that is no plain name: it is not read."""
+    """A table of the statement has a computed name, so the statement is not read."""
 
 
 def table_ref(table: exp.Table, defaults: Defaults) -> TableRef | None:
@@ -39,13 +39,13 @@ def table_ref(table: exp.Table, defaults: Defaults) -> TableRef | None:
 
 def _parts(table: exp.Table) -> Iterator[str]:
     for part in (table.args.get("catalog"), table.args.get("db"), table.this):
-        yield from _words(part)
+        yield from _names_in(part)
 
 
-def _words(part: object) -> Iterator[str]:
+def _names_in(part: object) -> Iterator[str]:
     if isinstance(part, exp.Dot):
-        yield from _words(part.this)
-        yield from _words(part.expression)
+        yield from _names_in(part.this)
+        yield from _names_in(part.expression)
     elif isinstance(part, exp.Identifier) and part.name:
         yield part.name
     elif part:
@@ -53,24 +53,24 @@ def _words(part: object) -> Iterator[str]:
 
 
 def cte_name(table: exp.Table) -> str:
-    """The name by which a table may be one of WITH, folded; empty when it cannot be."""
+    """The name in lower case by which a table may be a common table expression; empty if it can't."""
     return "" if table.args.get("db") else table.name.lower()
 
 
 def ctes_of(node: exp.Expr) -> Iterator[exp.CTE]:
-    """The common tables that a query defines, in order."""
+    """The common table expressions that a query defines, in order."""
     yield from (cte for cte in nodes(node.args.get("with_")) if isinstance(cte, exp.CTE))
 
 
 def is_recursive(node: exp.Expr) -> bool:
-    """Whether the common tables may name themselves."""
+    """Whether the common table expressions may be recursive."""
     with_ = node.args.get("with_")
     return isinstance(with_, exp.With) and bool(with_.args.get("recursive"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CommonTable:
-    """One of WITH: what it is, and which others it sees."""
+    """A common table expression: its body, and the others it sees."""
 
     body: exp.Expr
     sees: Mapping[str, "_CommonTable"]
@@ -86,9 +86,9 @@ def _names(node: exp.Expr, outer: Mapping[str, _CommonTable]) -> Mapping[str, _C
 
 
 def tables_read(statement: exp.Expr, nodes: Iterable[object], defaults: Defaults) -> Iterator[TableRef]:
-    """All tables below these nodes of the statement in the order of the text, as often as they stand there.
+    """All tables below these nodes of the statement, in the order and number of their mentions.
 
-    A common table counts by what it reads, and only where something reads it. Raises UnreadableError.
+    A common table expression counts by what it reads, and only if it is read. Raises UnreadableError.
     """
     visited: set[int] = set()
     start = _names(statement, {})

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.toolchain.interpreter import own
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.stamp import install_once
+from local.toolchain.versions import SPARK_3
 from tests.capture.systems.serving import free_port, serving
 from tests.capture.systems.system import System, SystemsError
 
@@ -45,7 +46,7 @@ def kafka() -> Iterator[System]:
 
     Raises SystemsError, NoJavaError.
     """
-    java = find_java()
+    java = find_java(JavaNeed(platform=SPARK_3))
     jars = install_once("kafka", (Path(__file__),), _fetch) / "jars"
     program = [str(java.path / "bin" / "java"), "-Xmx256m", "-cp", f"{jars}/*"]
     with tempfile.TemporaryDirectory(prefix="throughline-kafka-") as name:
@@ -63,7 +64,7 @@ def kafka() -> Iterator[System]:
 
 
 def _fetch(folder: Path) -> None:
-    java = find_java().path / "bin" / "java"
+    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"
     spark = own().spark_home / "jars" / "*"
     for organisation, module, version in _PARTS:
         retrieve = f"{folder}/jars/[artifact]-[revision].[ext]"

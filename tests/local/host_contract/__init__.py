@@ -38,7 +38,7 @@ class Bench:
     def ask(self, method: str, path: str, *, key: str | None = None, data: object = None) -> requests.Response:
         """Send a request to the shared host, with the app's key unless another is given ("" for none)."""
         headers = {"x-functions-key": self.key if key is None else key}
-        return requests.request(method, f"{self.web.url}{path}", headers=headers, data=data, timeout=15)  # type: ignore[arg-type]  # an iterator too
+        return requests.request(method, f"{self.web.url}{path}", headers=headers, data=data, timeout=60)  # type: ignore[arg-type]  # an iterator too
 
 
 Case = Callable[[Bench], None]

@@ -76,7 +76,7 @@ def _webhook(bench: Bench) -> None:
 
         def post(kind: str, content: object, key: str = HOOK_KEY) -> requests.Response:
             headers = {"aeg-event-type": kind, "x-functions-key": key}
-            return requests.post(f"{app.url}{_HOOK}", json=content, headers=headers, timeout=15)
+            return requests.post(f"{app.url}{_HOOK}", json=content, headers=headers, timeout=60)
 
         validation = [{"eventType": "Microsoft.EventGrid.SubscriptionValidationEvent", "data": {"validationCode": "7"}}]
         assert post("SubscriptionValidation", validation, key="").status_code == 401
@@ -249,7 +249,7 @@ def _refused(bench: Bench) -> None:
                     assert wait_for(partial(_told, host.log, "Host.Startup[515] A host error has"))
                 else:
                     assert wait_for(partial(app.notes, "start"))
-                assert requests.get(f"{app.url}/", timeout=15).status_code == status
+                assert requests.get(f"{app.url}/", timeout=60).status_code == status
                 assert bool(app.notes("start")) == (delivery == EVENT_GRID)
         server.shutdown()
 

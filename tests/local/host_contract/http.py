@@ -128,7 +128,7 @@ def _bad_values(bench: Bench) -> None:
 
 @seen("the host's own page is there")
 def _home_page(bench: Bench) -> None:
-    assert requests.get(f"{bench.web.url}/", timeout=15).status_code == 200
+    assert requests.get(f"{bench.web.url}/", timeout=60).status_code == 200
 
 
 @seen("without a function there is nothing to run")

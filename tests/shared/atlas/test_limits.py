@@ -15,7 +15,7 @@ from shared.errors import CatalogRefused
 from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
@@ -46,7 +46,7 @@ def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: Ca
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     receive(storage, packed(job), most_bytes=10_000_000)
     for fact in storage.blobs("events"):
-        process_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     done = publish(storage, catalog, how())
     assert (done.written, done.refused, done.error) == (1, 0, "")
     found = list(catalog.ours())

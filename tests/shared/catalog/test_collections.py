@@ -34,7 +34,7 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
 
 def call(server: CatalogServer, method: str, path: str, body: Any = None, **parameters: str) -> requests.Response:
     headers = {"Authorization": f"Bearer {server.token}"}
-    return requests.request(method, f"{server.url}/{path}", json=body, params=parameters, headers=headers, timeout=10)
+    return requests.request(method, f"{server.url}/{path}", json=body, params=parameters, headers=headers, timeout=60)
 
 
 def over(endpoint: str, token: str, collection: str = "lineage") -> AtlasCatalog:

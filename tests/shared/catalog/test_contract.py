@@ -42,7 +42,7 @@ def over(server: V2, *, own_columns: bool = False) -> AtlasCatalog:
 
 def soon(ask: Callable[[], T], wanted: T) -> T:
     """What is found, once that is what is wanted: search is behind the writes by a moment."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (found := ask()) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)
     return found

@@ -15,7 +15,7 @@ from shared.events.dead_letters import dead_letters
 from shared.events.run_loader import add_dead_letter
 from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
 from shared.ingest.responses import refused
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.redaction import redacted
 from shared.reporting.status import status
@@ -55,7 +55,7 @@ def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | 
         except Refused as refusal:
             note_refusal(storage, raw, refusal)
     for fact in storage.blobs("events"):
-        process_event(storage, stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     for number, error in enumerate((ValueError(f"token={SECRET}"), KeyError(f"https://ann:{SECRET}@h"))):
         add_dead_letter(storage, f"x{number}", f"{number:032}", error)
     later = datetime.now(UTC)

@@ -16,8 +16,9 @@ from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.processing.triggers import ContextChanged, Replayed
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -125,7 +126,7 @@ def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> 
     assert counts(moved) == counts(plain)
     for storage in (plain, moved):
         for run in sorted({row.partition for row in storage.scan("runs") if row.key == "state"}):
-            process_run(storage, run)
+            RunProcessor(storage=storage).process(run, Replayed())
     assert counts(moved)["received"] == counts(plain)["received"]
     assert [r.key for r in moved.scan("contributions")] == [r.key for r in plain.scan("contributions")]
 
@@ -142,8 +143,8 @@ def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
     assert names(storage, ARCHIVE) == []
     assert list(archived_of(storage, run_id("a"))) == []
     assert counts(storage)["received"] == 0, "what is gone is not counted any more"
-    process_run(storage, run_id("a"))
-    process_run(storage, run_id("a"), nested=True)
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
+    RunProcessor(storage=storage).process(run_id("a"), ContextChanged())
     settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
     assert standing(storage) == ["/a"], "it stays as it was"
     assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
@@ -182,7 +183,7 @@ def test_a_file_that_somebody_deleted_leaves_its_run_as_it_is() -> None:
     archive(storage, AT_ONCE)
     for name in names(storage, ARCHIVE):
         storage.delete_blob(ARCHIVE, name)
-    process_run(storage, run_id("a"))
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
     assert standing(storage) == ["/a"]
 
 
@@ -191,5 +192,5 @@ def test_a_row_without_a_blob_is_left_out() -> None:
     (place, _) = settled(storage, *write("a", "app", "10:00", "/a"))
     storage.insert("runs", Row(partition=place.run_id, key=place.row_key.replace("START", "RUNNING")))
     assert archive(storage, AT_ONCE) == Counter(archived=2)
-    process_run(storage, run_id("a"))
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
     assert standing(storage) == ["/a"]

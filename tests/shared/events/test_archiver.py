@@ -20,8 +20,9 @@ from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay, replay_letters
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.processing.triggers import Replayed
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
@@ -50,7 +51,7 @@ def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
     storage = MemoryStorage()
     settled(storage, write("open", "app", "10:00", "/a")[0])
     post(storage, *write("unsettled", "app", "10:00", "/a"))
-    process_run(storage, run_id("open"))
+    RunProcessor(storage=storage).process(run_id("open"), Replayed())
     assert state_of(storage, "open").verdict == "waiting"
     assert archive(storage, AT_ONCE) == Counter()
     settled(storage, *write("done", "app", "10:00", "/a", sink="/done"))

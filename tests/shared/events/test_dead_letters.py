@@ -15,8 +15,9 @@ from shared.errors import WriteConflict
 from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
 from shared.events.run_loader import add_dead_letter
 from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.processing.triggers import Replayed, TimedOut
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.azure import AzureStorage
@@ -80,7 +81,7 @@ def test_a_letter_met_again_is_counted() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
     before = one(storage)
-    process_run(storage, run_id("a"))
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
     after = one(storage)
     assert (after.count, after.first) == (2, before.first)
     assert after.last > before.last
@@ -101,7 +102,7 @@ def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, rea
     storage, catalog = MemoryStorage(), MemoryCatalog()
     start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
     put(storage, end, packed)
-    process_run(storage, run_id("a"), timed_out=True)
+    RunProcessor(storage=storage).process(run_id("a"), TimedOut())
     assert one(storage).reason == reason
     put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
     (replayed,) = all_of(storage)
@@ -130,7 +131,7 @@ def test_a_letter_that_fails_again_is_there_again_with_a_higher_count() -> None:
 
 def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
     places = post(storage, START, END)
-    process_run(storage, run_id("a"), names=MISWRITTEN)
+    RunProcessor(storage=storage, names=MISWRITTEN).process(run_id("a"), Replayed())
     return places
 
 
@@ -243,7 +244,7 @@ def test_a_discarded_letter_stays_so_when_it_is_met_again_and_leaves_when_it_is_
     assert first
     assert first.discarded
     assert discard(storage, start.digest) == first, "once is enough"
-    process_run(storage, run_id("a"))
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
     assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
     put(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [Outcome.USED]

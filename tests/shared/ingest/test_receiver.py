@@ -63,7 +63,7 @@ def test_an_ignored_event_is_kept_apart_with_its_reason() -> None:
     body = json.loads(START)
     body["inputs"], body["eventType"] = [], "RUNNING"
     receipt = receive(storage, json.dumps(body).encode(), most_bytes=MOST)
-    assert receipt.ignored == "names no data set and ends nothing"
+    assert receipt.ignored == "names no data set and ends no run"
     assert list(storage.blobs(EVENTS)) == []
     assert len(list(storage.blobs("ignored"))) == 1
     found = status(storage)

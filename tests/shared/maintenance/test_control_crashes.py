@@ -12,7 +12,8 @@ from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import lonely, retire, unseen
 from shared.naming.names import BUILT_IN
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import EventArrived, Replayed
 from shared.publishing.publisher_lease import batches, remove_placeholders
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
@@ -38,7 +39,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
     )
     for place in post(storage, *bodies):
         if place.end:
-            process_run(storage, place.run_id, trigger=place, names=BUILT_IN)
+            RunProcessor(storage=storage, names=BUILT_IN).process(place.run_id, EventArrived(event=place))
     publish(storage, catalog, how(Clock()))
     return storage, catalog
 
@@ -59,8 +60,8 @@ def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
 
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
-    process_run(storage, run_id("b"), timed_out=False, names=BUILT_IN)
-    process_run(storage, run_id("old"), timed_out=False, names=BUILT_IN)
+    RunProcessor(storage=storage, names=BUILT_IN).process(run_id("b"), Replayed())
+    RunProcessor(storage=storage, names=BUILT_IN).process(run_id("old"), Replayed())
     publish(storage, catalog, replace(how(clock), shadow=True))
     leave_shadow_mode(storage, how(clock))
     publish(storage, catalog, how(clock))

@@ -27,7 +27,8 @@ from shared.maintenance.replay import (
 )
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.rules.rule import rule
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import Replayed
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -319,6 +320,6 @@ def test_runs_that_nothing_changed_for_stay_as_they_are() -> None:
     storage = MemoryStorage()
     three_days(storage)
     before = sorted(standing(storage))
-    process_run(storage, run_id("r21"))
+    RunProcessor(storage=storage).process(run_id("r21"), Replayed())
     runs_of(storage, Wanted())
     assert sorted(standing(storage)) == before

@@ -12,7 +12,8 @@ from shared.catalog.port import AssetKey
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
-from shared.processing.processor import process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import Replayed
 from shared.publishing.planner import recorded
 from shared.publishing.publisher_lease import batches, remove_placeholders, turn
 from shared.publishing.shadow import held_back
@@ -117,7 +118,7 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
     for run in ("old", "old2"):
-        process_run(storage, run_id(run))
+        RunProcessor(storage=storage).process(run_id(run), Replayed())
     done = publish(storage, catalog, how(Clock()))
     assert (done.written, len(catalog.processes)) == (0, 1)
     assert len([process for process, _ in recorded(storage, how(Clock()))]) == 1

@@ -170,7 +170,7 @@ CASES: dict[str, Case] = {
         rule="adls-path",
         type="azure_datalake_gen2_path",
         to="https://contoso.dfs.core.windows.net/lake/raw/orders",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(
             ("dbfs", "/mnt/lake/raw/orders"),
             ("dbfs:", "/mnt/lake/raw/orders/day=1"),
@@ -183,63 +183,63 @@ CASES: dict[str, Case] = {
         rule="adls-filesystem",
         type="azure_datalake_gen2_filesystem",
         to="https://contoso.dfs.core.windows.net/lake",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/mnt/lake"), ("dbfs", "/mnt/lake/")),
     ),
     "the longest mount": Case(
         rule="blob-path",
         type="azure_blob_path",
         to="https://contoso.blob.core.windows.net/landing/deep/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/mnt/lake/inner/t"),),
     ),
     "mounted first lake": Case(
         rule="adl-path",
         type="azure_datalake_gen1_path",
         to="adl://contoso.azuredatalakestore.net/base/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/mnt/gen1/t"),),
     ),
     "mounted bucket, without its key": Case(
         rule="s3-path",
         type="aws_s3_v2_directory",
         to="s3://bucket/dir/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/mnt/s3/t"), ("s3a://bucket", "dir/t"), ("s3a://KEY:SECRET@bucket", "dir/t")),
     ),
     "a folder that only begins like a mount": Case(
         rule="dbfs-path-of-workspace",
         type="DataSet",
         to="dbfs://adb-1.2.azuredatabricks.net/mnt/lake2/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/mnt/lake2/t"), ("file", "/dbfs/mnt/lake2/t")),
     ),
     "a mount that has no address": Case(
         rule="dbfs-path-of-workspace",
         type="DataSet",
         to="dbfs://adb-1.2.azuredatabricks.net/databricks-datasets/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/databricks-datasets/t"),),
     ),
     "a driver's own file": Case(
         rule="local-path",
         type="fs_path",
         to="file:///local_disk0/t",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("file", "/local_disk0/t"),),
     ),
     "managed table": Case(
         rule="dbfs-hive-table",
         type="hive_table",
         to="default.orders@adb-1.2.azuredatabricks.net",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("dbfs", "/user/hive/warehouse/orders"), ("dbfs", "/user/hive/warehouse/orders/day=1")),
     ),
     "managed table of a database": Case(
         rule="dbfs-hive-table",
         type="hive_table",
         to="sales.orders@adb-1.2.azuredatabricks.net",
-        where=RunEnvironment(workspace="https://ADB-1.2.azuredatabricks.net/"),
+        environment=RunEnvironment(workspace="https://ADB-1.2.azuredatabricks.net/"),
         spellings=(("dbfs", "/user/hive/warehouse/sales.db/orders"),),
     ),
     "managed table of nobody knows whom": Case(
@@ -258,14 +258,14 @@ CASES: dict[str, Case] = {
         rule="hive-table-of-workspace",
         type="hive_table",
         to="sales.orders@adb-1.2.azuredatabricks.net",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("hive://10.0.0.1:9083", "sales.orders"),),
     ),
     "Unity Catalog": Case(
         rule="unity-catalog-table",
         type="databricks_table",
         to="databricks://adb-1.2.azuredatabricks.net/catalogs/main/schemas/sales/tables/a.b",
-        where=DATABRICKS,
+        environment=DATABRICKS,
         spellings=(("unity-catalog", "main.sales.`a.b`"), ("unity-catalog", "main.sales.[a.b]")),
     ),
     "Unity Catalog's own server": Case(
@@ -644,9 +644,9 @@ SPELLINGS = [(case, spelling) for case in CASES.values() for spelling in case.sp
 @pytest.mark.parametrize(("case", "spelling"), SPELLINGS, ids=[" ".join(spelling) for _, spelling in SPELLINGS])
 def test_a_data_sets_type_and_name(case: Case, spelling: tuple[str, str]) -> None:
     """Every spelling gives one identity, and the catalog's name."""
-    identity = canonical(*spelling, case.where)
-    assert identity == canonical(*case.spellings[0], case.where)
-    best = name_dataset(identity, where=case.where).best
+    identity = canonical(*spelling, case.environment)
+    assert identity == canonical(*case.spellings[0], case.environment)
+    best = name_dataset(identity, environment=case.environment).best
     assert (best.rule, best.type, best.qualified_name) == (case.rule, case.type, case.to)
 
 
@@ -672,9 +672,9 @@ REST = ("https://rest:8181", "sales.orders")
 def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: tuple[str, str]) -> None:
     """The same data, read by path and by table, must be one asset; the table is a further name."""
     identity = canonical(namespace, name)
-    where = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
-    named = name_dataset(identity, [link], where)
-    alone = name_dataset(identity, where=where)
+    environment = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
+    named = name_dataset(identity, [link], environment)
+    alone = name_dataset(identity, environment=environment)
     assert named.best == alone.best
     assert named.others[0].type == {HIVE: "hive_table", UNITY: "databricks_table"}[link]
     assert set(alone.others) < set(named.others)
@@ -840,8 +840,8 @@ ANYWHERE = st.just(NO_ENVIRONMENT) | st.builds(
 
 
 @given(ANY_NAMESPACE, ANY_NAME, ANYWHERE)
-def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, where: RunEnvironment) -> None:
-    found = explain(namespace, name, symlinks=[(name, namespace), (namespace, name)], where=where)
+def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, environment: RunEnvironment) -> None:
+    found = explain(namespace, name, symlinks=[(name, namespace), (namespace, name)], environment=environment)
     for named in (found.naming.best, *found.naming.others):
         assert named.qualified_name.isprintable()
         assert named.qualified_name

@@ -13,7 +13,7 @@ from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.ingest.receiver import receive, receive_batch
 from shared.openlineage.bounds import BOUNDS, DATASETS, Bound
 from shared.openlineage.decoding import decode
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -209,7 +209,7 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     storage = MemoryStorage()
     receipt = receive(storage, packed(said), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
-    process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     found = status(storage)
     assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
     again = translate_history([decode(packed(said))])
@@ -237,17 +237,17 @@ def test_large_bodies_take_turns_and_small_ones_do_not() -> None:
     def hold() -> None:
         with turn_for(bytes(LARGE)):
             inside.release()
-            let_go.wait(10)
+            let_go.wait(60)
 
     threads = [threading.Thread(target=hold, daemon=True) for _ in range(AT_ONCE + 1)]
     for thread in threads:
         thread.start()
     for _ in range(AT_ONCE):
-        assert inside.acquire(timeout=10)
+        assert inside.acquire(timeout=60)
     assert not inside.acquire(timeout=0.2), "one more than may be is inside"
     with turn_for(b"small"):
         pass
     let_go.set()
-    assert inside.acquire(timeout=10)
+    assert inside.acquire(timeout=60)
     for thread in threads:
         thread.join(10)

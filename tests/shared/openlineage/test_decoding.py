@@ -13,7 +13,8 @@ import pytest
 
 from shared.errors import Unreadable
 from shared.openlineage.decoding import decode
-from tests.support.building import Json, body, dataset, lineage, packed, source, uid
+from tests.support.building import Json, body, dataset, lineage, packed, source
+from tests.support.events import run_id
 
 Change = Callable[[Json], object]
 
@@ -45,7 +46,7 @@ REFUSED_FIELDS: dict[str, tuple[Change, str]] = {
     "no run id": (_without("run", "runId"), "run.runId"),
     "run id is a number": (_with(7, "run", "runId"), "run.runId"),
     "run id is no uuid": (_with("7", "run", "runId"), "run.runId"),
-    "run id has a line break": (_with(uid("run") + "\n", "run", "runId"), "run.runId"),
+    "run id has a line break": (_with(run_id("run") + "\n", "run", "runId"), "run.runId"),
     "no job": (_without("job"), "job"),
     "job is a list": (_with([], "job"), "job"),
     "no job name": (_without("job", "name"), "job.name"),
@@ -198,7 +199,7 @@ def test_one_bad_part_costs_itself_and_is_on_record(change: Change, omitted: tup
     kept = [each.name for each in (*(event.body.inputs or ()), *(event.body.outputs or ()))]
     assert "/good" in kept
     assert event.type == "COMPLETE"
-    assert event.run_id == uid("run")
+    assert event.run_id == run_id("run")
 
 
 def test_a_bad_facet_leaves_its_neighbours() -> None:
@@ -227,7 +228,7 @@ TOLERATED: dict[str, Change] = {
     "column lineage of an unknown future": _with(
         [dataset("/out", columnLineage={**lineage({"x": [source("/in", "x")]}), "later": 1})], "outputs"
     ),
-    "run id in capitals": _with(uid("run").upper(), "run", "runId"),
+    "run id in capitals": _with(run_id("run").upper(), "run", "runId"),
 }
 
 
@@ -237,7 +238,7 @@ def test_what_is_odd_but_harmless_costs_nothing(change: Change) -> None:
     change(odd)
     event = decode(packed(odd))
     assert event.omitted == ()
-    assert event.run_id == uid("run")
+    assert event.run_id == run_id("run")
 
 
 def test_a_key_may_stand_twice() -> None:
@@ -325,9 +326,9 @@ USED: Json = {
     "eventType": "FAIL",
     "eventTime": "2026-11-21T10:00:00Z",
     "run": {
-        "runId": uid("run"),
+        "runId": run_id("run"),
         "facets": {
-            "parent": {"run": {"runId": uid("application")}, "job": {"namespace": "n", "name": "app"}},
+            "parent": {"run": {"runId": run_id("application")}, "job": {"namespace": "n", "name": "app"}},
             "environment-properties": {"environment-properties": {"mountPoints": [{"mountPoint": "/mnt/x"}]}},
             "processing_engine": {"name": "spark", "version": "3.5.9", "openlineageAdapterVersion": "1.53.0"},
             "errorMessage": {"message": "no space left", "programmingLanguage": "SCALA"},

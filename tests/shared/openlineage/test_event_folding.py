@@ -18,7 +18,7 @@ from shared.ingest.receiver import receive
 from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
 from shared.openlineage.merging import merge
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -62,20 +62,17 @@ def test_every_captured_event_comes_back_from_what_is_kept(folder: Any) -> None:
     assert msgspec.json.decode(msgspec.json.encode(events), type=list[Event]) == events
 
 
-class Watched:
-    """Counts the blobs that are read."""
+class CountingStorage(MemoryStorage):
+    """Storage in memory that counts the blobs that are read, by container."""
 
-    def __init__(self, storage: MemoryStorage) -> None:
-        self.real = storage
+    def __init__(self) -> None:
+        super().__init__()
         self.reads: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
         self.reads[container] += 1
-        return self.real.get(container, name)
+        return super().get(container, name)
 
 
 def long_run(events: int) -> list[bytes]:
@@ -87,39 +84,41 @@ def long_run(events: int) -> list[bytes]:
 
 
 def test_each_blob_of_a_long_run_is_read_once() -> None:
-    storage = Watched(MemoryStorage())
-    port: Any = storage
+    storage = CountingStorage()
     bodies = long_run(3000)
     for body in bodies:
-        receive(port, body, most_bytes=10_000)
-    end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    process_event(port, stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b"")
+        receive(storage, body, most_bytes=10_000)
+    end = next(each for each in storage.blobs(EVENTS) if "_COMPLETE_" in each.name)
+    RunProcessor(storage=storage).receive(
+        stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
+    )
     assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering one is at hand"
 
     storage.reads.clear()
-    receive(port, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
-    late = next(each for each in storage.real.blobs(EVENTS) if "T090000" in each.name)
-    process_event(port, stored_from_blob(late.name), storage.real.get(EVENTS, late.name) or b"")
+    receive(storage, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
+    late = next(each for each in storage.blobs(EVENTS) if "T090000" in each.name)
+    RunProcessor(storage=storage).receive(
+        stored_from_blob(late.name), MemoryStorage.get(storage, EVENTS, late.name) or b""
+    )
     assert storage.reads[EVENTS] == 0
 
     catalog = MemoryCatalog()
-    publish(port, catalog, PublishOptions())
+    publish(storage, catalog, PublishOptions())
     (process,) = catalog.processes.values()
     assert [name.rpartition("/")[2] for _, name in process.inputs] == ["a", "late"]
-    assert status(port).published == len(bodies) + 1
+    assert status(storage).published == len(bodies) + 1
 
-    archive(port, ArchiveOptions(after=timedelta(seconds=-1)))
-    assert storage.real.read(RUNS, run_id("a"), COMPACTED) is None
-    assert status(port).published == len(bodies) + 1
+    archive(storage, ArchiveOptions(after=timedelta(seconds=-1)))
+    assert storage.read(RUNS, run_id("a"), COMPACTED) is None
+    assert status(storage).published == len(bodies) + 1
 
 
 def test_a_fold_that_was_cut_off_goes_on() -> None:
-    storage = Watched(MemoryStorage())
-    port: Any = storage
+    storage = CountingStorage()
     for body in long_run(3000):
-        receive(port, body, most_bytes=10_000)
-    end = next(each for each in storage.real.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    place, packed = stored_from_blob(end.name), storage.real.get(EVENTS, end.name) or b""
+        receive(storage, body, most_bytes=10_000)
+    end = next(each for each in storage.blobs(EVENTS) if "_COMPLETE_" in each.name)
+    place, packed = stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
     whole = storage.get
 
     def dies(container: str, name: str) -> bytes | None:
@@ -127,27 +126,26 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
             raise KeyboardInterrupt
         return whole(container, name)
 
-    port.get = dies
-    with pytest.raises(KeyboardInterrupt):
-        process_event(port, place, packed)
-    del port.get
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage, "get", dies)
+        with pytest.raises(KeyboardInterrupt):
+            RunProcessor(storage=storage).receive(place, packed)
     storage.reads.clear()
-    process_event(port, place, packed)
+    RunProcessor(storage=storage).receive(place, packed)
     assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
-    assert status(port).in_progress == 3000, "settled, and to be published"
+    assert status(storage).in_progress == 3000, "settled, and to be published"
 
 
 def test_what_was_at_hand_lately_is_not_read_again() -> None:
-    storage = Watched(MemoryStorage())
-    port: Any = storage
+    storage = CountingStorage()
     blob_cache = BlobCache()
     for body in long_run(3):
-        receive(port, body, most_bytes=10_000)
-    for blob in sorted(storage.real.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
-        packed = storage.real.get(EVENTS, blob.name) or b""
-        process_event(port, stored_from_blob(blob.name), packed, blob_cache=blob_cache)
+        receive(storage, body, most_bytes=10_000)
+    for blob in sorted(storage.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
+        packed = MemoryStorage.get(storage, EVENTS, blob.name) or b""
+        RunProcessor(storage=storage, blob_cache=blob_cache).receive(stored_from_blob(blob.name), packed)
     assert storage.reads[EVENTS] == 0
-    assert status(port).in_progress == 3
+    assert status(storage).in_progress == 3
 
 
 def test_no_more_is_kept_at_hand_than_was_asked_for() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge, stronger_end
-from tests.support.building import IDENTITY, START, dataset, event, lineage, source, uid
+from tests.support.building import IDENTITY, START, dataset, decoded, lineage, source
+from tests.support.events import run_id
 
 
 def _merge_run() -> list[Event]:
@@ -17,9 +18,9 @@ def _merge_run() -> list[Event]:
     columns = lineage({"x": [source("/staging", "x", IDENTITY)]})
     links = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
     return [
-        event("START", minute=0, inputs=["/staging"], outputs=[dataset("/t", columnLineage=columns)]),
-        event("RUNNING", minute=1, outputs=["/t"]),
-        event("COMPLETE", minute=2, outputs=[dataset("/t", symlinks=links)]),
+        decoded("START", minute=0, inputs=["/staging"], outputs=[dataset("/t", columnLineage=columns)]),
+        decoded("RUNNING", minute=1, outputs=["/t"]),
+        decoded("COMPLETE", minute=2, outputs=[dataset("/t", symlinks=links)]),
     ]
 
 
@@ -47,7 +48,7 @@ def test_events_of_the_same_moment_have_one_order() -> None:
         {"job": f"append_data.{n}", "run_facets": {"environment-properties": {"environment-properties": {"a": n}}}}
         for n in range(6)
     ]
-    events = [event("RUNNING", **each) for each in said]
+    events = [decoded("RUNNING", **each) for each in said]
     whole = merge(events)
     for seed in range(50):
         random.Random(seed).shuffle(events)
@@ -68,7 +69,7 @@ def test_events_of_the_same_moment_have_one_order() -> None:
     ],
 )
 def test_failing_beats_completing_in_any_order(kinds: list[str], ended: str | None) -> None:
-    events = [event(kind, minute=minute) for minute, kind in enumerate(kinds)]
+    events = [decoded(kind, minute=minute) for minute, kind in enumerate(kinds)]
     assert {merge(order).ended for order in itertools.permutations(events)} == {ended}
 
 
@@ -78,16 +79,16 @@ def test_the_stronger_end_does_not_depend_on_the_order() -> None:
 
 
 def test_the_application_is_told_by_any_event_that_knows_it() -> None:
-    run = merge([event("START", application=None, app_name="app.append_data"), event("COMPLETE", minute=1)])
-    assert run.application_run == uid("application")
+    run = merge([decoded("START", application=None, app_name="app.append_data"), decoded("COMPLETE", minute=1)])
+    assert run.application_run == run_id("application")
     assert run.application
     assert run.application.name == "app"
     assert not run.is_application
 
 
 def test_a_run_without_a_parent_is_its_own_application() -> None:
-    run = merge([event("START", run="run", application=None)])
-    assert run.application_run == run.run_id == uid("run")
+    run = merge([decoded("START", run="run", application=None)])
+    assert run.application_run == run.run_id == run_id("run")
     assert run.application is None
     assert run.is_application
 
@@ -96,9 +97,9 @@ def test_column_lineage_is_the_union_of_all_facets() -> None:
     first = lineage({"x": [source("/a", "x", IDENTITY)]})
     second = lineage({"x": [source("/b", "x", IDENTITY)], "y": [source("/a", "y", IDENTITY)]}, [source("/a", "z")])
     events = [
-        event("START", outputs=[dataset("/t", columnLineage=first)]),
-        event("RUNNING", minute=1, outputs=[dataset("/t", columnLineage=second)]),
-        event("COMPLETE", minute=2, outputs=[dataset("/t", columnLineage=first)]),
+        decoded("START", outputs=[dataset("/t", columnLineage=first)]),
+        decoded("RUNNING", minute=1, outputs=[dataset("/t", columnLineage=second)]),
+        decoded("COMPLETE", minute=2, outputs=[dataset("/t", columnLineage=first)]),
     ]
     (output,) = merge(events).outputs
     assert {column: len(fields) for column, fields in output.fields} == {"x": 2, "y": 1}
@@ -107,13 +108,16 @@ def test_column_lineage_is_the_union_of_all_facets() -> None:
 
 def test_properties_are_the_latest_word() -> None:
     events = [
-        event("START", run_facets={"environment-properties": {"environment-properties": {"a": 1, "b": 1}}}),
-        event("RUNNING", minute=1, run_facets={"environment-properties": {"environment-properties": {"b": 2}}}),
-        event("COMPLETE", minute=2, run_facets={"environment-properties": {}}),
+        decoded("START", run_facets={"environment-properties": {"environment-properties": {"a": 1, "b": 1}}}),
+        decoded("RUNNING", minute=1, run_facets={"environment-properties": {"environment-properties": {"b": 2}}}),
+        decoded("COMPLETE", minute=2, run_facets={"environment-properties": {}}),
     ]
     assert merge(events).properties == {"a": 1, "b": 2}
 
 
 def test_what_was_left_out_stays_on_record() -> None:
-    events = [event("START", inputs=[{"namespace": "file"}]), event("COMPLETE", minute=1, outputs=[{"name": "x"}])]
+    events = [
+        decoded("START", inputs=[{"namespace": "file"}]),
+        decoded("COMPLETE", minute=1, outputs=[{"name": "x"}]),
+    ]
     assert merge(events).omitted == ("inputs[0]", "outputs[0]")

@@ -6,9 +6,9 @@ import pytest
 
 from shared.openlineage.decoding import decode
 from shared.openlineage.selection import Ignore, Keep, Selection, select
-from tests.support.building import body, dataset, event, packed
+from tests.support.building import body, dataset, decoded, packed
 
-SAYS_NOTHING = "names no data set and ends nothing"
+SAYS_NOTHING = "names no data set and ends no run"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
 NO_PROPERTIES: dict[str, Any] = {"environment-properties": {"environment-properties": {}}}
 AIRFLOW = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK"}}
@@ -30,7 +30,7 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("kind", "said", "reason"), DROPPED.values(), ids=DROPPED)
 def test_what_is_dropped_and_why(kind: str | None, said: dict[str, Any], reason: str) -> None:
-    assert select(event(kind, **said)) == Ignore(reason=reason)
+    assert select(decoded(kind, **said)) == Ignore(reason=reason)
 
 
 KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
@@ -70,7 +70,7 @@ KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "said"), KEPT.values(), ids=KEPT)
 def test_what_a_runs_lineage_could_need_is_kept(kind: str | None, said: dict[str, Any]) -> None:
-    assert select(event(kind, **said)) == Keep()
+    assert select(decoded(kind, **said)) == Keep()
 
 
 @pytest.mark.parametrize("part", ["inputs", "outputs"])
@@ -83,13 +83,13 @@ def test_an_event_of_which_parts_could_not_be_read_is_kept(part: str) -> None:
 
 def test_the_logical_plan_decides_nothing() -> None:
     plan = {"spark.logicalPlan": {"plan": [{"class": "org.apache.spark.sql.catalyst.plans.logical.ShowTables"}]}}
-    assert select(event("COMPLETE", run_facets=plan)) == Keep()
+    assert select(decoded("COMPLETE", run_facets=plan)) == Keep()
 
 
 @pytest.mark.parametrize("parts", [{"job": {"namespace": "n", "name": "j"}}, {"dataset": dataset("/d")}])
 def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -> None:
     decision = select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **parts})))
-    assert decision == Ignore(reason="a job or data set event tells of no run")
+    assert decision == Ignore(reason="job or data set event without a run")
 
 
 def test_a_job_that_declares_what_it_reads_is_kept() -> None:
@@ -97,7 +97,7 @@ def test_a_job_that_declares_what_it_reads_is_kept() -> None:
     assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **said}))) == Keep()
 
 
-NOT_WANTED = Ignore(reason="the settings ignore this operation")
+NOT_WANTED = Ignore(reason="operation ignored by the settings")
 DELETE: dict[str, Any] = {"job": "execute_delete_command.d_t", "outputs": ["/t"], "run_facets": PROPERTIES}
 CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
     "no settings": (Selection(), DELETE, Keep()),
@@ -141,4 +141,4 @@ CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
 def test_settings_add_to_what_is_dropped_and_take_from_it(
     kind: str, selection: Selection, said: dict[str, Any], decision: Keep | Ignore
 ) -> None:
-    assert select(event(kind, **said), selection) == decision
+    assert select(decoded(kind, **said), selection) == decision

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shared.processing.application_cache import ApplicationCache
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.records.application_record import Application
 from shared.records.run_state import ContributionRecord
 from shared.storage.memory import MemoryStorage
@@ -18,7 +18,9 @@ def settle(
     storage: MemoryStorage, places: Sequence[StoredEvent], application_cache: ApplicationCache | None = None
 ) -> None:
     for place in places:
-        process_event(storage, place, storage.get(EVENTS, place.blob) or b"", application_cache=application_cache)
+        RunProcessor(storage=storage, application_cache=application_cache).receive(
+            place, storage.get(EVENTS, place.blob) or b""
+        )
 
 
 def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
@@ -37,7 +39,9 @@ def test_the_next_run_of_an_application_costs_one_point_read_less() -> None:
     storage, application_cache = Watched(MemoryStorage()), ApplicationCache()
     settle(storage.real, post(storage.real, *write("a", "app", "10:00", "/a")), application_cache)
     _, end = post(storage.real, *write("b", "app", "10:10", "/b"))
-    process_event(storage, end, storage.real.get(EVENTS, end.blob) or b"", application_cache=application_cache)
+    RunProcessor(storage=storage, application_cache=application_cache).receive(
+        end, storage.real.get(EVENTS, end.blob) or b""
+    )
     assert storage.calls["read"] == 1  # what is known once its own rows are written
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
-from shared.processing.processor import process_event, process_run
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import ContextChanged, TimedOut
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -25,7 +26,7 @@ def test_an_event_that_cannot_end_a_run_costs_one_point_read() -> None:
     start = post(storage.real, write("a", "app", "10:00", "/a")[0])[0]
     packed = storage.real.get(EVENTS, start.blob)
     assert packed
-    assert process_event(storage, start, packed) is False
+    assert RunProcessor(storage=storage).receive(start, packed) is False
     assert storage.calls == {"read": 1}
 
 
@@ -35,7 +36,7 @@ def test_a_late_event_that_was_merged_costs_one_point_read_too() -> None:
     settle(storage.real, end)
     packed = storage.real.get(EVENTS, start.blob)
     assert packed
-    assert process_event(storage, start, packed) is False
+    assert RunProcessor(storage=storage).receive(start, packed) is False
     assert storage.calls == {"read": 1}
 
 
@@ -164,11 +165,11 @@ def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> N
     watched.step_in = cut_off
     with pytest.raises(Killed):
         settle(watched, end)
-    assert process_run(storage, run_id("a"), nested=True)
+    assert RunProcessor(storage=storage).process(run_id("a"), ContextChanged())
     assert not state_of(storage, "a").settled
     assert settle(storage, end)
     assert state_of(storage, "a").settled
-    assert process_run(storage, run_id("a"), nested=True) is False
+    assert RunProcessor(storage=storage).process(run_id("a"), ContextChanged()) is False
     assert state_of(storage, "a").settled
 
 
@@ -200,7 +201,7 @@ def test_a_row_without_a_blob_is_no_event() -> None:
 def test_a_run_without_an_end_waits_until_it_is_timed_out() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
-    process_run(storage, run_id("a"), timed_out=True)
+    RunProcessor(storage=storage).process(run_id("a"), TimedOut())
     assert standing(storage) == ["/a"]
     (record,) = contributions(storage)
     assert record.content
@@ -211,7 +212,7 @@ def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
     storage = MemoryStorage()
     start, end = write("a", "app", "10:00", "/a")
     post(storage, start)
-    process_run(storage, run_id("a"), timed_out=True)
+    RunProcessor(storage=storage).process(run_id("a"), TimedOut())
     settle(storage, post(storage, end)[0])
     standing_contents = [r.content for r in contributions(storage) if r.contribution and r.content]
     assert [content.end_not_seen for content in standing_contents] == [False]

@@ -37,7 +37,7 @@ def test_a_run_that_only_reads_is_skipped_after_the_timeout() -> None:
     assert status(storage).waiting == 1
     sweep(storage, SOON)
     found = status(storage)
-    assert found.skipped_because == {"no end was seen, and no lineage": 1}
+    assert found.skipped_because == {"no end event and no lineage": 1}
     assert found.waiting == 0
 
 

@@ -13,7 +13,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.catalog_write import Published
 from shared.publishing.options import PublishOptions
 from shared.records.process_index import QUEUED_APPLICATION
@@ -146,7 +146,7 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
             result = super().write_processes(processes, guids)
             if self.writes < 3:
                 for place in post(storage, *write("b", "app1", "10:02", "/b")):
-                    process_event(storage, place, storage.get("events", place.blob) or b"")
+                    RunProcessor(storage=storage).receive(place, storage.get("events", place.blob) or b"")
             return result
 
     storage, catalog = MemoryStorage(), Marking()
@@ -275,7 +275,7 @@ def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
 def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     broken, mark = run_id("broken"), f"{QUEUED_APPLICATION}{run_id('broken')}"
-    storage.insert("runs", Row(partition=broken, key="process|0", values={"link_blob": "gone.json.gz"}))
+    storage.insert("runs", Row(partition=broken, key="process|0", values={"process_blob": "gone.json.gz"}))
     enqueue(storage, [mark])
     settled(storage, *write("a", "app", "10:00", "/a", sink="/b"))
     done = publish(storage, catalog, PublishOptions())

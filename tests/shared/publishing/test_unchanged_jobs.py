@@ -8,7 +8,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -40,7 +40,7 @@ def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
             if item.kept:
                 packed = storage.get(EVENTS, item.blob)
                 assert packed
-                process_event(storage, stored_from_blob(item.blob), packed)
+                RunProcessor(storage=storage).receive(stored_from_blob(item.blob), packed)
         publish(storage, catalog, how)
         writes.append(catalog.writes)
     assert set(catalog.written) == set(catalog.processes)

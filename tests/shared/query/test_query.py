@@ -11,7 +11,7 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
@@ -59,7 +59,7 @@ def place(request: pytest.FixtureRequest) -> Source:
     for each in JOBS:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
     if request.param == "atlas":
         server = request.getfixturevalue("fresh_catalog")
@@ -135,7 +135,7 @@ def test_the_record_knows_what_only_decides_on_demand() -> None:
     storage = MemoryStorage()
     receive(storage, JOBS[1], most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        process_event(storage, stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     publish(storage, MemoryCatalog(), HOW)
 
     def read(*, with_indirect: bool) -> set[str]:

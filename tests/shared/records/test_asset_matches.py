@@ -1,4 +1,4 @@
-"""What is remembered of assets, where two publishers are at it."""
+"""Asset matches that two publishers save at the same time."""
 
 import pytest
 from msgspec import structs

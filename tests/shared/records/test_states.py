@@ -13,7 +13,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import replay_letters
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry
@@ -67,7 +67,7 @@ class Watching(MemoryStorage):
             self._verdicts[state.run_id] = state.verdict
 
     def _mark(self, row: Row | None) -> QueueState:
-        return QueueEntry.of(row).mark(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
+        return QueueEntry.of(row).state(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
 
 
 def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -133,7 +133,7 @@ def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
     for fact in list(storage.blobs(EVENTS)):
         packed = b"broken" if spoil and spoil in fact.name else storage.get(EVENTS, fact.name)
         assert packed
-        process_event(storage, stored_from_blob(fact.name), packed)
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), packed)
 
 
 def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> None:

@@ -22,7 +22,7 @@ from shared.catalog.port import Catalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.ingest.receiver import receive, receive_batch
-from shared.processing.processor import process_event
+from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.reconciliation import reconcile_due
@@ -93,7 +93,7 @@ def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         if fact.name not in done and packed:
-            process_event(storage, stored_from_blob(fact.name), packed, telemetry=telemetry)
+            RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
             publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
 
@@ -150,7 +150,7 @@ def test_lines_say_what_became_of_each_event_run_and_process(told: Told) -> None
     job = "job=app.adaptive_spark_plan.out"
     assert facts[2] == f"settling run={run_id('a')} {job} state=published events=2 processes=1"
     assert facts[3].startswith(f"process run={run_id('a')} process=throughline:v1://tests/app/file/out state=written")
-    assert facts[4].endswith('reason="names no data set and ends nothing"')
+    assert facts[4].endswith('reason="names no data set and ends no run"')
     assert facts[5].startswith('event state=refused bytes=1 status=400 reason="The body is not JSON: Input data was ')
     assert len(facts) == 6
 
@@ -199,7 +199,7 @@ def test_dead_letters_are_told_once(told: Told) -> None:
     receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
     (fact,) = storage.blobs(EVENTS)
     for _ in range(2):
-        process_event(storage, stored_from_blob(fact.name), b"broken", telemetry=telemetry)
+        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"broken")
     letters = [line for line in told.lines if line.startswith("dead_letter")]
     assert len(letters) == 1
     assert f"run={run_id('a')}" in letters[0]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from hypothesis import given
@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from shared.model import RunLineage, Span
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
-from shared.openlineage.run import MergedRun
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
     RunContext,
@@ -28,6 +27,9 @@ from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation import TRANSLATED, Translating
 from spark_pipeline.tables.encoding import digest, pack, unpack_process
 from tests.spark_pipeline.files import OF_SPARK
+
+if TYPE_CHECKING:
+    from shared.openlineage.run import MergedRun
 
 pytestmark = OF_SPARK
 
@@ -103,7 +105,7 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         assert found.keys() == events.keys()
         assert {row["outcome"] for row in found.values()} >= {"translated", "skipped"}
         for run in runs:
-            around = RunContext(told=told)
+            around = RunContext(facts=told)
             word = translate(run, around)
             row = found[run.run_id]
             processes = word.processes if isinstance(word, RunLineage) else ()

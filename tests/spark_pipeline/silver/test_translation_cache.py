@@ -69,7 +69,7 @@ def test_what_is_remembered_is_what_would_be_said(
 ) -> None:
     sayings = TranslationCache(remembered)
     for run, timed_out, other in asked:
-        around = RunContext(told=application_facts_of(other) | application_facts_of(run))
+        around = RunContext(facts=application_facts_of(other) | application_facts_of(run))
         assert sayings.of(run, around, timed_out=timed_out) == translated_run(run, around, timed_out=timed_out)
 
 

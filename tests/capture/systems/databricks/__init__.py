@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.toolchain.interpreter import own
-from local.toolchain.java import find_java
+from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.stamp import install_once
+from local.toolchain.versions import SPARK_3
 from tests.capture.systems.system import System, SystemsError
 
 MOUNTS = {"/mnt/landing": "wasbs://landing@contoso.blob.core.windows.net/"}
@@ -33,7 +34,7 @@ def databricks() -> Iterator[System]:
 
 
 def _compile(classes: Path) -> None:
-    beside = find_java().path / "bin" / "javac"
+    beside = find_java(JavaNeed(platform=SPARK_3, listener=True)).path / "bin" / "javac"
     compiler = str(beside) if beside.exists() else shutil.which("javac")
     if compiler is None:
         raise SystemsError("Databricks' classes need a Java compiler: install a JDK (not only a runtime), 11 or later.")

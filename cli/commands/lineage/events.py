@@ -1,0 +1,113 @@
+"""`throughline events`: list stored events by job, time or run, and save them to a file."""
+
+import gzip
+from collections.abc import Iterable
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, print_json, tracked
+from cli.ui.dead_letters import visible
+from cli.ui.options import AsJson, Most, Wide
+from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
+from cli.ui.tables import print_table, text_column
+from shared.events.stored_runs import Wanted
+from shared.reporting.stored_events import EventRecord, find_events
+
+
+def events(
+    context: typer.Context,
+    *,
+    job: JobGlob = "",
+    since: Since = "",
+    before: Before = "",
+    run: Annotated[str, typer.Option(metavar="ID", help="Only events of this run")] = "",
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped where the name ends in .gz")
+    ] = None,
+    most: Most = 50,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """List stored events by job, time or run, in the order of their times; --save writes them to a file.
+
+    A saved file holds all events that were found, as they were received: `throughline translate` reads it.
+
+        throughline events --job 'nightly*' --from 2026-11-21
+        throughline events --job 'nightly*' --save nightly.jsonl
+        throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
+    """
+    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=run_id_of(run))
+    storage = parts_of(context, home).storage
+    with reported():
+        found = find_events(storage, wanted, content=save is not None)
+        first = next(found, None)
+        if first is None and run:
+            known_run(storage, wanted.run_id)
+        if first is None and job and not (since or before):
+            refuse_unknown_job(storage, job)
+        found = chain([first] if first else [], found)
+        if save:
+            _save(tracked(found, "saving"), save)
+            return
+        records = list(tracked(found, "reading"))
+    shown = list(islice(records, most or None))
+    if as_json:
+        print_json({"events": list(map(event_document, shown)), "count": len(records)})
+        return
+    _show(shown, wide=wide)
+    runs = {each.place.run_id for each in records}
+    left_out = f"; {len(records) - len(shown):,} not shown (--most)" if len(shown) < len(records) else ""
+    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out}")
+
+
+def event_document(record: EventRecord) -> dict[str, Any]:
+    """A stored event as `--json` prints it, without its content."""
+    place = record.place
+    return {
+        "run_id": place.run_id,
+        "time": place.time,
+        "type": place.type,
+        "digest": place.digest,
+        "job": record.job,
+        "container": record.container,
+        "blob": record.blob,
+    }
+
+
+def _show(records: Iterable[EventRecord], *, wide: bool) -> None:
+    rows = [
+        [
+            f"{each.place.time:%Y-%m-%d %H:%M:%S}",
+            each.place.type,
+            each.place.run_id,
+            visible(each.job),
+            f"{each.container}/{each.blob}",
+        ]
+        for each in records
+    ]
+    titles = ("time", "type", "run", "job", "blob")
+    shown = slice(None if wide else -1)
+    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], wide=wide)
+
+
+def _save(records: Iterable[EventRecord], path: Path) -> None:
+    """Write events as JSON lines, and report how many; those whose content is damaged are left out."""
+    saved = damaged = 0
+    try:
+        with path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
+            for each in records:
+                if each.raw is None:
+                    damaged += 1
+                    continue
+                file.write(each.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
+                saved += 1
+    except OSError as error:
+        fail(f"{path} can't be written: {error.strerror or error}", code=2)
+    out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
+    if damaged:
+        note("left out", f"{counted(damaged, 'event')} with damaged content: `throughline verify` shows which")

@@ -1,0 +1,119 @@
+"""`throughline run`: the state of one run and why, its events, its processes, and the command that repairs it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from msgspec import to_builtins
+
+from cli.commands.lineage.events import event_document
+from cli.commands.lineage.status import BY_SETTINGS
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, out, plain, print_json
+from cli.ui.dead_letters import ID_LENGTH, visible
+from cli.ui.facts import print_fact
+from cli.ui.options import AsJson, Wide
+from cli.ui.runs import known_run, run_id_of
+from cli.ui.tables import print_table, text_column
+from shared.reporting.run_outcomes import Waiting
+from shared.reporting.run_report import HELD, NOT_PROCESSED, RunReport, run_report
+
+
+def run(
+    context: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, a UUID: `throughline events` lists them")],
+    *,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Show what became of a run and why: its events, its processes, and the command that repairs it.
+
+    throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde
+    throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde --json | jq .processes
+    """
+    wanted = run_id_of(run_id)
+    storage = parts_of(context, home).storage
+    with reported():
+        found = run_report(storage, wanted)
+        if found is None:
+            known_run(storage, wanted)
+            raise typer.Exit(1)  # its events have been deleted meanwhile
+    if as_json:
+        events = [
+            {**event_document(each.event), "state": each.state, "reason": each.reason, "error": each.error}
+            for each in found.events
+        ]
+        print_json({**to_builtins(replace(found, events=())), "events": events, "next": list(next_steps(found))})
+    else:
+        _show(found, wide=wide)
+
+
+def _show(found: RunReport, *, wide: bool) -> None:
+    print_fact("run", found.run_id)
+    print_fact("job", *(visible(job) for job in found.jobs))
+    print_fact("application", *found.application_runs)
+    print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)
+    print_fact("end", found.end or ("none, timed out" if found.timed_out else "none seen yet"))
+    if found.last_error:
+        print_fact(
+            "last error", f"{visible(found.last_error)} ({counted(found.failures, 'failed attempt')})", style="red"
+        )
+    events = [
+        [
+            f"{each.event.place.time:%Y-%m-%d %H:%M:%S}",
+            each.event.place.type,
+            each.state,
+            visible(each.error or each.reason),
+            f"{each.event.container}/{each.event.blob}",
+        ]
+        for each in sorted(found.events, key=lambda each: (each.event.place.time, each.event.place.digest))
+    ]
+    out.print(f"\n{counted(len(events), 'event')}")
+    _table(("time", "type", "state", "reason", "blob"), events, wide=wide)
+    processes = [[each.qualified_name or each.key, each.state, visible(each.reason)] for each in found.processes]
+    out.print(f"\n{counted(len(processes), 'process')}")
+    if processes:
+        print_table(tuple(map(text_column, ("process", "state", "reason"))), processes, wide=wide)
+    for sentence in next_steps(found):
+        out.print(f"\nNext: {plain(sentence)}")
+
+
+def _table(titles: tuple[str, ...], rows: list[list[str]], *, wide: bool) -> None:
+    """All columns, or all but the last."""
+    shown = slice(None if wide else -1)
+    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], wide=wide)
+
+
+_BY_PROCESS = {
+    "refused": "`throughline types plan` shows whether the catalog lacks a type; refused processes are retried",
+    HELD: "`throughline shadow` lists what is held back; THROUGHLINE_SHADOW=false publishes it",
+    "pending": "nothing to do: the publisher writes it within a minute",
+    "publishing": "nothing to do: the publisher is writing it",
+    "retrying": "nothing to do: the write is retried automatically; `throughline doctor --catalog` checks the catalog",
+}
+
+
+def next_steps(found: RunReport) -> Iterator[str]:
+    """What to do about this run, one sentence for each cause."""
+    for each in found.events:
+        if each.state == "dead":
+            letter = each.event.place.digest[:ID_LENGTH]
+            yield f"`throughline deadletter show {letter}` shows what is wrong with the event"
+    if found.last_error:
+        yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
+    elif any(each.reason == Waiting.END for each in found.events):
+        yield "nothing to do: it waits for the run's end, or for its timeout (THROUGHLINE_END_TIMEOUT_MINUTES)"
+    elif found.state == NOT_PROCESSED:
+        yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
+    elif found.state == "skipped" and found.reason.startswith(BY_SETTINGS):
+        yield (
+            "nothing to do, unless it should have lineage: then change the setting for the functions, and process it "
+            f"again by `throughline replay --run {found.run_id}`"
+        )
+    elif found.state == "skipped":
+        yield "nothing to do: such a run has no lineage to publish"
+    for state in dict.fromkeys(process.state for process in found.processes):
+        if state in _BY_PROCESS:
+            yield _BY_PROCESS[state]

@@ -1,0 +1,25 @@
+"""Publishing at the end of a command, and its report."""
+
+from cli.ui.console import counted, note, out
+from shared.bootstrap import Worker
+from shared.maintenance.replay import publish_all
+
+
+def publish_and_report(parts: Worker) -> bool:
+    """Publish what is due, and print what was done. False where the catalog refused something or did not answer."""
+    done, waiting = publish_all(parts.storage, parts.catalog, parts.publishing)
+    left = waiting - done.refused
+    out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} unchanged")
+    if done.held:
+        note("shadow mode", f"{done.held:,} writes are kept from the catalog: `throughline shadow` lists them")
+    if done.refused:
+        note("refused", f"the catalog refused {counted(done.refused, 'process')}: `throughline status` shows why")
+    if done.error:
+        queue = f"{counted(left, 'process')} stay in the publish queue, and are published once the catalog answers"
+        note("catalog", f"{done.error}. Nothing is lost: {queue}")
+    elif left > 0:
+        out.print(
+            f"{counted(left, 'process')} more in the publish queue: being published by another worker, or waiting for "
+            "their debounce time"
+        )
+    return not (done.error or done.refused)

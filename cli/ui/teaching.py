@@ -1,0 +1,80 @@
+"""Help that teaches: prose as wide as the terminal, examples that can be copied, flags without a value's type."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+WIDTH = 76
+"""Columns that an example may take in a terminal of 80."""
+
+_WORD = re.compile(r"""(?:--[\w-]+\s+(?![-|]))?(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+"""A word of a shell; an option together with its value."""
+
+
+_EXAMPLE = ("    ", "throughline ")
+"""How examples begin: indented, but below a docstring's only sentence, where nothing else sets the margin."""
+
+
+def shaped(text: str | None) -> str:
+    """A docstring as typer takes it: paragraphs on one line; examples, which are indented, keep their lines."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(
+        "\b\n" + "\n".join(map(folded, each.splitlines())) if each.startswith(_EXAMPLE) else each.replace("\n", " ")
+        for each in paragraphs
+    )
+
+
+def folded(line: str, width: int = WIDTH) -> str:
+    """An example that is longer than `width` on several lines, broken between words by a shell's backslash."""
+    lines, last = [], ""
+    for word in _WORD.findall(line):
+        if last and len(f"{last} {word} \\") > width:
+            lines.append(f"{last} \\")
+            last = f"    {word}"
+        else:
+            last = f"{last} {word}".lstrip() if not lines else f"{last} {word}"
+    return "\n".join([*lines, last])
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """The same, but flags show no type in the help: they take no value."""
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command whose docstring is its help."""
+
+    def __init__(self, *args: Any, help: str | None = None, **more: Any) -> None:  # noqa: A002 - typer's own name
+        super().__init__(*args, help=shaped(help), **more)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As typer's, without the types of flags."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As typer's, without the types of flags."""
+        return _without_types(super().get_params(ctx))
+
+
+class App(typer.Typer):
+    """A typer application with such commands."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(
+            cls=Group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
+        )
+
+    def add(self, name: str, function: Callable[..., None], *, panel: str | None = None) -> None:
+        """Add a command that is named so, in a panel of the help."""
+        self.command(name, cls=Command, rich_help_panel=panel)(function)

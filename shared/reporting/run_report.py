@@ -1,0 +1,194 @@
+"""One run: its state and why, its events and where they lie, and the processes that it contributes to.
+
+The same rules as for `status` decide, from the rows of this run and of its application run alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.errors import ContentLost
+from shared.events.archive_index import CLOSED
+from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
+from shared.events.stored_runs import Wanted
+from shared.processing.retries import retry_state
+from shared.records.digest_set import short
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.process_index import contributions_of, processes_written_by
+from shared.records.publish_queue import QueueEntry
+from shared.records.run_state import RunState
+from shared.records.states import LedgerState
+from shared.reporting.counts import queue_state
+from shared.reporting.run_outcomes import ProcessStates, RunOutcomes
+from shared.reporting.stored_events import EventRecord, find_events
+from shared.storage.port import Row, Storage
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, RUNS, SHADOW, STATE
+from shared.translation.reference import NO_PROCESS
+
+NOT_PROCESSED = "not processed yet"
+HELD = "held back by shadow mode"
+REPLACED = "replaced by staging elimination, or dropped by its application"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventReport:
+    """A stored event with its state (published, skipped, waiting or dead), the reason unless it is published, and the
+    `error` of its dead letter.
+    """
+
+    event: EventRecord
+    state: str
+    reason: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReport:
+    """A process that the run contributes to, or that stands for such a one after staging elimination.
+
+    `state`: published, pending, publishing, retrying, refused, held or `not in the catalog`; `reason`: the catalog's
+    error, or why the catalog holds none.
+    """
+
+    key: str
+    qualified_name: str
+    application_run: str
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What became of a run. `state`: waiting, contributed, skipped, dead, or `not processed yet`; `reason`: why.
+
+    `end`: the strongest terminal state seen (COMPLETE, ABORT or FAIL), empty for none; `timed_out`: its end is not
+    waited for any more; `closed`: its events are archived, and later ones are skipped. `failures` counts how often
+    processing it failed since it last succeeded, `last_error` says how. `jobs` are the job names of its events.
+    """
+
+    run_id: str
+    jobs: tuple[str, ...]
+    application_runs: tuple[str, ...]
+    state: str
+    reason: str
+    end: str
+    timed_out: bool
+    closed: bool
+    failures: int
+    last_error: str
+    events: tuple[EventReport, ...]
+    processes: tuple[ProcessReport, ...]
+
+
+def run_report(storage: Storage, run_id: str) -> RunReport | None:
+    """What became of this run; None where nothing of it is stored. Raises StorageUnavailable."""
+    stored = tuple(find_events(storage, Wanted(run_id=run_id)))
+    row = storage.read(RUNS, run_id, STATE)
+    if not stored and row is None:
+        return None
+    state = _state(row, storage)
+    outcomes = RunOutcomes()
+    applications = tuple(sorted({by for _, by, _ in state.current})) if state else ()
+    for run in dict.fromkeys((run_id, *applications)):
+        outcomes.add(storage, run, storage.partition(RUNS, run))
+    for application in applications:
+        if application in outcomes.lifecycle:
+            outcomes.add_remaining(storage, _contributions(storage, application))
+    names = {short(key): (by, key) for by in applications for key in processes_written_by(storage, by)}
+    names |= {short(key): (by, key) for key, by, _ in (state.current if state else ())}
+    outcome = outcomes.runs.get(run_id)
+    own, now = outcomes.processes_of(outcome) if outcome else (frozenset[int](), frozenset[int]())
+    reports, states = _processes(storage, [names[each] for each in sorted(own | now) if each in names], now)
+    events = tuple(_event(storage, each, outcomes, states) for each in stored)
+    retry = retry_state(storage, run_id)
+    return RunReport(
+        run_id=run_id,
+        jobs=tuple(dict.fromkeys(each.job for each in stored if each.job)),
+        application_runs=applications,
+        state=_run_state(state),
+        reason=_reason(state, events),
+        end=(state.end or "") if state else "",
+        timed_out=state.timed_out if state else False,
+        closed=state is not None and state.closed is not None,
+        failures=retry.count if retry else 0,
+        last_error=retry.error if retry else "",
+        events=events,
+        processes=tuple(sorted(reports, key=lambda each: (each.qualified_name, each.key))),
+    )
+
+
+def _state(row: Row | None, storage: Storage) -> RunState | None:
+    try:
+        return RunState.of(row, storage) if row else None
+    except ContentLost:
+        return None
+
+
+def _run_state(state: RunState | None) -> str:
+    return state.verdict.value if state and state.settled else NOT_PROCESSED
+
+
+def _reason(state: RunState | None, events: tuple[EventReport, ...]) -> str:
+    """That of the run's row; where it contributed, that of its events as far as they all share one."""
+    if state is None or not state.settled or state.reason:
+        return state.reason if state else ""
+    reasons = {each.reason for each in events if each.reason != CLOSED}
+    return reasons.pop() if len(reasons) == 1 else ""
+
+
+def _contributions(storage: Storage, application_run: str) -> Iterator[Row]:
+    for process in sorted(processes_written_by(storage, application_run)):
+        for row, _ in contributions_of(storage, process, application_run):
+            yield row
+
+
+def _processes(
+    storage: Storage, names: list[tuple[str, str]], now: frozenset[int]
+) -> tuple[list[ProcessReport], ProcessStates]:
+    """Each process (application run, key) by point reads of ledger, queue and shadow rows."""
+    reports: list[ProcessReport] = []
+    entries: list[LedgerEntry] = []
+    moment = datetime.now(UTC)
+    for application_run, key in names:
+        entry = ledger_entry(storage, key)
+        row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, key)
+        queued = QueueEntry.of(row) if row else None
+        if queued and not queued.revisit:
+            state, reason = queue_state(queued, moment), queued.error
+        elif storage.read(SHADOW, QUEUE_PARTITION, key):
+            state, reason = HELD, ""
+        elif entry.state is LedgerState.WRITTEN:
+            state, reason = "published", ""
+        else:
+            state, reason = "not in the catalog", entry.why or (NO_PROCESS if short(key) in now else REPLACED)
+        entries.append(entry)
+        reports.append(
+            ProcessReport(
+                key=key,
+                qualified_name=entry.qualified_name,
+                application_run=application_run,
+                state=state,
+                reason=reason,
+            )
+        )
+    keys = {
+        state: frozenset(short(each.key) for each in reports if each.state == state)
+        for state in {each.state for each in reports}
+    }
+    none: frozenset[int] = frozenset()
+    return reports, ProcessStates(
+        written=frozenset(short(each.process) for each in entries if each.state is LedgerState.WRITTEN),
+        queued=none.union(*(keys.get(each, none) for each in ("pending", "publishing", "retrying", "refused"))),
+        refused=keys.get("refused", none),
+        held=keys.get(HELD, none),
+        reasons={short(each.process): each.why for each in entries if each.why},
+    )
+
+
+def _event(storage: Storage, event: EventRecord, outcomes: RunOutcomes, states: ProcessStates) -> EventReport:
+    letter: DeadLetter | None = dead_letter(storage, event.place.digest)
+    if letter:
+        state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", letter.reason)
+    else:
+        state, reason = outcomes.outcome_of(event.place, states)
+    return EventReport(event=event, state=state, reason=str(reason), error=letter.error if letter else "")

@@ -1,0 +1,72 @@
+"""The stored events of chosen runs or jobs, in `events` and in the archive, one after the other."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shared.events.archive_index import Archived, archived_of, lines_in
+from shared.events.stored_runs import StoredRun, Wanted, stored_runs
+from shared.storage.port import Row, Storage
+from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecord:
+    """A stored event (`place`: run_id, time, type, digest), and where it lies: a `blob` of the container `events`, or a
+    file of the container `archive`.
+
+    `job` is the name of its job as it was received; empty where no row holds it. `raw`: the bytes as they were
+    received; None where they were not asked for, or are damaged or lost.
+    """
+
+    place: StoredEvent
+    job: str
+    container: str
+    blob: str
+    raw: bytes | None = None
+
+
+def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> Iterator[EventRecord]:
+    """The stored events that are wanted, ordered by hour and run; with their `content` where that is asked for. At most
+    the events of one run and hour are in memory. Raises StorageUnavailable and ArchiveMissing.
+    """
+    for run in stored_runs(storage, wanted):
+        rows = {
+            row.key: row for row in storage.partition(RUNS, run.run_id, since="event|", before="event|~")
+        }  # by key: `event|time|type|digest`
+        archived = [each for each in archived_of(storage, run.run_id) if each.folder == run.folder]
+        yield from _archived_events(storage, run, archived, wanted, content=content)
+        moved = {event for each in archived for event in each.events}
+        for event in run.events:
+            job = _job(rows.get(event.row_key))
+            if event not in moved and wanted.fits(job):
+                raw = _unpacked(storage.get(EVENTS, event.blob)) if content else None
+                yield EventRecord(place=event, job=job, container=EVENTS, blob=event.blob, raw=raw)
+
+
+def _archived_events(
+    storage: Storage, run: StoredRun, archived: list[Archived], wanted: Wanted, *, content: bool
+) -> Iterator[EventRecord]:
+    events = set(run.events)
+    for member in archived:
+        if not wanted.fits(member.job):
+            continue
+        raw = {line.digest: line.raw() for line in lines_in(storage, member)} if content else {}
+        for event in member.events:
+            if event in events:
+                events.discard(event)
+                yield EventRecord(
+                    place=event, job=member.job, container=ARCHIVE, blob=member.file, raw=raw.get(event.digest)
+                )
+
+
+def _job(row: Row | None) -> str:
+    return str(row.values.get("job", "")) if row else ""
+
+
+def _unpacked(packed: bytes | None) -> bytes | None:
+    try:
+        return gzip.decompress(packed) if packed is not None else None
+    except (OSError, EOFError, zlib.error):
+        return None

@@ -1,0 +1,163 @@
+"""What people read at 80 columns: help, tables and trees, of which no word is lost."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from cli.main import GROUPS, app
+from cli.ui import tables
+from cli.ui.console import out
+from cli.ui.suggestion import nearest
+from cli.ui.tables import Column, fold, number_column, print_table, text_column
+from cli.ui.teaching import WIDTH, folded, shaped
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+CAPTURED = Path(__file__).parents[1] / "golden" / "spark35-ol1.53" / "queries" / "events.jsonl"
+LONG = "abfss://raw@contosodatalake.dfs.core.windows.net/sales/europe/orders_of_all_the_years/by_customer_and_day"
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    root: Any = typer.main.get_command(app)
+    for name, command in root.commands.items():
+        yield (name,)
+        yield from ((name, sub) for sub in getattr(command, "commands", {}))
+
+
+@pytest.fixture(autouse=True)
+def eighty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def help_of(*words: str) -> str:
+    result = CliRunner().invoke(app, [*words, "--help"])
+    assert result.exit_code == 0
+    return result.output
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_help_fits_80_columns_and_cuts_nothing(words: tuple[str, ...]) -> None:
+    text = help_of(*words)
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "…" not in text
+    assert "<bool>" not in text
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_examples_can_be_copied_from_help(words: tuple[str, ...]) -> None:
+    """A line of an example ends where its command ends, or in a backslash."""
+    root: Any = typer.main.get_command(app)
+    command = root.commands[words[0]]
+    command = command.commands[words[1]] if len(words) > 1 else command
+    examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
+    shown = [line.strip() for line in help_of(*words).splitlines()]
+    for line in (line for each in examples for line in each.splitlines()[1:]):
+        assert line.strip() in shown
+
+
+def test_commands_stand_in_groups() -> None:
+    text = help_of()
+    places = [text.index(f"─ {title} ─") for title in GROUPS]
+    assert places == sorted(places)
+    assert "--version" in text
+    assert CliRunner().invoke(app, ["--version"]).output.startswith("throughline ")
+
+
+def test_an_example_is_broken_between_words_only() -> None:
+    example = (
+        "throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders --names names.toml"
+    )
+    lines = folded(example).splitlines()
+    assert all(len(line) <= WIDTH for line in lines)
+    assert " ".join(line.removesuffix("\\").strip() for line in lines) == example
+    assert shaped("Do it.\n\n    throughline x\n\nMore\nof it.") == "Do it.\n\n\b\nthroughline x\n\nMore of it."
+
+
+@pytest.mark.parametrize("width", range(1, 30))
+def test_a_folded_name_keeps_every_letter(width: int) -> None:
+    lines = fold(LONG, width)
+    assert "".join(lines) == LONG
+    assert max(map(len, lines)) <= width
+
+
+def printed(columns: tuple[Column, ...], rows: list[list[str]], **more: Any) -> str:
+    with out.capture() as capture:
+        print_table(columns, rows, **more)
+    return capture.get()
+
+
+def test_a_table_fits_and_keeps_titles_numbers_and_names() -> None:
+    columns = (text_column("data set"), *(number_column(f"count {name}") for name in ("read", "written", "columns")))
+    text = printed((*columns, text_column("process")), [[LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]])
+    assert max(map(len, text.splitlines())) <= 80
+    words = set(text.split())
+    assert {"data", "set", "count", "read", "written", "columns", "1,234", "5", "67", "process"} <= words
+    assert "…" not in text
+    pieces = [[line[start:stop] for line in text.splitlines()[2:]] for start, stop in _spans(text)]
+    assert "".join(piece.strip() for piece in pieces[0]) == LONG
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where the first column stands: up to the second title."""
+    return [(0, re.search(r"count", text.splitlines()[0]).start())]  # type: ignore[union-attr]  # it is there
+
+
+def test_a_wide_table_has_one_line_a_row() -> None:
+    text = printed((text_column("data set"), number_column("columns")), [[LONG, "1"], [LONG, "2"]], wide=True)
+    assert len(text.splitlines()) == 3
+    assert text.count(LONG) == 2
+
+
+def test_notes_stand_below_their_row() -> None:
+    text = printed((text_column("job"),), [["a"], ["b"]], notes=[["why a"], ["why b"]])
+    assert text.splitlines() == ["job", "a", f"{' ' * tables.INDENT}why a", "b", f"{' ' * tables.INDENT}why b"]
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """Real runs, with masks, conditions and long names."""
+    found = Parts()
+    for place in post(found.storage, *CAPTURED.read_bytes().splitlines()):
+        settle(found.storage, place)
+    publish(found.storage, found.catalog, found.worker.publishing)
+    return found
+
+
+@pytest.mark.parametrize("command", [("details",), ("translate", str(CAPTURED))], ids=lambda words: words[0])
+def test_a_tree_in_a_pipe_is_whole(parts: Parts, command: tuple[str, ...]) -> None:
+    """Each fact of an edge stands on the line of its columns, and none is cut off."""
+    text = parts.run(*command).output
+    assert "masked" in text
+    assert "all rows of" in text
+    assert "…" not in text
+    cut = [line for line in text.splitlines() if ("→" in line or "⇢" in line) and line.rstrip().endswith(("→", "⇢"))]
+    assert cut == []
+    long = max(text.splitlines(), key=len)
+    assert len(long) > 80, "the fixture has a line that a terminal of 80 columns would cut"
+
+
+@pytest.mark.parametrize("words", [("status",), ("status", "--by", "job"), ("status", "--by", "day,job"), ("events",)])
+def test_tables_of_real_runs_fit_80_columns(parts: Parts, words: tuple[str, ...]) -> None:
+    text = parts.run(*words).output
+    assert "…" not in text
+    assert [line for line in text.splitlines() if len(line) > 80 and "saved" not in line] == []
+
+
+def test_the_nearest_names_are_suggested() -> None:
+    names = ["file:///data/customer_master", "file:///data/orders", "hive://m/sales.orders"]
+    assert nearest("customer_mastr", names) == ("file:///data/customer_master",)
+    assert nearest("sales.order", names)[0] == "hive://m/sales.orders"
+    assert nearest("zzz", names) == ()
+
+
+def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
+    name = next(name for _, name in parts.catalog.assets)
+    for command in ("show", "details"):
+        said = parts.run(command, f"{name.rstrip('/')}x")
+        assert (said.exit_code, "Did you mean" in said.output) == (1, True), said.output

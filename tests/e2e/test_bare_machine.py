@@ -1,0 +1,56 @@
+"""A slice of `make test-bare`: what starts Java or Node, as on a machine that has neither."""
+
+import shutil
+import subprocess
+import sys
+
+from local.world import ROOT
+from tests.bare import bare_environment
+
+_SLICE = (
+    "tests/e2e/test_platforms.py::test_local",
+    "tests/spark_pipeline/bronze/test_decoded_events.py::test_what_other_code_has_read_is_read_again",
+)
+"""A world, whose Azurite is on Node, with a job on Spark 3.5 with the listener; and the lake, whose Java is another."""
+
+_SPARK_4_1 = """
+import subprocess
+from local.toolchain.java import JavaNeed, find_java
+from local.toolchain.versions import SPARK_4
+java = find_java(JavaNeed(platform=SPARK_4, listener=True))
+assert java.source.startswith("PyPI"), java
+subprocess.run([java.path / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"], check=True)
+"""
+
+
+def bare(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=bare_environment(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
+    return done.stdout
+
+
+def test_no_java_and_no_node_are_found() -> None:
+    path = bare_environment()["PATH"]
+    assert [program for program in ("java", "node", "npm") if shutil.which(program, path=path)] == []
+    assert shutil.which("sh", path=path)
+
+
+def test_all_that_starts_java_or_node_runs() -> None:
+    for part in ("java", "node"):
+        bare("-m", f"local.toolchain.{part}")
+    passed = bare("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *_SLICE)
+    assert " passed" in passed
+    assert "skipped" not in passed
+
+
+def test_a_java_of_pypi_takes_the_arguments_of_spark_4() -> None:
+    bare("-m", "local.toolchain.java")
+    bare("-c", _SPARK_4_1)

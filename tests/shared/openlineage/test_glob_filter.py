@@ -1,0 +1,226 @@
+"""Including and excluding: patterns, what they drop at the door, and what leaves the lineage."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.bootstrap import assemble
+from shared.catalog.memory import MemoryCatalog
+from shared.errors import Misconfigured
+from shared.ingest.receiver import receive
+from shared.model import Asset
+from shared.openlineage.decoding import decode
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
+from shared.openlineage.selection import Ignore, Keep, Selection, select
+from shared.processing.processor import RunProcessor
+from shared.publishing.options import PublishOptions
+from shared.reporting.status import status
+from shared.settings.reading import load
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import stored_from_blob
+from shared.translation.path_filter import asset_names
+from tests.support.events import event, write
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+MEGABYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("choice", "names", "taken"),
+    [
+        (GlobFilter(), ["a"], True),
+        (GlobFilter(exclude=("nightly*",)), ["nightly.x"], False),
+        (GlobFilter(exclude=("nightly*",)), ["Nightly.x"], True),
+        (GlobFilter(exclude=("nightly*",), ignore_case=True), ["Nightly.x"], False),
+        (GlobFilter(include=("a",)), ["a"], True),
+        (GlobFilter(include=("a",)), ["ab"], False),
+        (GlobFilter(include=("a?",)), ["ab"], True),
+        (GlobFilter(include=("a*",), exclude=("*b",)), ["ab"], False),
+        (GlobFilter(include=("a*",)), ["x", "ab"], True),
+        (GlobFilter(exclude=("[dbo].[t]",)), ["[dbo].[t]"], False),
+        (GlobFilter(exclude=("[dbo]",)), ["d"], True),
+        (GlobFilter(exclude=("a*b",)), ["a\nb"], False),
+    ],
+)
+def test_patterns_are_of_whole_names_and_excluding_wins(choice: GlobFilter, names: list[str], taken: bool) -> None:
+    assert choice.accepts(names) is taken
+
+
+def test_a_pattern_of_many_stars_takes_no_time() -> None:
+    assert GlobFilter(exclude=("*a" * 30 + "b",)).accepts(["a" * 100_000])
+
+
+def decided(selection: Selection, body: bytes) -> str:
+    found = select(decode(body), selection)
+    assert isinstance(found, Keep | Ignore)
+    return found.reason if isinstance(found, Ignore) else ""
+
+
+RUNNING = event("r", "RUNNING", "10:00:10", inputs=["/scratch/a"], outputs=["/scratch/b"], application="app")
+PASSING = event("r", "RUNNING", "10:00:10", inputs=["/in"], outputs=["/scratch/b"], application="app")
+END = event("r", "COMPLETE", "10:00:30", inputs=["/scratch/a"], outputs=["/scratch/b"], application="app")
+APPLICATION = event("app", "COMPLETE", "10:01:00")
+"""Of the application `app` in the namespace `tests`; the run's job is `app.adaptive_spark_plan.out`."""
+
+
+@pytest.mark.parametrize(
+    ("selection", "body", "reason"),
+    [
+        (Selection(jobs=GlobFilter(exclude=("app",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app",))), APPLICATION, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app.*",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app.*",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("app",))), END, ""),
+        (Selection(jobs=GlobFilter(include=("app.*",))), END, ""),
+        (Selection(jobs=GlobFilter(include=("app.*",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("*.out",))), APPLICATION, ""),
+        (Selection(jobs=GlobFilter(include=("other",))), END, "job not included"),
+        (Selection(jobs=GlobFilter(include=("other",))), APPLICATION, "job not included"),
+        (Selection(jobs=GlobFilter(include=("app",), exclude=("*.out",))), END, "excluded by job"),
+        (Selection(jobs=GlobFilter(exclude=("app",)), keep=("adaptive_spark_plan",)), END, "excluded by job"),
+        (Selection(namespaces=GlobFilter(exclude=("test*",))), END, "excluded by namespace"),
+        (Selection(namespaces=GlobFilter(include=("prod",))), APPLICATION, "namespace not included"),
+        (Selection(namespaces=GlobFilter(include=("tests",))), END, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
+        (
+            Selection(paths=GlobFilter(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)),
+            RUNNING,
+            "excluded by path",
+        ),
+        (Selection(paths=GlobFilter(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), PASSING, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), END, ""),
+        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), APPLICATION, ""),
+        (Selection(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
+    ],
+)
+def test_what_the_receiver_drops(selection: Selection, body: bytes, reason: str) -> None:
+    assert decided(selection, body) == reason
+
+
+def test_an_application_below_an_orchestrators_task_is_judged_by_its_own_name() -> None:
+    document = json.loads(APPLICATION)
+    task = {"run": {"runId": "0199a000-0000-7000-8000-000000000001"}, "job": {"namespace": "af", "name": "dag.task"}}
+    document["run"]["facets"] = {"parent": task}
+    document["job"]["facets"] = {
+        "jobType": {"jobType": "APPLICATION", "processingType": "NONE", "integration": "SPARK"}
+    }
+    body = json.dumps(document).encode()
+    assert decided(Selection(jobs=GlobFilter(exclude=("dag.task",))), body) == ""
+    assert decided(Selection(jobs=GlobFilter(include=("app.*",))), body) == ""
+    assert decided(Selection(jobs=GlobFilter(exclude=("app",))), body) == "excluded by job"
+
+
+def test_a_column_of_a_wanted_data_set_keeps_the_event() -> None:
+    body = event("r", "RUNNING", "10:00:10", outputs=["/scratch/b"], columns={"x": [("/in", "x")]}, application="app")
+    assert decided(Selection(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
+
+
+def test_what_is_excluded_is_stored_and_counts_as_skipped_with_its_reason() -> None:
+    storage = MemoryStorage()
+    receipt = receive(storage, END, most_bytes=MEGABYTE, selection=Selection(jobs=GlobFilter(exclude=("app",))))
+    assert receipt.ignored == "excluded by job"
+    found = status(storage)
+    assert (found.received, found.skipped, found.skipped_because) == (1, 1, {"excluded by job": 1})
+
+
+def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    for body in bodies:
+        receive(storage, body, most_bytes=MEGABYTE, selection=Selection(paths=paths))
+    for fact in list(storage.blobs("events")):
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+    publish(storage, catalog, PublishOptions(paths=paths))
+    assert status(storage).reconciles
+    return catalog
+
+
+TWO_SOURCES: dict[str, Any] = {
+    "inputs": ["/a", "/secret"],
+    "outputs": ["/out"],
+    "columns": {"x": [("/a", "x"), ("/secret", "y")]},
+    "application": "app",
+}
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        GlobFilter(exclude=("/SECRET",), ignore_case=True),
+        GlobFilter(exclude=("file:///sec*",)),
+        GlobFilter(include=("/a", "/out")),
+    ],
+)
+def test_an_excluded_data_set_leaves_with_its_columns(paths: GlobFilter) -> None:
+    catalog = published(paths, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
+    (process,) = catalog.processes.values()
+    assert process.inputs == (("fs_path", "file:///a"),)
+    assert "secret" not in dict(process.attributes)["columnMapping"]
+    assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
+
+
+@pytest.mark.parametrize("excluded", ["/out", "/a*"])
+def test_no_process_is_left_without_an_input_or_an_output(excluded: str) -> None:
+    catalog = published(GlobFilter(exclude=(excluded,)), *write("r", "app", "10:00", "/a"))
+    assert (catalog.processes, catalog.assets) == ({}, {})
+
+
+def test_lineage_goes_on_through_an_excluded_table_that_a_job_drops_again() -> None:
+    bodies = [
+        *write("one", "app", "10:00", "/a", sink="/staging"),
+        *write("two", "app", "10:01", "/staging", sink="/b"),
+        event("drop", "COMPLETE", "10:02:00", outputs=["/staging"], states={"/staging": ("DROP", "")},
+              application="app", job="app.execute_drop_table_command.staging"),
+        event("app", "COMPLETE", "10:03:00"),
+    ]  # fmt: skip
+    plain = published(GlobFilter(), *bodies)
+    hidden = published(GlobFilter(exclude=("/staging",)), *bodies)
+    assert hidden.processes == plain.processes
+    (process,) = hidden.processes.values()
+    assert (process.inputs, process.outputs) == ((("fs_path", "file:///a"),), (("fs_path", "file:///b"),))
+
+
+def test_a_changed_setting_needs_no_event_again() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    places = post(storage, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
+    for place in places:
+        settle(storage, place)
+    publish(storage, catalog, PublishOptions())
+    for place in places:
+        storage.delete("runs", place.run_id, "state")
+        settle(storage, place)
+    publish(storage, catalog, PublishOptions(paths=GlobFilter(exclude=("/secret",))))
+    (process,) = catalog.processes.values()
+    assert process.inputs == (("fs_path", "file:///a"),)
+
+
+def test_a_table_is_found_by_each_of_its_names() -> None:
+    one = Asset(type="t", qualified_name="Q", namespace="abfss://c@a/", name="/p", tables=("db.orders",))
+    assert asset_names(one) == ("Q", "/p", "abfss://c@a/p", "db.orders")
+
+
+BASE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+
+
+def test_settings_take_patterns_and_refuse_what_fits_everything() -> None:
+    given = {**BASE, "THROUGHLINE_EXCLUDE_JOBS": " nightly*, ,x ", "THROUGHLINE_INCLUDE_PATHS": "/lake/*"}
+    settings = load(catalog=False, environment=given)
+    assert settings.jobs.exclude == ("nightly*", "x")
+    assert settings.paths.include == ("/lake/*",)
+
+
+def test_settings_reach_whom_they_concern() -> None:
+    catalog = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/api", "THROUGHLINE_CATALOG_TOKEN": "t"}
+    paths = {"THROUGHLINE_EXCLUDE_PATHS": "*/Scratch/*", "THROUGHLINE_SHADOW": "true"}
+    publishing = assemble(load(catalog=True, environment={**BASE, **catalog, **paths})).publishing
+    assert publishing.shadow
+    assert not publishing.paths.accepts(["file/scratch/a"]), "capitals do not count"
+    assert assemble(load(catalog=True, environment={**BASE, **catalog})).publishing.paths == MATCH_ALL
+
+
+@pytest.mark.parametrize(("text", "words"), [("*", "fits everything"), (",", "only commas"), ("a\tb", "characters")])
+def test_settings_say_what_is_wrong_with_a_pattern(text: str, words: str) -> None:
+    with pytest.raises(Misconfigured, match=f"THROUGHLINE_EXCLUDE_NAMESPACES is wrong: .*{words}"):
+        load(catalog=False, environment={**BASE, "THROUGHLINE_EXCLUDE_NAMESPACES": text})

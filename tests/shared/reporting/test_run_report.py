@@ -1,0 +1,176 @@
+"""One run's report agrees with the counts of all, with reasons; stored events are found wherever they lie."""
+
+import gzip
+from collections import Counter
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+
+from shared.catalog.memory import MemoryCatalog
+from shared.events.archiver import archive
+from shared.events.stored_runs import Wanted
+from shared.maintenance.replay import publish_all
+from shared.publishing.options import PublishOptions
+from shared.reporting.counts import COUNTS, QueueCounts, queue_counts
+from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
+from shared.reporting.status import STATES, By, status
+from shared.reporting.stored_events import find_events
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import ARCHIVE, EVENTS
+from tests.support.archiving import archiving, settled
+from tests.support.damages import whole
+from tests.support.events import event, run_id, write
+from tests.support.processing import post
+from tests.support.refusing_catalog import Picky, refusal
+from tests.support.sweeping import Later, cursed
+
+TOMORROW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=1))
+
+
+def report(storage: MemoryStorage, run: str) -> RunReport:
+    found = run_report(storage, run_id(run))
+    assert found is not None
+    return found
+
+
+def states(storage: MemoryStorage) -> Counter[str]:
+    runs = {record.place.run_id for record in find_events(storage, Wanted())}
+    reports = [found for run in runs if (found := run_report(storage, run))]
+    return Counter(each.state for found in reports for each in found.events)
+
+
+def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
+    counts = status(storage)
+    assert states(storage) == {
+        "published": counts.published,
+        "skipped": counts.skipped,
+        "waiting": counts.waiting,
+        "dead": counts.dead,
+    }
+    assert min(states(storage).values()) > 0
+
+
+def test_a_published_run_names_its_process_and_where_its_events_lie() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    found = report(storage, "a")
+    (process,) = found.processes
+    assert (process.state, process.reason, process.application_run) == ("published", "", run_id("app1"))
+    assert process.qualified_name
+    assert (found.end, found.application_runs, found.jobs) == (
+        "COMPLETE",
+        (run_id("app1"),),
+        ("app.adaptive_spark_plan.out",),
+    )
+    assert {(each.event.container, each.state) for each in found.events} == {(EVENTS, "published")}
+    assert all(storage.get(EVENTS, each.event.blob) for each in found.events)
+
+
+def test_a_run_whose_output_was_dropped_contributed_but_its_events_are_skipped_with_the_reason() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    found = report(storage, "c")
+    assert ("not in the catalog", REPLACED) in {(each.state, each.reason) for each in found.processes}
+    assert len(found.events) == 2
+
+
+def test_a_dead_letter_stands_with_its_error() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    found = report(storage, "damaged")
+    dead = [each for each in found.events if each.state == "dead"]
+    assert [each.reason for each in dead] == ["damaged bytes"]
+    assert "BadGzipFile" in dead[0].error
+
+
+def test_a_run_without_an_end_says_what_it_waits_for() -> None:
+    storage = MemoryStorage()
+    post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
+    found = report(storage, "open")
+    assert (found.state, [(each.state, each.reason) for each in found.events]) == (
+        NOT_PROCESSED,
+        [("waiting", "the end of its run")],
+    )
+    assert run_report(storage, run_id("another")) is None
+
+
+def test_a_run_that_cannot_be_processed_shows_how_often_and_why() -> None:
+    storage = MemoryStorage()
+    post(storage, *write("bad", "app", "10:00", "/a"))
+    Later().sweep(cursed(storage, "bad", ValueError("no such thing")))
+    found = report(storage, "bad")
+    assert (found.state, found.failures) == (NOT_PROCESSED, 1)
+    assert "no such thing" in found.last_error
+
+
+def test_shadow_mode_and_the_queue_are_reasons() -> None:
+    storage = MemoryStorage()
+    settled(storage, *write("a", "app", "10:00", "/a"))
+    assert [each.state for each in report(storage, "a").processes] == ["pending"]
+    publish_all(storage, MemoryCatalog(), PublishOptions(shadow=True))
+    assert [each.state for each in report(storage, "a").processes] == [HELD]
+    assert {each.reason for each in report(storage, "a").events} == {"the end of shadow mode"}
+
+
+def test_archived_events_are_found_with_their_content_and_job() -> None:
+    storage = MemoryStorage()
+    bodies = write("a", "app", "10:00", "/a")
+    settled(storage, *bodies)
+    publish_all(storage, MemoryCatalog(), TOMORROW)
+    before = {record.place: record.raw for record in find_events(storage, Wanted(), content=True)}
+    archive(storage, archiving())
+    after = [*find_events(storage, Wanted(job="app.adaptive*"), content=True)]
+    assert {record.container for record in after} == {ARCHIVE}
+    assert {record.place: record.raw for record in after} == before
+    assert {record.raw for record in after} == set(bodies)
+    assert all(storage.get(ARCHIVE, record.blob) for record in after)
+    assert report(storage, "a").closed
+
+
+def test_events_of_a_job_by_glob() -> None:
+    storage = MemoryStorage()
+    post(
+        storage, *write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other")
+    )
+    assert [record.job for record in find_events(storage, Wanted(job="app.o*"))] == ["app.other"]
+    assert [*find_events(storage, Wanted(job="nothing*"))] == []
+    (record,) = find_events(storage, Wanted(job="app.o*"))
+    assert record.raw is None
+    assert (
+        gzip.decompress(storage.get(EVENTS, record.blob) or b"")
+        == next(iter(find_events(storage, Wanted(job="app.o*"), content=True))).raw
+    )
+
+
+def test_each_group_has_the_reasons_of_its_events() -> None:
+    storage = MemoryStorage()
+    whole(storage, MemoryCatalog())
+    post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9", job="app.open"))
+    groups = {group.job: group for group in status(storage, by=(By.JOB,)).groups}
+    assert groups["app.open"].reasons == {"the end of its run": 1}
+    assert all(sum(group.reasons.values()) == group.skipped + group.waiting for group in groups.values())
+
+
+def test_the_queue_says_that_the_catalog_refused_a_process() -> None:
+    """The sentence blamed another publisher before."""
+    storage, catalog = MemoryStorage(), Picky(refusal)
+    settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
+    before = queue_counts(storage)
+    assert (before.pending, before.total, str(before)) == (2, 2, "2 processes in the publish queue: 2 pending")
+    catalog.ends = ("/bad",)
+    publish_all(storage, catalog, TOMORROW)
+    after = queue_counts(storage)
+    assert (after.refused, after.total) == (1, 1)
+    assert "1 refused by the catalog" in str(after)
+    assert "ATLAS-400-00-01A" in str(after)
+    (process,) = report(storage, "b").processes
+    assert process.state == "refused"
+    assert "ATLAS-400-00-01A" in process.reason
+
+
+def test_each_count_of_the_queue_is_defined() -> None:
+    names = {each.name for each in fields(QueueCounts)} - {"error", "paused_until", "paused_because"}
+    assert names <= COUNTS.keys()
+    assert {"received", *STATES} <= COUNTS.keys()

@@ -1,0 +1,328 @@
+"""Lineage across the runs of one application: stream batches, lifecycle events, notebooks, table names."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from shared.model import Process
+from shared.openlineage.decoding import decode
+from shared.translation.reference import NO_PROCESS, translate_history
+from tests.support.events import event, run_id
+
+PATH = "spark.databricks.notebook.path"
+Said = list[bytes]
+
+
+def processes(said: Said) -> tuple[Process, ...]:
+    return translate_history(map(decode, said)).processes
+
+
+def shown(said: Said) -> dict[str, list[str]]:
+    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in processes(said)}
+
+
+def wrote(run: str, at: str, sources: str, sink: str, **more: Any) -> bytes:
+    return event(
+        run, "COMPLETE", f"10:{at}", inputs=sources.split(), outputs=[sink], application=more.pop("app", "app"), **more
+    )
+
+
+def column(run: str, at: str, start: tuple[str, str], end: tuple[str, str]) -> bytes:
+    return wrote(run, at, start[0], end[0], columns={end[1]: [start]})
+
+
+def fate(state: str, at: str, path: str, before: str = "", app: str = "app") -> bytes:
+    return event(
+        f"{state}{path}{at}", "COMPLETE", f"10:{at}", outputs=[path], application=app, states={path: (state, before)}
+    )
+
+
+def batch(run: str, began: str, ended: str, source: str) -> Said:
+    return [
+        event(run, kind, f"10:{at}", inputs=[source], application="app", streaming=True)
+        for kind, at in (("START", began), ("COMPLETE", ended))
+    ]
+
+
+def alone(run: str, began: str, ended: str, sink: str) -> Said:
+    return [
+        event(run, kind, f"10:{at}", inputs=[sink], outputs=[sink], application="app")
+        for kind, at in (("START", began), ("COMPLETE", ended))
+    ]
+
+
+CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
+    "a write inside of a batch reads what the batch reads": (
+        [*batch("b", "00:00", "00:09", "/in"), *alone("m", "00:01", "00:08", "/out")],
+        {"/out": ["/in"]},
+    ),
+    "a write before the batch does not": (
+        [*batch("b", "00:02", "00:09", "/in"), *alone("m", "00:01", "00:08", "/out")],
+        {},
+    ),
+    "a write that outlives the batch does not": (
+        [*batch("b", "00:00", "00:07", "/in"), *alone("m", "00:01", "00:08", "/out")],
+        {},
+    ),
+    "a write that names a source has no need of it": (
+        [*batch("b", "00:00", "00:09", "/in"), wrote("m", "00:08", "/own", "/out")],
+        {"/out": ["/own"]},
+    ),
+    "of two batches the first to end is the one": (
+        [
+            *batch("b", "00:00", "00:09", "/one"),
+            *batch("c", "00:00", "00:30", "/two"),
+            *alone("m", "00:01", "00:08", "/out"),
+        ],
+        {"/out": ["/one"]},
+    ),
+    "of two that end at once, the one that another round confirms": (
+        [
+            *batch("b", "00:00", "00:09", "/one"),
+            *batch("c", "00:00", "00:09", "/two"),
+            *alone("m", "00:01", "00:08", "/out"),
+            *batch("d", "01:00", "01:09", "/two"),
+            *alone("n", "01:01", "01:08", "/out"),
+        ],
+        {"/out": ["/two"]},
+    ),
+    "a batch without a START encloses what ended just before it": (
+        [batch("b", "00:00", "00:09", "/in")[1], alone("m", "00:01", "00:08.5", "/out")[1]],
+        {"/out": ["/in"]},
+    ),
+    "and nothing that ended long before": (
+        [batch("b", "00:00", "00:09", "/in")[1], alone("m", "00:01", "00:02", "/out")[1]],
+        {},
+    ),
+    "a stream's single file is its folder's": (
+        [wrote("m", "00:08", "/in/part-00000-a.snappy.parquet", "/out", streaming=True)],
+        {"/out": ["/in/part-00000-a.snappy.parquet".rpartition("/")[0]]},
+    ),
+    "a staging table never shows": (
+        [wrote("a", "01:00", "/a", "/stage"), wrote("b", "02:00", "/stage", "/out"), fate("DROP", "03:00", "/stage")],
+        {"/out": ["/a"]},
+    ),
+    "a chain of them neither": (
+        [
+            wrote("a", "01:00", "/a", "/s1"),
+            wrote("b", "02:00", "/s1", "/s2"),
+            wrote("c", "03:00", "/s2 /b", "/out"),
+            fate("DROP", "04:00", "/s1"),
+            fate("DROP", "05:00", "/s2"),
+        ],
+        {"/out": ["/a", "/b"]},
+    ),
+    "a circle of them is no endless story": (
+        [
+            wrote("a", "01:00", "/s2 /a", "/s1"),
+            wrote("b", "02:00", "/s1", "/s2"),
+            wrote("c", "03:00", "/s2", "/out"),
+            fate("DROP", "04:00", "/s1"),
+            fate("DROP", "05:00", "/s2"),
+        ],
+        {"/out": ["/a"]},
+    ),
+    "a table that is dropped before it is made stays": (
+        [fate("DROP", "01:00", "/t"), wrote("a", "02:00", "/a", "/t"), wrote("b", "03:00", "/t", "/out")],
+        {"/out": ["/t"], "/t": ["/a"]},
+    ),
+    "what another application dropped is not temporary": (
+        [
+            wrote("a", "01:00", "/a", "/t"),
+            wrote("b", "02:00", "/t", "/out"),
+            fate("DROP", "03:00", "/t", app="other"),
+        ],
+        {"/out": ["/t"], "/t": ["/a"]},
+    ),
+    "a table made anew has its last sources only": (
+        [wrote("a", "01:00", "/a", "/t"), fate("DROP", "02:00", "/t"), wrote("b", "03:00", "/b", "/t")],
+        {"/t": ["/b"]},
+    ),
+    "a table that is emptied in between hands on what was in it": (
+        [
+            wrote("a", "01:00", "/a", "/s"),
+            wrote("b", "02:00", "/s", "/one"),
+            fate("TRUNCATE", "03:00", "/s"),
+            wrote("c", "04:00", "/b", "/s"),
+            wrote("d", "05:00", "/s", "/two"),
+            fate("DROP", "06:00", "/s"),
+        ],
+        {"/one": ["/a"], "/two": ["/b"]},
+    ),
+    "a renamed table is called by its new name": (
+        [
+            wrote("a", "01:00", "/a", "/new"),
+            wrote("b", "02:00", "/new", "/report"),
+            fate("RENAME", "03:00", "/now", before="/new"),
+        ],
+        {"/now": ["/a"], "/report": ["/now"]},
+    ),
+    "what is written under the old name later is another table": (
+        [
+            wrote("a", "01:00", "/a", "/new"),
+            fate("RENAME", "02:00", "/now", before="/new"),
+            wrote("b", "03:00", "/b", "/new"),
+        ],
+        {"/new": ["/b"], "/now": ["/a"]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "expected"), CASES.values(), ids=CASES)
+def test_what_becomes_of_it(said: Said, expected: dict[str, list[str]]) -> None:
+    assert shown(said) == expected
+    assert shown([*reversed(said), *said]) == expected
+
+
+def test_columns_go_straight_through_a_staging_table() -> None:
+    (process,) = processes(
+        [
+            column("a", "01:00", ("/a", "price"), ("/stage", "amount")),
+            column("b", "02:00", ("/stage", "amount"), ("/out", "total")),
+            fate("DROP", "03:00", "/stage"),
+        ]
+    )
+    (edge,) = process.columns
+    assert (edge.input.qualified_name, edge.input.column) == ("file:///a", "price")
+    assert (edge.output.qualified_name, edge.output.column) == ("file:///out", "total")
+
+
+def test_a_column_of_a_staging_table_that_came_from_nowhere_is_sourceless() -> None:
+    (process,) = processes(
+        [
+            wrote("a", "01:00", "/a", "/stage"),
+            column("b", "02:00", ("/stage", "rate"), ("/out", "risk")),
+            fate("DROP", "03:00", "/stage"),
+        ]
+    )
+    assert process.columns == ()
+    assert [each.column for each in process.sourceless] == ["risk"]
+
+
+def test_a_run_whose_work_was_dropped_is_skipped_and_one_that_was_renamed_is_published() -> None:
+    said = [
+        wrote("gone", "01:00", "/a", "/stage"),
+        fate("DROP", "02:00", "/stage"),
+        wrote("moved", "03:00", "/a", "/new"),
+        fate("RENAME", "04:00", "/now", before="/new"),
+    ]
+    verdicts = {each.run_id: (each.state, each.reason) for each in translate_history(map(decode, said)).runs}
+    assert verdicts[run_id("gone")] == ("skipped", NO_PROCESS)
+    assert verdicts[run_id("moved")] == ("published", None)
+
+
+def notebook(run: str, at: str, path: str) -> bytes:
+    return event(run, "RUNNING", f"10:{at}", application="app", properties={PATH: path})
+
+
+def test_a_run_inherits_the_one_notebook_of_its_application() -> None:
+    told = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
+    said = [wrote("a", "01:00", "/a", "/one"), *told]
+    for order in permutations(said):
+        assert {each.name for each in processes(list(order))} == {
+            "notebook /Users/ada/load → one",
+            "notebook /Users/ada/load → two",
+        }
+
+
+def test_of_several_notebooks_none_is_inherited() -> None:
+    said = [
+        wrote("a", "01:00", "/a", "/one"),
+        *(notebook(run, "02:00", f"/Users/ada/{run}") for run in "bc"),
+        wrote("b", "02:30", "/b", "/two"),
+        event("c", "COMPLETE", "10:02:40", application="app"),
+    ]
+    assert {each.name for each in processes(said)} == {"app → one", "notebook /Users/ada/b → two"}
+
+
+def test_a_mount_that_another_run_tells_is_followed() -> None:
+    mounts: Any = [{"mountPoint": "/mnt/raw", "source": "abfss://raw@contoso.dfs.core.windows.net/"}]
+    said = [
+        wrote("a", "01:00", "/mnt/raw/orders", "/out"),
+        event("b", "RUNNING", "10:02:00", application="app", properties={"mountPoints": mounts}),
+        wrote("b", "02:30", "/b", "/two"),
+    ]
+    inputs = {asset.qualified_name for each in processes(said) for asset in each.inputs}
+    assert inputs == {"https://contoso.dfs.core.windows.net/raw/orders", "file:///b"}
+
+
+TABLES = {f"/{name}": f"default.{name}" for name in ("a", "b", "rates", "out")}
+SUBQUERY = "INSERT INTO out SELECT b.x, (SELECT max(r.y) FROM rates r) AS top FROM b"
+
+
+def test_a_table_that_only_a_statement_names_is_found_where_another_run_names_it() -> None:
+    said = [
+        wrote("a", "01:00", "/a", "/rates", tables=TABLES),
+        wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY),
+    ]
+    for order in permutations(said):
+        found = {each.outputs[0].name: each for each in processes(list(order))}
+        assert [asset.name for asset in found["/out"].inputs] == ["/b", "/rates"]
+        assert found["/out"].parsed == ("file:///rates",)
+
+
+def test_a_table_that_nobody_knows_is_left_out() -> None:
+    assert shown([wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY)]) == {"/out": ["/b"]}
+
+
+def test_a_statement_that_writes_something_else_is_not_believed() -> None:
+    said = [
+        wrote("a", "01:00", "/a", "/rates", tables=TABLES),
+        wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY.replace("INTO out", "INTO elsewhere")),
+    ]
+    assert shown(said)["/out"] == ["/b"]
+
+
+SHELL = "adb-123.12.azuredatabricks.net.execute_insert_into_hadoop_fs_relation_command.out"
+
+
+def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_known() -> None:
+    """Yesterday no event told the notebook; today one does, and today's application run is over."""
+    nameless = [
+        event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
+        event("monday", "COMPLETE", "09:30:00"),
+    ]
+    known = [
+        event("new", "RUNNING", "10:00:00", application="tuesday", job=SHELL, properties={PATH: "/Users/ada/load"}),
+        event("new", "COMPLETE", "10:01:00", inputs=["/b"], outputs=["/out"], application="tuesday", job=SHELL),
+    ]
+    rename = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in (*nameless, *known)]
+    over = event("tuesday", "COMPLETE", "10:30:00")
+    assert [(each.name, each.generic_identity) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
+    assert {each.name for each in processes(rename)} == {"databricks_shell → out", "notebook /Users/ada/load → out"}
+    assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
+
+
+def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
+    """An older listener says that it reads and writes the same; it wrote nothing, so what was written stays."""
+    looks = event(
+        "new",
+        "COMPLETE",
+        "10:01:00",
+        inputs=["/out"],
+        outputs=["/out"],
+        application="tuesday",
+        job="databricks_shell.map_partitions_parallel_collection",
+        properties={PATH: "/Users/ada/look"},
+    )
+    said = [
+        event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
+        looks,
+        event("tuesday", "COMPLETE", "10:30:00"),
+    ]
+    said = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in said]
+    assert {each.name for each in processes(said)} == {"databricks_shell → out"}
+
+
+@pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])
+def test_a_long_chain_of_staging_tables_costs_no_more_than_its_length(reads: int) -> None:
+    length = 400
+    names = ["/first", *(f"/s{number}" for number in range(length)), "/last"]
+    said = [
+        wrote(name, f"{number // 60:02}:{number % 60:02}", " ".join(names[max(0, number - reads) : number]), name)
+        for number, name in enumerate(names)
+        if number
+    ]
+    said += [fate("DROP", f"59:{number % 60:02}", name) for number, name in enumerate(names[1:-1])]
+    assert shown(said) == {"/last": ["/first"]}

@@ -1,0 +1,183 @@
+"""What people want to see of a process's last run: told with its lineage, never by itself, and without secrets."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.atlas.entities import LAST_RUN
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.ingest.receiver import receive
+from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.verification import verify
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.processing.processor import RunProcessor
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import recorded
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import EVENTS, stored_from_blob
+from shared.translation.run.facts import describe_run, facts_of
+from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
+from tests.support.publishing import publish
+
+HOST = "adb-123.4.azuredatabricks.net"
+PROPERTIES = {
+    "user": "ann@example.com",
+    "orgId": "123",
+    "spark.databricks.job.id": "42",
+    "spark.databricks.job.runId": "77",
+    "spark.databricks.notebook.path": "/Users/ann@example.com/load it",
+}
+ENGINE = {"name": "spark", "version": "3.5.1", "openlineageAdapterVersion": "1.53.0"}
+SQL = "INSERT INTO out SELECT x FROM people WHERE name = 'Ann'"
+
+
+def event(kind: str, *, minute: float = 0, run: str = "one", rows: int | None = 1234, read: str = "/in") -> Json:
+    columns = lineage({"x": [source(read, "x", IDENTITY)]})
+    output = dataset("/out", columnLineage=columns)
+    if rows is not None and kind == "COMPLETE":
+        output["outputFacets"] = {"outputStatistics": {"rowCount": rows, "size": 5_600_000}}
+    return body(
+        kind,
+        minute=minute,
+        run=run,
+        application=f"application {run}",
+        app_name="nightly",
+        inputs=[read],
+        outputs=[output],
+        run_facets={"processing_engine": ENGINE},
+        job_facets={"sql": {"query": SQL}, "jobType": {"integration": "SPARK", "jobType": "SQL_JOB"}},
+    )
+
+
+def on_databricks(properties: Json, job: str = f"{HOST}.execute_insert_into_hadoop_fs_relation_command.out") -> str:
+    said = event("COMPLETE")
+    said["job"]["name"] = job
+    said["run"]["facets"]["environment-properties"] = {"environment-properties": properties}
+    decoded = decode(packed(said))
+    return describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
+
+
+def settle(storage: MemoryStorage, *events: Json) -> None:
+    for each in events:
+        receive(storage, packed(each), most_bytes=1_000_000)
+    for fact in storage.blobs(EVENTS):
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+
+
+def how(**more: Any) -> PublishOptions:
+    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> MemoryCatalog | AtlasCatalog:
+    if request.param == "memory":
+        return MemoryCatalog()
+    server = request.getfixturevalue("fresh_catalog")
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
+
+
+def description(catalog: MemoryCatalog | AtlasCatalog) -> str:
+    (node,) = [node for node in catalog.ours() if node.is_process]
+    return str(node.attributes["description"])
+
+
+def test_a_process_shows_its_last_run(catalog: MemoryCatalog | AtlasCatalog) -> None:
+    storage = MemoryStorage()
+    settle(storage, event("START"), event("COMPLETE", minute=2))
+    publish(storage, catalog, how())
+    assert description(catalog).split(LAST_RUN) == [
+        "Operations: insert.",
+        (
+            "2026-11-21 10:02 UTC, succeeded in 2 min 0 s; 1,234 rows, 5.6 MB.\n"
+            "Job: nightly in tests on Spark.\n"
+            "Engine: spark 3.5.1 with listener 1.53.0."
+        ),
+    ]
+
+
+def test_facts_travel_only_with_lineage(catalog: MemoryCatalog | AtlasCatalog) -> None:
+    storage = MemoryStorage()
+    settle(storage, event("START"), event("COMPLETE", minute=2))
+    publish(storage, catalog, how())
+    settle(storage, event("START", minute=5, run="two"), event("COMPLETE", minute=9, run="two", rows=9))
+    done = publish(storage, catalog, how())
+    assert (done.written, done.unchanged) == (0, 1)
+    assert "10:02 UTC" in description(catalog)
+    third: Any = {"run": "three", "read": "/other", "rows": 7}
+    settle(storage, event("START", minute=20, **third), event("COMPLETE", minute=21, **third))
+    assert publish(storage, catalog, how()).written == 1
+    assert "10:21 UTC, succeeded in 1 min 0 s; 7 rows" in description(catalog)
+
+
+def test_what_the_catalog_holds_is_compared_without_them(catalog: MemoryCatalog | AtlasCatalog) -> None:
+    storage = MemoryStorage()
+    settle(storage, event("START"), event("COMPLETE", minute=2))
+    publish(storage, catalog, how())
+    ((_, wanted),) = recorded(storage, how())
+    (held,) = catalog.read_processes([wanted.qualified_name]).values()
+    assert held.entity == wanted
+    assert held.entity.fingerprint == wanted.fingerprint
+    assert (held.entity.facts != "", wanted.facts) == (True, "")
+    world = World(storage=storage, catalog=catalog, publishing=how())
+    assert list(verify(world)) == []
+
+
+def test_the_statement_is_shown_by_setting_and_without_literals() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    settle(storage, event("START"), event("COMPLETE", minute=2))
+    publish(storage, catalog, how(with_statement=True))
+    assert "SQL: INSERT INTO out SELECT x FROM people WHERE name = ?" in description(catalog)
+    assert "Ann" not in description(catalog)
+
+
+def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
+    told = on_databricks(PROPERTIES)
+    assert f"https://{HOST}/#job/42/run/77" in told
+    assert f"Workspace: {HOST}." in told
+    assert "on Databricks by ann@example.com." in told
+
+
+@pytest.mark.parametrize(
+    ("without", "link"),
+    [
+        (("spark.databricks.job.runId",), f"https://{HOST}/#job/42"),
+        (
+            ("spark.databricks.job.runId", "spark.databricks.job.id"),
+            f"https://{HOST}/#workspace/Users/ann%40example.com/load%20it",
+        ),
+    ],
+)
+def test_else_to_the_job_or_the_notebook(without: tuple[str, ...], link: str) -> None:
+    told = on_databricks({key: value for key, value in PROPERTIES.items() if key not in without})
+    assert link in told.splitlines()
+
+
+def test_without_a_host_the_workspace_is_its_number_and_there_is_no_link() -> None:
+    told = on_databricks(PROPERTIES, "nightly.append_data.out")
+    assert "Workspace: 123." in told
+    assert "https://" not in told
+
+
+@pytest.mark.parametrize("user", ["pa55word", "ann@host?sig=x", "Bearer x.y.z", "", 7])
+def test_what_is_no_accounts_name_is_not_shown(user: object) -> None:
+    assert " by " not in on_databricks(PROPERTIES | {"user": user})
+
+
+def test_a_run_whose_end_was_not_seen_has_no_duration() -> None:
+    decoded = decode(packed(event("START", rows=None)))
+    told = describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
+    assert told.startswith("2026-11-21 10:00 UTC.")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"), [(0.01, "1 s"), (59 / 60, "59 s"), (61.5, "1 h 1 min"), (600, "10 h 0 min")]
+)
+def test_durations_are_readable(minutes: float, told: str) -> None:
+    events = [decode(packed(event("START"))), decode(packed(event("COMPLETE", minute=minutes)))]
+    assert f"succeeded in {told};" in describe_run(facts_of(merge(events), events), process("/in"))

@@ -1,0 +1,133 @@
+"""Many events to the final lineage: verdicts, ignored events, and the course of jobs over several runs."""
+
+import pytest
+
+from shared.openlineage.decoding import Event, decode
+from shared.translation.reference import NO_PROCESS, History, Ignored, RunVerdict, translate_history
+from tests.support.building import decoded, decoded_run, own, packed
+from tests.support.events import run_id
+
+DAY = 24 * 60
+
+
+def _shown(events: list[Event]) -> dict[str, list[str]]:
+    history = translate_history(events)
+    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in history.processes}
+
+
+def _job(application: str, *sources: str, day: float = 0, end: str | None = "COMPLETE") -> list[Event]:
+    """An application that appends to one sink from each of the sources in turn."""
+    start = day * DAY
+    events = [own(application, "START", start)]
+    for number, each in enumerate(sources, start=1):
+        events += decoded_run(application, [each], minute=start + number)
+    return [*events, own(application, end, start + 20)] if end else events
+
+
+def test_no_events_are_no_history() -> None:
+    assert translate_history([]) == History(runs=(), processes=(), ignored=())
+
+
+def test_verdicts_are_published_skipped_or_waiting() -> None:
+    events = [
+        own("application", "START", 0),
+        *decoded_run("application", ["/a"]),
+        own("application", "COMPLETE", 5),
+        decoded("COMPLETE", run="constants", outputs=["/b"]),
+        decoded("COMPLETE", run="reads", inputs=["/a"]),
+        decoded("START", run="unfinished", inputs=["/a"], outputs=["/c"]),
+        decoded("FAIL", run="failed", inputs=["/a"], outputs=["/d"]),
+    ]
+    verdicts = {each.run_id: each for each in translate_history(events).runs}
+    run = events[1].run_id
+    assert verdicts == {
+        each.run_id: each
+        for each in (
+            RunVerdict(run_id=run_id("application"), state="skipped", reason="an application's own event"),
+            RunVerdict(run_id=run, state="published"),
+            RunVerdict(run_id=run_id("constants"), state="skipped", reason=NO_PROCESS),
+            RunVerdict(run_id=run_id("reads"), state="skipped", reason="reads only"),
+            RunVerdict(run_id=run_id("unfinished"), state="waiting", reason="no end event yet"),
+            RunVerdict(run_id=run_id("failed"), state="skipped", reason="the run failed"),
+        )
+    }
+
+
+def test_ignored_events_are_told_with_their_reason() -> None:
+    job = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "job": {"namespace": "n", "name": "j"}}))
+    history = translate_history([job, decoded("RUNNING", run="quiet")])
+    assert history.runs == ()
+    assert history.ignored == (
+        Ignored(run_id="", reason="job or data set event without a run"),
+        Ignored(run_id=run_id("quiet"), reason="names no data set and ends no run"),
+    )
+
+
+def test_a_job_that_runs_again_unchanged_changes_nothing() -> None:
+    once = translate_history(_job("one", "/a", "/b")).processes
+    again = translate_history([*_job("one", "/a", "/b"), *_job("two", "/a", "/b", day=1)]).processes
+    assert once == again
+
+
+@pytest.mark.parametrize("gap", [1, 30])
+def test_no_step_of_a_second_run_makes_a_source_flicker(gap: float) -> None:
+    first, second = _job("one", "/a", "/b"), _job("two", "/a", "/b", day=gap)
+    for length in range(len(second) + 1):
+        assert _shown([*first, *second[:length]]) == {"/out": ["/a", "/b"]}
+
+
+def test_a_changed_job_loses_its_old_source_when_it_is_complete() -> None:
+    first, second = _job("one", "/a", "/b"), _job("two", "/a", "/c", day=1)
+    assert _shown([*first, *second[:-1]]) == {"/out": ["/a", "/b", "/c"]}
+    assert _shown([*first, *second]) == {"/out": ["/a", "/c"]}
+
+
+def test_a_changed_job_that_fails_takes_nothing_away() -> None:
+    assert _shown([*_job("one", "/a"), *_job("two", "/b", day=1, end="FAIL")]) == {"/out": ["/a", "/b"]}
+
+
+def test_an_old_run_that_arrives_late_changes_nothing() -> None:
+    newer, old = _job("two", "/b", day=1), _job("one", "/a")
+    assert _shown([*newer, *old]) == _shown(newer) == {"/out": ["/b"]}
+
+
+def test_a_failure_that_arrives_late_withdraws() -> None:
+    written = decoded_run("application", ["/a"])
+    failure = decoded("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
+    assert failure.run_id == written[0].run_id
+    assert _shown(written) == {"/out": ["/a"]}
+    assert _shown([failure, *written]) == {}
+
+
+def test_one_write_that_spark_reports_as_two_runs_is_one_process() -> None:
+    ctas = decoded(
+        run="ctas", job="execute_create_data_source_table_as_select_command.d_t", inputs=["/a"], outputs=["/t"]
+    )
+    insert = decoded(run="insert", job="adaptive_spark_plan.warehouse_t", inputs=["/a"], outputs=["/t"])
+    (process,) = translate_history([ctas, insert]).processes
+    assert process.operations == ("ctas", "insert")
+
+
+def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
+    seed = decoded(run="seed", job="append_data.t", outputs=["/t"])
+    merge = decoded(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
+    (process,) = translate_history([seed, merge]).processes
+    assert process.operations == ("insert", "merge")
+    assert [each.name for each in process.inputs] == ["/staging"]
+
+
+def test_a_schema_that_is_inferred_from_the_target_is_no_operation_on_it() -> None:
+    """Listeners before 1.25 tell it as a job that reads and writes the same folder."""
+    inference = decoded(run="schema", job="map_partitions_parallel_collection", inputs=["/out"], outputs=["/out"])
+    (process,) = translate_history([*decoded_run("application", ["/a"]), inference]).processes
+    assert process.operations == ("insert",)
+
+
+def test_jobs_of_different_applications_are_different_processes() -> None:
+    events = [decoded(run=name, app_name=name, inputs=["/a"], outputs=["/out"]) for name in ("one", "two")]
+    assert len(translate_history(events).processes) == 2
+
+
+def test_a_run_whose_every_event_comes_twice_is_one() -> None:
+    events = _job("one", "/a", "/b")
+    assert translate_history(events * 2) == translate_history(events)
