@@ -3,8 +3,6 @@
 It raises only when storage is unavailable or busy: the host tries again, and the sweeper after it.
 """
 
-from functools import partial
-
 import azure.functions as func
 
 from shared.bootstrap import worker
