@@ -77,7 +77,7 @@ def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, 
             "AzureWebJobsStorage": azurite.connection_string,
             "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
             "THROUGHLINE_CATALOG_TOKEN": catalog.token,
-            "THROUGHLINE_CATALOG_RATE": f"{options.rate:g}",
+            "THROUGHLINE_MAX_CATALOG_RATE": f"{options.rate:g}",
             "THROUGHLINE_FIND_BY_SEARCH": "false" if options.no_search else "true",
         }
         place = _Place(catalog=catalog, environment=environment)

@@ -73,7 +73,7 @@ def _environment(server: CatalogServer) -> dict[str, str]:
         "AzureWebJobsStorage": _NOWHERE,
         "THROUGHLINE_CATALOG_ENDPOINT": server.endpoint,
         "THROUGHLINE_CATALOG_TOKEN": server.token,
-        "THROUGHLINE_CATALOG_RATE": "0",
+        "THROUGHLINE_MAX_CATALOG_RATE": "0",
     }
 
 

@@ -58,7 +58,7 @@ param redact bool = false
 @description('All is done but writing to the catalog: to look first at what would be written.')
 param shadow bool = false
 
-@description('Any other setting by its name (docs/reference/settings.md), as { THROUGHLINE_QUIET_MINUTES: \'30\' }.')
+@description('Any other setting by its name (docs/settings.md), as { THROUGHLINE_APPLICATION_IDLE_MINUTES: \'30\' }.')
 param settings { *: string } = {}
 
 @description('Storage is reached through private end points only, from a network that is made here or given below.')
@@ -180,7 +180,7 @@ var ownEndpoint = 'https://${purviewAccountName}.${hosts.purview}/datamap/api/at
 // What has to be decided before the first event comes has a parameter of its own.
 var decided = {
   THROUGHLINE_COLLECTION: collection
-  THROUGHLINE_CATALOG_RATE: catalogRate
+  THROUGHLINE_MAX_CATALOG_RATE: catalogRate
   THROUGHLINE_REDACT: string(redact)
   THROUGHLINE_SHADOW: string(shadow)
 }

@@ -1,6 +1,6 @@
-"""Each new blob in `events`: process its run if the event may have changed it, then publish the queued processes.
+"""For each new blob in `events`: process its run where the event may change it, then publish the queue.
 
-It raises only when storage is unavailable or busy: the host tries again, and the sweeper after it.
+Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """
 
 import azure.functions as func

@@ -1,23 +1,24 @@
-"""The error tree: each class says what becomes of the event that met it.
+"""The error tree: what happened, what becomes of the event, and what mends it.
 
     ThroughlineError
-    |-- Refused             the sender's fault: answered with a 4xx, nothing is stored
-    |   |-- TooLarge        413
-    |   `-- Unreadable      400: empty, not UTF-8, not JSON, wrong types, too deep
-    |-- Quarantined         this event can never be used: a dead letter, everything else goes on
-    |-- GivenUp             its run could not be settled again and again: a dead letter until that works after all
-    |-- Retry               not now: storage or catalog are away; the host (or the sender) tries again
-    |   |-- StorageUnavailable
-    |   |   |-- StorageBusy asks us to slow down: the one thing that a sender is told by a 429
-    |   |   `-- StorageForbidden refuses our identity or our network, until somebody changes that
-    |   |-- CatalogUnavailable
+    |-- Refused             the request is wrong: answered with a 4xx, nothing is stored; the sender mends it
+    |   |-- TooLarge        413: more bytes than THROUGHLINE_MAX_BODY_BYTES
+    |   `-- Unreadable      400: empty, not UTF-8, not JSON, wrong types, nested too deeply
+    |-- Quarantined         the stored event can never be used: a dead letter (`throughline deadletter show`)
+    |-- GivenUp             processing its run failed repeatedly: a dead letter, until a later attempt succeeds
+    |-- Retry               not now; the event is kept, and the host, the sweeper or the sender tries again
+    |   |-- StorageUnavailable  no answer (`throughline doctor` says why)
+    |   |   |-- StorageBusy     throttled: the sender is answered with a 429
+    |   |   `-- StorageForbidden  identity or network refused: grant the role, open the network
+    |   |-- CatalogUnavailable  no answer, or throttled
     |   |-- WriteConflict   another worker changed the same row: start over
     |   |   `-- Superseded  a newer worker processes the same run: it wins
-    |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it anew
-    |-- CatalogRefused      the catalog will not take this entity as it is: kept dirty, with the reason
-    `-- Misconfigured       settings are missing or wrong: nothing starts
+    |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it again
+    |-- CatalogRefused      the catalog rejects an entity: its process stays in the publish queue, with the reason
+    |                       (`throughline status`); after mending it, `throughline types apply` or `replay`
+    `-- Misconfigured       settings are missing or wrong: nothing starts until they are mended; events are kept
 
-Shells hold no classification: they look at the class alone.
+Shells classify nothing: the class of an error decides.
 """
 
 from dataclasses import dataclass
@@ -26,12 +27,12 @@ from email.utils import parsedate_to_datetime
 
 
 class ThroughlineError(Exception):
-    """The root of everything that Throughline raises on purpose."""
+    """The root of all errors that Throughline raises on purpose."""
 
 
 @dataclass
 class Refused(ThroughlineError):  # noqa: N818 - named for what becomes of the event
-    """The sender must mend this: `status` and `title` for the answer, `field` where in the body."""
+    """A request that the sender must mend. `status`, `title`: of the answer; `field`: where in the body."""
 
     detail: str
     field: str | None = None
@@ -43,12 +44,12 @@ class Refused(ThroughlineError):  # noqa: N818 - named for what becomes of the e
 
 
 class Unreadable(Refused):
-    """Empty, broken, of the wrong types, or nested too deeply."""
+    """A body that is empty, broken, of the wrong types, or nested too deeply."""
 
 
 @dataclass
 class TooLarge(Refused):
-    """More bytes than the receiver takes."""
+    """A body with more bytes than the receiver accepts."""
 
     status: int = 413
     title: str = "The event is too large"
@@ -57,16 +58,16 @@ class TooLarge(Refused):
 
 
 class Quarantined(ThroughlineError):  # noqa: N818
-    """An event that was accepted but can never be used; it becomes a dead letter."""
+    """A stored event that can never be used: it becomes a dead letter."""
 
 
 class GivenUp(ThroughlineError):  # noqa: N818
-    """An event whose run could not be settled, whatever was in the way; that is tried again, ever less often."""
+    """An event whose run could not be processed three times; attempts go on, up to six hours apart."""
 
 
 @dataclass
 class Retry(ThroughlineError):  # noqa: N818
-    """Nothing is wrong with the event: try again after `after` seconds."""
+    """A failure that is not the event's: try again after `after` seconds."""
 
     detail: str
     after: float = 5.0
@@ -76,19 +77,19 @@ class Retry(ThroughlineError):  # noqa: N818
 
 
 class StorageUnavailable(Retry):
-    """Blob or table storage did not answer, or asked us to come back later."""
+    """Blob or table storage did not answer, or asked to wait."""
 
 
 class StorageBusy(StorageUnavailable):
-    """Storage pushes back (429, or 503 ServerBusy): whoever sends is to slow down."""
+    """Storage throttles (429, or 503 ServerBusy): senders must slow down."""
 
 
 @dataclass
 class StorageForbidden(StorageUnavailable):
     """Storage answered 401 or 403, or there was no token for it.
 
-    `code` is Azure Storage's own: AuthorizationFailure for the account's network rules, AuthorizationPermissionMismatch
-    for a missing role, another or none for the identity itself.
+    `code` is Azure Storage's: AuthorizationFailure for the account's network rules, AuthorizationPermissionMismatch for
+    a missing role, another or none where the identity itself was refused.
     """
 
     after: float = 60.0
@@ -99,11 +100,10 @@ class StorageForbidden(StorageUnavailable):
 
 @dataclass
 class CatalogUnavailable(Retry):
-    """The catalog did not answer, or asked us to come back later.
+    """The catalog did not answer, or asked to wait.
 
-    `over`: the call has ended, so that it can take effect no later than now (it may have). `blames`: what was sent may
-    be the reason, as of an answer 500, or none in time; of a 429 it is not. `made_progress`: partial
-    results were saved, so that the retry makes fewer calls.
+    `over`: the call has ended, so it takes effect now or never. `blames`: what was sent may be the cause (an answer
+    500, or none in time; not a 429). `made_progress`: partial results were saved, so the retry makes fewer calls.
     """
 
     over: bool = False
@@ -114,20 +114,20 @@ class CatalogUnavailable(Retry):
 
 
 class WriteConflict(Retry):
-    """Somebody else kept changing the row we needed."""
+    """Other workers kept changing a row: all attempts to write it met a newer version."""
 
 
 class Superseded(WriteConflict):
-    """Somebody else has begun to settle the same run after us, with all that we had put on record."""
+    """A newer worker processes the same run, with everything that this one put on record."""
 
 
 class ContentLost(Retry):
-    """A row names a blob that is not there: what it held is found anew by settling the runs behind it."""
+    """A row names a blob that is gone: processing the runs behind it writes it again."""
 
 
 @dataclass
 class CatalogRefused(ThroughlineError):  # noqa: N818
-    """The catalog answered that it will not take what was sent."""
+    """The catalog rejected what was sent."""
 
     status: int
     code: str
@@ -135,12 +135,12 @@ class CatalogRefused(ThroughlineError):  # noqa: N818
 
     @property
     def no_access(self) -> bool:
-        """Whether this concerns us and not what was sent: nothing would go through."""
+        """Whether our access was refused, and not what was sent (401, 403): no call would succeed."""
         return self.status in _NO_ACCESS
 
     @property
     def unknown_type(self) -> bool:
-        """Whether the catalog has no type of that name."""
+        """Whether the catalog lacks the type: `throughline types apply` adds it."""
         return self.code in _UNKNOWN_TYPE
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class Misconfigured(ThroughlineError):  # noqa: N818
 _NO_ACCESS = frozenset({401, 403})
 _UNKNOWN_TYPE = frozenset({"ATLAS-400-00-014", "ATLAS-404-00-001"})
 """TYPE_NAME_INVALID and TYPE_NAME_NOT_FOUND of Apache Atlas' `AtlasErrorCode`."""
-_LONGEST_WAIT = 3600.0
+_MAX_WAIT = 3600.0
 
 
 def retry_after(header: str, now: datetime | None = None) -> float:
@@ -163,11 +163,11 @@ def retry_after(header: str, now: datetime | None = None) -> float:
     """
     text = header.strip()
     if text.isdecimal() and text.isascii():
-        return min(float(text[:9]), _LONGEST_WAIT)
+        return min(float(text[:9]), _MAX_WAIT)
     try:
         until = parsedate_to_datetime(text)
     except ValueError:
         return 0.0
     if until.tzinfo is None:  # `-0000`, which no server should write
         until = until.replace(tzinfo=UTC)
-    return min(max((until - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)
+    return min(max((until - (now or datetime.now(UTC))).total_seconds(), 0.0), _MAX_WAIT)

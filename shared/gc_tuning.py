@@ -1,6 +1,4 @@
-"""How often Python looks for garbage in cycles: seldom. What events become has none, and a sixth of the time of
-translating went to looking.
-"""
+"""Tune the cyclic garbage collector: event objects are acyclic, and collecting took a sixth of translation time."""
 
 import gc
 from collections.abc import Iterator
@@ -10,7 +8,7 @@ _SELDOM = (50_000, 20, 50)
 
 
 def tune_gc() -> None:
-    """Have the garbage collector look seldom, and not at what was there from the start: in a process of ours."""
+    """Collect seldom, and never what exists at the start: for a process that only Throughline uses."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
@@ -18,7 +16,7 @@ def tune_gc() -> None:
 
 @contextmanager
 def calm() -> Iterator[None]:
-    """Have it look seldom while this lasts, and then as often as before: in a process that others work in too."""
+    """Collect seldom within the block: for a process that others use too."""
     before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     try:

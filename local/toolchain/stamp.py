@@ -15,7 +15,7 @@ else:
 
 ROOT = Path(__file__).parents[2]
 """The project: a checkout, or `throughline/` in site-packages, which has the same files below it."""
-BUILD = ROOT / "build" if (ROOT / "Makefile").exists() else Path.home() / ".cache" / "throughline"
+BUILD = Path.home() / ".cache" / "throughline" if __name__.startswith("throughline.") else ROOT / "build"
 """Where everything that is installed or made goes; it may be deleted at any time."""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from shared.atlas.column_mapping import column_pairs
 from shared.atlas.entities import ProcessEntity
 from shared.atlas.limits import name_within
 
@@ -58,16 +59,14 @@ class OwnLineage:
 
 
 def column_lineage(process: ProcessEntity) -> OwnLineage:
-    """A process's column mapping in Atlas' own form. Raises ValueError when the mapping is no JSON: we made it."""
+    """A process's column mapping in Atlas' own form."""
     sources = {name: (type_name, name) for type_name, name in reversed(process.inputs)}
     sinks = {name: (type_name, name) for type_name, name in reversed(process.outputs)}
     made_of: dict[OwnColumn, set[OwnColumn]] = {}
-    for each in msgspec.json.decode(dict(process.attributes).get("columnMapping") or "[]"):
-        source, sink = sources.get(each["DatasetMapping"]["Source"]), sinks.get(each["DatasetMapping"]["Sink"])
-        if source is None or sink is None:
-            continue  # a mapping names what the process reads and writes, and nothing else
-        for pair in each["ColumnMapping"]:
-            made_of.setdefault(own_column(sink, pair["Sink"]), set()).add(own_column(source, pair["Source"]))
+    for (read, column), (written, made) in column_pairs(dict(process.attributes).get("columnMapping")):
+        source, sink = sources.get(read), sinks.get(written)
+        if source and sink:  # a mapping names only data sets that the process reads and writes
+            made_of.setdefault(own_column(sink, made), set()).add(own_column(source, column))
     return OwnLineage(
         columns=tuple(sorted({*made_of, *(column for inputs in made_of.values() for column in inputs)})),
         steps=tuple(sorted(_step(process, output, inputs) for output, inputs in made_of.items())),

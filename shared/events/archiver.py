@@ -28,11 +28,12 @@ from shared.events.compaction import is_long, let_go
 from shared.events.dead_letters import dead_letters
 from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.records.run_state import RunState
+from shared.records.states import State
 from shared.storage.port import BlobFact, Storage
 from shared.storage_layout import EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")
-_FINAL = frozenset({"published", "skipped", "dead"})
+_FINAL = frozenset({State.CONTRIBUTED, State.SKIPPED, State.DEAD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

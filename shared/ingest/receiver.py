@@ -34,10 +34,10 @@ from shared.telemetry.kinds import BATCH, EVENT
 from shared.telemetry.port import SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
-_LONGEST_LIST = 4000
+_MAX_OMITTED_CHARACTERS = 4000
 
 Redact = Callable[[Event], bytes]
-"""Gives the bytes to store instead of the received ones: `shared/redaction.py` has it."""
+"""Returns the bytes to store in place of the received ones: `shared/redaction.py`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,11 @@ def receive(
     redact: Redact | None = None,
     telemetry: Telemetry = SILENT,
 ) -> Receipt:
-    """Store one event as it was sent. Doing so again with the same bytes changes nothing.
+    """Store one event as it was sent. Idempotent: the same bytes always get the same name.
 
     `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
-    is what the settings say of operations; `redact`: what is stored is not what was sent, but what this leaves of it.
-    Raises Refused when the sender must mend something and StorageUnavailable when it should come again.
+    decides which events are kept; `redact` changes the stored bytes. Raises Refused where the sender must mend the
+    request, and StorageUnavailable where it should send it again.
     """
     with told(telemetry, EVENT, len(body)) as act:
         with turn_for(body, encoding):
@@ -111,13 +111,15 @@ class BatchReceipt:
         }
 
 
-_MOST_EVENTS = 1000
+MAX_BATCH_EVENTS = 1000
 
 
 @cache
 def _batch_decoder() -> msgspec.json.Decoder[Any]:
-    """Reads the first events of an array, and one more: who sends millions of nothings builds no millions here."""
-    places = [(f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(_MOST_EVENTS + 1)]
+    """Decodes at most one event more than allowed, so that a long array costs no memory."""
+    places = [
+        (f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(MAX_BATCH_EVENTS + 1)
+    ]
     return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
 
 
@@ -133,8 +135,8 @@ def receive_batch(
 ) -> BatchReceipt:
     """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
 
-    One bad event costs no other. When storage is away, the rest is told to come again. Raises Refused for what is no
-    array, or too long a one.
+    A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises Refused
+    for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
     """
     with told(telemetry, BATCH, len(body)) as act:
         with turn_for(body, encoding):
@@ -168,13 +170,13 @@ def _events_of(raw: bytes) -> list[bytes]:
     except (msgspec.DecodeError, RecursionError) as error:
         raise Unreadable(f"A batch is a JSON array of events: {error}") from error
     if found[-1] is not msgspec.UNSET:
-        raise TooLarge(f"A batch may have {_MOST_EVENTS:,} events; this one has more")
+        raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
     return [bytes(each) for each in found if each is not msgspec.UNSET]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
-    """An event as it will be stored, and what is answered then. The received bytes can go by now."""
+    """An event as it will be stored, and the receipt. The received bytes are no longer needed."""
 
     receipt: Receipt
     event: Event
@@ -213,15 +215,15 @@ def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
         "received": datetime.now(UTC).isoformat(),
     }
     if receipt.omitted:
-        values["omitted"] = "\n".join(receipt.omitted)[:_LONGEST_LIST]
+        values["omitted"] = "\n".join(receipt.omitted)[:_MAX_OMITTED_CHARACTERS]
     storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))
     storage.put_new(EVENTS, place.blob, prepared.packed)
     return receipt
 
 
 def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
-    """Count a refused body: its size, digest and what was wrong, never the body itself. Returns what was wrong as it
-    may be logged: the sender is told more.
+    """Record a refused request: size, digest and error, never the body. Returns the error without secrets, for logs;
+    the answer to the sender says more.
     """
     now = datetime.now(UTC)
     why = text_without_secrets(str(refusal)[:LONGEST_JOB_NAME])
@@ -263,7 +265,7 @@ _SLICE = 1 << 20
 
 
 def _check_utf8(raw: bytes) -> None:
-    """Bit by bit: as one text, a large body with a single emoji in it would take four bytes a character."""
+    """In slices: as one string, a large body with a single emoji would take four bytes a character."""
     check = codecs.getincrementaldecoder("utf-8")().decode
     try:
         for start in range(0, len(raw), _SLICE):

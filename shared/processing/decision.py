@@ -56,7 +56,7 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
     if isinstance(word, Skip):
         outcome = Outcome(verdict=State.SKIPPED, reason=word.reason)
         return Decided(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
-    outcome = Outcome(verdict=State.PUBLISHED)
+    outcome = Outcome(verdict=State.CONTRIBUTED)
     return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
 
 

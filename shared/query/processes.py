@@ -1,11 +1,11 @@
-"""Where lineage is read: in the catalog, as people see it there, or on our own record, which needs no catalog."""
+"""Two sources of lineage: the catalog, as people see it there, and the record, which needs no catalog."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from shared.atlas.column_mapping import column_pairs
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
@@ -17,16 +17,16 @@ _SEARCHED = 50
 
 
 class UnknownError(LookupError):
-    """No data set is called so."""
+    """No data set has this name."""
 
 
 class AmbiguousError(LookupError):
-    """Several data sets may be meant; the message lists them."""
+    """Several data sets match; the message lists them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Dataset:
-    """A data set, by type and qualified name, and what people call it."""
+    """A data set by type and qualified name, with its short name."""
 
     qualified_name: str
     type: str
@@ -35,8 +35,8 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A process, and what it stands between. `columns` are pairs of an input and an output column, each with its data
-    set's qualified name.
+    """A process with its inputs and outputs. `columns` are pairs of an input and an output column, each with the
+    qualified name of its data set.
     """
 
     name: str
@@ -49,19 +49,19 @@ class Link:
 
 
 class Source(Protocol):
-    """Where lineage is read."""
+    """A source of lineage."""
 
     def find(self, text: str) -> Dataset:
-        """The data set that is meant by a name, the end of a path, or a whole qualified name. Raises UnknownError and
-        AmbiguousError, and as the place does that is asked.
+        """The data set of this name, end of a path, or qualified name. Raises UnknownError and AmbiguousError, and what
+        the catalog or the storage raises.
         """
 
     def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:
-        """The processes that lie so many data sets `upstream` or `downstream` of it, at least."""
+        """The processes up to `depth` data sets `upstream` or `downstream` of it; there may be more."""
 
 
 def one_of(found: Iterable[Dataset], text: str) -> Dataset:
-    """The one that is meant: of that qualified name, else with it at its end, else of that name, else the only one."""
+    """The first that fits alone: by qualified name, by the end of one, by name, or as the only one."""
     known = sorted(set(found))
     for fits in (
         [each for each in known if each.qualified_name == text],
@@ -78,13 +78,13 @@ def one_of(found: Iterable[Dataset], text: str) -> Dataset:
 
 
 class InCatalog:
-    """Lineage as the catalog has it. Raises as the catalog does."""
+    """Lineage in the catalog. Raises CatalogUnavailable and CatalogRefused."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def find(self, text: str) -> Dataset:
-        """As the protocol says; by the catalog's search, which is behind the writes by a moment."""
+        """As the protocol says, by the catalog's search, whose index follows writes after a moment."""
         return one_of((_dataset(node) for node in self._catalog.search(text, limit=_SEARCHED)), text)
 
     def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:
@@ -107,7 +107,7 @@ class InCatalog:
                 description=str(node.attributes.get("description") or ""),
                 inputs=ends(guid, inputs=True),
                 outputs=ends(guid, inputs=False),
-                columns=_mapped(node),
+                columns=column_pairs(node.attributes.get("columnMapping")),
             )
             for guid, node in sorted(graph.nodes.items(), key=lambda item: item[1].qualified_name)
             if node.is_process
@@ -118,23 +118,10 @@ def _dataset(node: Node) -> Dataset:
     return Dataset(qualified_name=node.qualified_name, type=node.type, name=node.name)
 
 
-def _mapped(process: Node) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
-    """The column pairs of a `columnMapping`; one that is none of ours and no JSON has none."""
-    try:
-        mapping = json.loads(process.attributes.get("columnMapping") or "[]")
-    except ValueError:
-        return ()
-    return tuple(
-        ((each["DatasetMapping"]["Source"], pair["Source"]), (each["DatasetMapping"]["Sink"], pair["Sink"]))
-        for each in mapping
-        for pair in each["ColumnMapping"]
-    )
-
-
 class OnRecord:
-    """Lineage as it is on our own record, under the names of what the catalog was found to have: also what the catalog
-    has not been told yet, and columns beyond what it holds. `with_indirect` adds those that only decide what is
-    written. Read once, when it is first asked. Raises as the storage does.
+    """Lineage on record, under the names of the assets that the catalog was found to have: also what is not published
+    yet, and columns beyond the catalog's limit. `with_indirect` adds the columns that only filter, join or sort. Read
+    once, by the first question. Raises StorageUnavailable.
     """
 
     def __init__(self, storage: Storage, how: PublishOptions, *, with_indirect: bool = False) -> None:
@@ -171,8 +158,8 @@ class OnRecord:
         known = {each for link in self._links for each in (*link.inputs, *link.outputs)}
         return one_of((each for each in known if all(word in each.qualified_name.lower() for word in words)), text)
 
-    def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:  # noqa: ARG002 - all are at hand
-        """As the protocol says: all there are."""
+    def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:  # noqa: ARG002 - all processes are read
+        """As the protocol says: all processes."""
         return self._links
 
 

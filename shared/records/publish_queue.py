@@ -139,4 +139,4 @@ def backlog(storage: Storage) -> dict[str, Fact]:
     now = datetime.now(UTC)
     waiting = [each for each in queue_entries(storage)[0] if not each.revisit]
     oldest = min((each.since for each in waiting if each.since), default=now)
-    return {"dirty": len(waiting), "dirty_oldest": round((now - oldest).total_seconds(), 3)}
+    return {"queued": len(waiting), "queue_oldest": round((now - oldest).total_seconds(), 3)}

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
-    """Of an event; and of a run, as its verdict: all but `received`."""
+class EventState(StrEnum):
+    """Of an event."""
 
     RECEIVED = "received"
     WAITING = "waiting"
     PUBLISHED = "published"
+    SKIPPED = "skipped"
+    DEAD = "dead"
+
+
+class State(StrEnum):
+    """Of a run. `contributed`: it contributes to processes; its events are published once these are in the catalog."""
+
+    RECEIVED = "received"
+    WAITING = "waiting"
+    CONTRIBUTED = "contributed"
     SKIPPED = "skipped"
     DEAD = "dead"
 
@@ -66,14 +76,14 @@ def _changes(*rows: tuple[str, str, str], states: type[StrEnum]) -> tuple[Change
 
 EVENT = Machine(
     title="An event",
-    states=State,
-    begins=State.RECEIVED,
+    states=EventState,
+    begins=EventState.RECEIVED,
     meanings={
-        State.RECEIVED: "its row and its blob are stored, and the sender got its answer",
-        State.WAITING: "for the end of its run, for the parser, or for the catalog",
-        State.PUBLISHED: "it was merged into its run, and what the run says is in the catalog",
-        State.SKIPPED: "it changes nothing in the catalog; the reason says why",
-        State.DEAD: "it can't be used as it is; the dead letter says why",
+        EventState.RECEIVED: "its row and its blob are stored, and the sender got its answer",
+        EventState.WAITING: "for the end of its run, for the parser, or for the catalog",
+        EventState.PUBLISHED: "it was merged into its run, and what the run says is in the catalog",
+        EventState.SKIPPED: "it changes nothing in the catalog; the reason says why",
+        EventState.DEAD: "it can't be used as it is; the dead letter says why",
     },
     changes=_changes(
         ("received", "skipped", "selection: no lineage can need it"),
@@ -90,7 +100,7 @@ EVENT = Machine(
         ("dead", "waiting", "replay: it can be used now, and waits for its run or its process"),
         ("dead", "published", "replay: it can be used now, and is"),
         ("dead", "skipped", "discarded; or replayed, and its run contributes nothing"),
-        states=State,
+        states=EventState,
     ),
 )
 
@@ -101,24 +111,24 @@ RUN = Machine(
     meanings={
         State.RECEIVED: "events of it are stored, and it was not processed yet",
         State.WAITING: "its end was not seen yet",
-        State.PUBLISHED: "it contributes to processes",
+        State.CONTRIBUTED: "it contributes to processes",
         State.SKIPPED: "it contributes nothing; the reason says why",
         State.DEAD: "none of its events can be used",
     },
     changes=_changes(
         ("received", "waiting", "processed without an end"),
-        ("received", "published", "processed"),
+        ("received", "contributed", "processed"),
         ("received", "skipped", "processed"),
         ("received", "dead", "processed, and no event could be used"),
-        ("waiting", "published", "its end came, or the wait for it timed out"),
+        ("waiting", "contributed", "its end came, or the wait for it timed out"),
         ("waiting", "skipped", "its end came, or the wait for it timed out"),
         ("waiting", "dead", "a later event made it unusable"),
-        ("published", "skipped", "it failed after all, or other runs of its application supersede it"),
-        ("published", "dead", "a later event made it unusable"),
-        ("skipped", "published", "a later event, another run of its application, or a replay"),
+        ("contributed", "skipped", "it failed after all, or other runs of its application supersede it"),
+        ("contributed", "dead", "a later event made it unusable"),
+        ("skipped", "contributed", "a later event, another run of its application, or a replay"),
         ("skipped", "dead", "a later event made it unusable"),
         ("dead", "waiting", "replay: its events can be used now, and it waits for its end"),
-        ("dead", "published", "replay, or an event that can be used"),
+        ("dead", "contributed", "replay, or an event that can be used"),
         ("dead", "skipped", "replay, or an event that can be used"),
         states=State,
     ),

@@ -91,12 +91,14 @@ class ProcessStates:
 @dataclass(slots=True, kw_only=True)
 class RunOutcomes:
     """Outcomes of runs, and what staging elimination left of the processes of applications with `lifecycle` events:
-    `remaining` maps an application run and one of its processes to those that stand for it in the catalog.
+    `remaining` maps an application run and one of its processes to those that stand for it in the catalog, `names`
+    these to their qualified names.
     """
 
     runs: dict[str, RunOutcome] = field(default_factory=dict)
     lifecycle: dict[str, LifecycleEvents] = field(default_factory=dict)
     remaining: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, storage: Storage, progress: Progress) -> "RunOutcomes":
@@ -112,20 +114,20 @@ class RunOutcomes:
         """Add a run by the rows of its partition, ordered by key: the row `application` comes before `fate|…`."""
         jobs: dict[str, str] = {}
         state, has_lifecycle, archived_job = None, False, ""
-        words: list[Row] = []
+        entries: list[Row] = []
         for row in rows:
             if row.key == STATE:
                 state = _state(storage, row)
             elif resolves_together(row):
                 has_lifecycle = True
             elif has_lifecycle and holds_entries(row):
-                words.append(row)
+                entries.append(row)
             elif row.key.startswith(ARCHIVED):
                 archived_job = intern(str(row.values["job"]))
             elif place := stored_from_row(run_id, row.key):
                 jobs[place.digest] = intern(str(row.values.get("job", "")))
         if has_lifecycle:
-            self.lifecycle[run_id] = lifecycle_in(storage, words)
+            self.lifecycle[run_id] = lifecycle_in(storage, entries)
         if jobs or state:
             self.runs[run_id] = _outcome(state, jobs, archived_job)
 
@@ -141,7 +143,9 @@ class RunOutcomes:
             for each in eliminate_staging([*_contributions(storage, own)], self.lifecycle[run]):
                 now = found.setdefault((run, short(process_key(each.contribution.content.qualified_name))), set())
                 if each.remains:
-                    now.add(short(process_key(each.remains.content.qualified_name)))
+                    name = each.remains.content.qualified_name
+                    now.add(short(process_key(name)))
+                    self.names[short(process_key(name))] = name
         self.remaining |= {key: frozenset(now) for key, now in found.items()}
 
     def processes_of(self, run: RunOutcome) -> tuple[frozenset[int], frozenset[int]]:
@@ -167,7 +171,7 @@ class RunOutcomes:
             return "waiting", Waiting.PARSER
         if run.state == State.WAITING:
             return "waiting", Waiting.END
-        if run.state != State.PUBLISHED:
+        if run.state != State.CONTRIBUTED:
             return run.state, run.reason
         return self._published(run, processes)
 

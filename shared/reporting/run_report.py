@@ -3,7 +3,7 @@
 The same rules as for `status` decide, from the rows of this run and of its application run alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from shared.events.stored_runs import Wanted
 from shared.processing.retries import retry_state
 from shared.records.digest_set import short
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.process_index import contributions_of, processes_written_by
+from shared.records.process_index import contributions_of, process_ref_of, process_refs_of, processes_written_by
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState
 from shared.records.states import LedgerState
@@ -22,7 +22,7 @@ from shared.reporting.counts import queue_state
 from shared.reporting.run_outcomes import ProcessStates, RunOutcomes
 from shared.reporting.stored_events import EventRecord, find_events
 from shared.storage.port import Row, Storage
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, RUNS, SHADOW, STATE
+from shared.storage_layout import PROCESS_REF, PUBLISH_QUEUE, QUEUE_PARTITION, RUNS, SHADOW, STATE, process_key
 from shared.translation.reference import NO_PROCESS
 
 NOT_PROCESSED = "not processed yet"
@@ -94,11 +94,16 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
     for application in applications:
         if application in outcomes.lifecycle:
             outcomes.add_remaining(storage, _contributions(storage, application))
-    names = {short(key): (by, key) for by in applications for key in processes_written_by(storage, by)}
-    names |= {short(key): (by, key) for key, by, _ in (state.current if state else ())}
+    names = {process_key(name): ("", name) for name in outcomes.names.values()}
+    for by in applications:
+        names |= {
+            row.key.removeprefix(PROCESS_REF): (by, process_ref_of(row, storage).name)
+            for row in process_refs_of(storage, by)
+        }
+    keys = {short(key): key for key in (*names, *(key for key, _, _ in (state.current if state else ())))}
     outcome = outcomes.runs.get(run_id)
     own, now = outcomes.processes_of(outcome) if outcome else (frozenset[int](), frozenset[int]())
-    reports, states = _processes(storage, [names[each] for each in sorted(own | now) if each in names], now)
+    reports, states = _processes(storage, {keys[each]: names.get(keys[each], ("", "")) for each in own | now}, now)
     events = tuple(_event(storage, each, outcomes, states) for each in stored)
     retry = retry_state(storage, run_id)
     return RunReport(
@@ -143,13 +148,13 @@ def _contributions(storage: Storage, application_run: str) -> Iterator[Row]:
 
 
 def _processes(
-    storage: Storage, names: list[tuple[str, str]], now: frozenset[int]
+    storage: Storage, names: Mapping[str, tuple[str, str]], now: frozenset[int]
 ) -> tuple[list[ProcessReport], ProcessStates]:
-    """Each process (application run, key) by point reads of ledger, queue and shadow rows."""
+    """Each process (key -> application run, qualified name) by point reads of ledger, queue and shadow rows."""
     reports: list[ProcessReport] = []
     entries: list[LedgerEntry] = []
     moment = datetime.now(UTC)
-    for application_run, key in names:
+    for key, (application_run, name) in names.items():
         entry = ledger_entry(storage, key)
         row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, key)
         queued = QueueEntry.of(row) if row else None
@@ -165,7 +170,7 @@ def _processes(
         reports.append(
             ProcessReport(
                 key=key,
-                qualified_name=entry.qualified_name,
+                qualified_name=entry.qualified_name or name,
                 application_run=application_run,
                 state=state,
                 reason=reason,

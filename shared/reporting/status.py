@@ -211,7 +211,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _
         for entry in queue
         if entry.isolated
     ]
-    errors += [f"publishing paused until {paused_until:%H:%M:%S} UTC: {why}"] if paused_until else []
+    errors += [f"catalog not called until {paused_until:%H:%M:%S} UTC: {why}"] if paused_until else []
     errors += [f"dead letter: {letter.error}" for letter in letters.values() if not letter.discarded]
     errors += [f"rejected by the receiver: {error}" for _, error in refusals]
     return Status(

@@ -1,7 +1,4 @@
-"""How the text of a setting becomes its value: each parser raises ValueError with what is wrong, in words.
-
-Used by the table, and by nobody else.
-"""
+"""Parsers of settings: text to value. Each raises ValueError with a sentence about what is wrong."""
 
 import re
 from collections.abc import Callable
@@ -9,23 +6,34 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-_LONGEST = timedelta(days=3650)
+MAX_DAYS = 3650
+_MAX_SPAN = timedelta(days=MAX_DAYS)
 
 
 def span(unit: timedelta) -> Callable[[str], timedelta]:
-    """A parser of a number of units, up to ten years."""
+    """A parser of a number of units, above 0 and up to ten years."""
 
     def parse(text: str) -> timedelta:
         number = float(text)
-        if not 0 < number <= _LONGEST / unit:
-            raise ValueError(f"must be above 0 and at most {_LONGEST / unit:.0f}")
+        if not 0 < number <= _MAX_SPAN / unit:
+            raise ValueError(f"must be above 0 and at most {_MAX_SPAN / unit:.0f}")
         return number * unit
 
     return parse
 
 
+def or_never(parse: Callable[[str], timedelta]) -> Callable[[str], timedelta | None]:
+    """The same parser, with None for `0`."""
+    return lambda text: None if text == "0" else parse(text)
+
+
+def or_nothing(parse: Callable[[str], str]) -> Callable[[str], str]:
+    """The same parser, also for the empty text."""
+    return lambda text: parse(text) if text else ""
+
+
 def whole(most: int) -> Callable[[str], int]:
-    """A parser of a whole number from 1."""
+    """A parser of a whole number from 1 to `most`."""
 
     def parse(text: str) -> int:
         number = int(text)
@@ -37,7 +45,7 @@ def whole(most: int) -> Callable[[str], int]:
 
 
 def rate(most: float) -> Callable[[str], float]:
-    """A parser of so many a second; 0 for no bound."""
+    """A parser of a number from 0 to `most`."""
 
     def parse(text: str) -> float:
         number = float(text)
@@ -49,7 +57,7 @@ def rate(most: float) -> Callable[[str], float]:
 
 
 def one_of(*words: str) -> Callable[[str], str]:
-    """A parser of one of these words; capitals do not count."""
+    """A parser of one of these words, in any case."""
 
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -61,7 +69,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def connection(text: str) -> str:
-    """A parser of a connection string of a storage account; nothing is none."""
+    """A parser of a connection string of a storage account, or the empty text."""
     if text and text != "UseDevelopmentStorage=true" and "AccountName=" not in text and "Endpoint=" not in text:
         raise ValueError("must be a connection string (AccountName=…;…)")
     return text
@@ -78,49 +86,49 @@ _NODES = re.compile(r"[a-z0-9_*?]*[a-z][a-z0-9_*?]*")
 
 
 def nodes(text: str) -> tuple[str, ...]:
-    """A parser of nodes of Spark's job names, or patterns of them, with commas between."""
+    """A parser of nodes of Spark's job names, or patterns of them, separated by commas."""
     found = tuple(node for part in text.split(",") if (node := part.strip()))
     wrong = [node for node in found if not _NODES.fullmatch(node)]
     if wrong:
         raise ValueError(
             f"{', '.join(map(repr, wrong))}: an operation is a node of Spark's job names, such as append_data or"
-            " execute_*_command: small letters, digits, _ and the wildcards * and ?, with commas between"
+            " execute_*_command: small letters, digits, _ and the wildcards * and ?, separated by commas"
         )
     return found
 
 
 def patterns(text: str) -> tuple[str, ...]:
-    """A parser of patterns of names with `*` and `?`, with commas between."""
+    """A parser of patterns of names with `*` and `?`, separated by commas."""
     found = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
     if text.strip() and not found:
-        raise ValueError("holds only commas: write patterns with commas between, or leave it out")
+        raise ValueError("holds only commas: write patterns separated by commas, or leave it out")
     for pattern in found:
         if not pattern.isprintable():
             raise ValueError(f"{pattern!r} holds characters that no name has")
         if not pattern.strip("*?"):
-            raise ValueError(f"{pattern!r} fits everything: write a part of a name, or leave the setting out")
+            raise ValueError(f"{pattern!r} matches everything: write a part of a name, or leave the setting out")
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesFile:
-    """The file of names, unread in meaning: where it was, and its text."""
+    """The file of naming rules: where it was read, and its text, not parsed yet."""
 
     place: str
     text: str
 
 
-_LARGEST_FILE = 1024 * 1024
+_MAX_FILE_BYTES = 1024 * 1024
 
 
 def file(text: str) -> NamesFile | None:
-    """A parser of a file's path, absolute or from where the program runs; nothing is no file."""
+    """A parser of a file's path, absolute or relative to the working directory; empty: no file."""
     if not text:
         return None
     try:
         content = Path(text).read_bytes()
-        if len(content) > _LARGEST_FILE:
-            raise ValueError(f"{text} is larger than {_LARGEST_FILE} bytes")
+        if len(content) > _MAX_FILE_BYTES:
+            raise ValueError(f"{text} is larger than {_MAX_FILE_BYTES} bytes")
         return NamesFile(place=text, text=content.decode())
     except OSError as error:
         raise ValueError(f"{text} can't be read: {error.strerror or error}") from error
@@ -129,11 +137,11 @@ def file(text: str) -> NamesFile | None:
 
 
 def endpoint(text: str) -> str:
-    """A parser of an end point's address, without the slash at its end."""
+    """A parser of an endpoint's URL; the slash at its end is removed."""
     if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
         raise ValueError("must start with https:// (http:// only for this machine)")
     if "@" in text.split("/")[2]:
-        raise ValueError("must hold no user and no password: they would end up in logs")
+        raise ValueError("must hold no user and no password: logs show endpoints")
     return text.rstrip("/")
 
 
@@ -141,10 +149,10 @@ _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
 def collection(text: str) -> str:
-    """A parser of the name of a collection; nothing is none."""
+    """A parser of a collection's name, or the empty text."""
     if text and not _COLLECTION.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no name of a collection: it is the short one in the collection's address in Purview, not the"
-            " one that is shown"
+            f"{text!r} is not the name of a collection: use the short name in the collection's address in Purview,"
+            " not its title"
         )
     return text

@@ -11,7 +11,8 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.settings.kinds import NamesFile
-from shared.settings.table import NAMES, SETTINGS, SHADOW, Setting, Source
+from shared.settings.setting import Setting, Source
+from shared.settings.table import NAMES, SETTINGS, SHADOW
 
 RECORDED = {setting.name: setting for setting in SETTINGS if setting.source is Source.RECORD}
 

@@ -1,51 +1,28 @@
-"""The table `SETTINGS` is the whole list; docs and templates are checked against it."""
+"""The table `SETTINGS`: all settings there are. `page.py` documents it, and templates are tested against it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
-from typing import Any
 
 from shared.settings.kinds import (
+    MAX_DAYS,
     collection,
     connection,
     endpoint,
     file,
     nodes,
     one_of,
+    or_never,
+    or_nothing,
     patterns,
     rate,
     span,
     whole,
     yes_or_no,
 )
+from shared.settings.setting import Effect, Setting, Source
 
-
-class Source(StrEnum):
-    """Where a command takes a setting from, and why."""
-
-    RECORD = "the functions' record: it decides what is published, or what is kept"
-    SHELL = "its own environment: where things are, how to sign in, how fast and how often, what is reported"
-    NONE = "nowhere: only the receiver reads it, before it stores an event"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One setting: its name in the environment, its default (None: it has none), and what it is for.
-
-    `source`: where a command takes it from. It has no default, so that every new setting has to be classified.
-    `of_receiver`: whether the receiver looks at it. What it does not need must not keep it from taking events.
-    `forgiven`: the receiver goes on with the default where it is wrong; the parser tells of it.
-    """
-
-    name: str
-    default: str | None
-    meaning: str
-    source: Source
-    parse: Callable[[str], Any] = str
-    of_receiver: bool = False
-    forgiven: bool = False
-
+MAX_BODY_BYTES = 100 * 1024 * 1024
+MAX_BATCH = 200
+MAX_CALLS_PER_SECOND = 1000
 
 STORAGE = "AzureWebJobsStorage"
 ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
@@ -59,143 +36,143 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name=STORAGE,
         default="",
-        meaning="Connection string of the storage account: for local use (Azurite)",
+        meaning="Connection string of the storage account, for local use (Azurite)",
         source=Source.SHELL,
         parse=connection,
         of_receiver=True,
     ),
     Setting(
-        name=f"{STORAGE}__blobServiceUri",
-        default="",
-        meaning="In Azure instead of a connection string: https://ACCOUNT.blob.core.windows.net",
-        source=Source.SHELL,
-        parse=lambda text: endpoint(text) if text else "",
-        of_receiver=True,
-    ),
-    Setting(
-        name=f"{STORAGE}__tableServiceUri",
-        default="",
-        meaning="In Azure instead of a connection string: https://ACCOUNT.table.core.windows.net",
-        source=Source.SHELL,
-        parse=lambda text: endpoint(text) if text else "",
-        of_receiver=True,
-    ),
-    Setting(
         name=f"{STORAGE}__clientId",
         default="",
-        meaning="Client id of the user-assigned identity, if there is one",
+        meaning="Client id of the user-assigned identity; empty: the system-assigned one, or the signed-in user",
         source=Source.SHELL,
         of_receiver=True,
     ),
     *(
         Setting(
-            name=f"{DATA}__{service}ServiceUri",
+            name=f"{account}__{service}ServiceUri",
             default="",
-            meaning=f"Where the {what} are, if not in the account of AzureWebJobsStorage: the receiver's in Azure",
+            meaning=meaning.format(what=f"{service}s", service=service),
             source=Source.SHELL,
-            parse=lambda text: endpoint(text) if text else "",
+            parse=or_nothing(endpoint),
             of_receiver=True,
         )
-        for service, what in (("blob", "blobs"), ("table", "tables"))
+        for account, meaning in (
+            (STORAGE, "In Azure instead of a connection string: https://ACCOUNT.{service}.core.windows.net"),
+            (DATA, "Endpoint of the {what} where another account than AzureWebJobsStorage holds the data"),
+        )
+        for service in ("blob", "table")
     ),
     Setting(
         name=ENDPOINT,
         default=None,
-        meaning="Atlas v2 end point: https://ACCOUNT.purview.azure.com/datamap/api/atlas/v2",
+        meaning="Atlas v2 endpoint: https://ACCOUNT.purview.azure.com/datamap/api/atlas/v2",
         source=Source.RECORD,
         parse=endpoint,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_TOKEN",
         default="",
-        meaning="A fixed bearer token, for the local catalog; without it Azure's default credential is used",
+        meaning="A fixed bearer token, for the local catalog; empty: Azure's default credential signs in",
         source=Source.SHELL,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_USER",
         default="",
-        meaning="For a plain Apache Atlas: who to be there. THROUGHLINE_CATALOG_TOKEN is then the password",
+        meaning="For a plain Apache Atlas: the user. THROUGHLINE_CATALOG_TOKEN is then the password",
         source=Source.SHELL,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_SCOPE",
         default="",
-        meaning="For what a token is asked, as https://purview.azure.net/.default; empty: by the end point's cloud",
+        meaning="OAuth scope of tokens, as https://purview.azure.net/.default; empty: that of the endpoint's cloud",
         source=Source.SHELL,
     ),
     Setting(
         name="THROUGHLINE_COLLECTION",
         default="",
-        meaning="Purview's collection for our own assets and processes, by the name in its address; empty: the root",
+        meaning="Purview collection for new assets and processes, by the name in its address; empty: the root",
         source=Source.RECORD,
         parse=collection,
+        effect=Effect.CREATED,
     ),
     Setting(
         name="THROUGHLINE_MAX_BODY_BYTES",
         default=str(64 * 1024 * 1024),
-        meaning="The largest event that is taken, in bytes",
+        meaning="The largest event that the receiver accepts",
         source=Source.NONE,
-        parse=whole(100 * 1024 * 1024),
+        parse=whole(MAX_BODY_BYTES),
         of_receiver=True,
+        bounds=f"bytes, from 1 to {MAX_BODY_BYTES:,}",
     ),
     Setting(
         name="THROUGHLINE_REDACT",
         default="false",
-        meaning="Whether events are stored without literals in SQL, Spark's properties, query strings and the like",
+        meaning="Store events without SQL literals, values of Spark properties, query strings and the like",
         source=Source.NONE,
         parse=yes_or_no,
         of_receiver=True,
+        effect=Effect.EVENTS,
     ),
     Setting(
-        name="THROUGHLINE_END_TIMEOUT_MINUTES",
+        name="THROUGHLINE_RUN_TIMEOUT_MINUTES",
         default="360",
-        meaning="How long after its last event a run's end is waited for",
+        meaning="A run without an end is processed as it is so long after its last event arrived",
         source=Source.RECORD,
         parse=span(timedelta(minutes=1)),
+        bounds=f"minutes, above 0, at most {MAX_DAYS * 1440:,}; less than 10 acts as 10",
     ),
     Setting(
-        name="THROUGHLINE_QUIET_MINUTES",
+        name="THROUGHLINE_APPLICATION_IDLE_MINUTES",
         default="60",
-        meaning="How long an application that has not ended must be quiet before it replaces older runs",
+        meaning="An application run without an end supersedes older ones after so long without an event",
         source=Source.RECORD,
         parse=span(timedelta(minutes=1)),
+        effect=Effect.PROCESSES,
+        bounds=f"minutes, above 0, at most {MAX_DAYS * 1440:,}",
     ),
     Setting(
-        name="THROUGHLINE_UNSEEN_DAYS",
+        name="THROUGHLINE_STREAM_EDGE_DAYS",
         default="7",
-        meaning="How long an edge stays that an endless application does not repeat",
+        meaning="An edge that an application without an end does not repeat for so long is removed",
         source=Source.RECORD,
         parse=span(timedelta(days=1)),
+        effect=Effect.PROCESSES,
+        bounds=f"days, above 0, at most {MAX_DAYS:,}",
     ),
     Setting(
         name="THROUGHLINE_ARCHIVE_AFTER_HOURS",
         default="48",
-        meaning="How long a settled run is quiet before it is closed and its events are archived; 0: never",
+        meaning="A processed run is closed, and its events are archived, so long after its last event; 0: never",
         source=Source.RECORD,
-        parse=lambda text: None if text == "0" else span(timedelta(hours=1))(text),
+        parse=or_never(span(timedelta(hours=1))),
+        bounds=f"hours, 0 or more, at most {MAX_DAYS * 24:,}",
     ),
     Setting(
-        name="THROUGHLINE_ARCHIVE_KEEP_DAYS",
+        name="THROUGHLINE_ARCHIVE_RETENTION_DAYS",
         default="0",
-        meaning="How long archived events are kept; 0: for ever. The lineage stays in any case",
+        meaning="Archived events are deleted after so long; 0: never. Their lineage stays",
         source=Source.RECORD,
-        parse=lambda text: None if text == "0" else span(timedelta(days=1))(text),
+        parse=or_never(span(timedelta(days=1))),
+        bounds=f"days, 0 or more, at most {MAX_DAYS:,}",
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_IGNORE",
         default="",
-        meaning="Operations whose runs are not wanted: nodes of Spark's job names, with * and ?, with commas between",
+        meaning="Operations to ignore: nodes of Spark's job names with * and ?, separated by commas",
         source=Source.NONE,
         parse=nodes,
         of_receiver=True,
+        effect=Effect.EVENTS,
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_KEEP",
         default="",
-        meaning="Operations of which every event is kept, whatever would be ignored otherwise: in the same way",
+        meaning="Operations of which every event is kept, also where it would be ignored; written the same way",
         source=Source.NONE,
         parse=nodes,
         of_receiver=True,
+        effect=Effect.EVENTS,
     ),
     *(
         Setting(
@@ -203,92 +180,103 @@ SETTINGS: tuple[Setting, ...] = (
             default="",
             meaning=meaning,
             source=Source.RECORD if kind == "PATHS" else Source.NONE,
+            effect=Effect.PROCESSES if kind == "PATHS" else Effect.EVENTS,
             parse=patterns,
             of_receiver=True,
         )
         for verb, kind, meaning in (
-            ("INCLUDE", "JOBS", "Only these jobs are wanted: patterns with * and ?, with commas between"),
-            ("EXCLUDE", "JOBS", "Jobs that are not wanted, included or not"),
-            ("INCLUDE", "NAMESPACES", "Only jobs of these namespaces are wanted"),
-            ("EXCLUDE", "NAMESPACES", "Namespaces whose jobs are not wanted, included or not"),
-            ("INCLUDE", "PATHS", "Only these data sets are shown in the catalog: patterns of paths or tables"),
-            ("EXCLUDE", "PATHS", "Data sets that are not shown in the catalog, included or not"),
+            ("INCLUDE", "JOBS", "Keep only events of these jobs: patterns with * and ?, separated by commas"),
+            ("EXCLUDE", "JOBS", "Ignore events of these jobs, included or not"),
+            ("INCLUDE", "NAMESPACES", "Keep only events of jobs in these namespaces"),
+            ("EXCLUDE", "NAMESPACES", "Ignore events of jobs in these namespaces, included or not"),
+            ("INCLUDE", "PATHS", "Publish only these data sets: patterns of paths or tables"),
+            ("EXCLUDE", "PATHS", "Do not publish these data sets, included or not"),
         )
     ),
     Setting(
         name=SHADOW,
         default="false",
-        meaning="Whether all is done but writing to the catalog: what would be written is told by `throughline shadow`",
+        meaning="Shadow mode: do everything except catalog writes; `throughline shadow` lists what would be written",
         source=Source.RECORD,
         parse=yes_or_no,
     ),
     Setting(
         name=NAMES,
         default="",
-        meaning="The file of names, TOML or JSON: rules of one's own, and ids of Fabric and Unity Catalog",
+        meaning="File of naming rules, TOML or JSON, and of the ids of Fabric and Unity Catalog",
         source=Source.RECORD,
         parse=file,
+        effect=Effect.RUNS,
+        bounds="a path; at most 1 MiB",
     ),
     Setting(
         name="THROUGHLINE_INDIRECT_COLUMNS",
         default="false",
-        meaning="Whether filter, join and sort columns are shown in the catalog too",
+        meaning="Also publish the columns that only filter, join or sort",
         source=Source.RECORD,
         parse=yes_or_no,
+        effect=Effect.PROCESSES,
     ),
     Setting(
         name="THROUGHLINE_SHOW_SQL",
         default="false",
-        meaning="Whether a process's description ends with the SQL of its last run, without literals",
+        meaning="End a process's description with the SQL of its last run, without literals",
         source=Source.RECORD,
         parse=yes_or_no,
+        effect=Effect.PROCESSES,
     ),
     Setting(
         name="THROUGHLINE_ATLAS_COLUMNS",
         default="false",
-        meaning="For a plain Apache Atlas: whether columns are entities too, so that its own page shows their lineage",
+        meaning="For a plain Apache Atlas: publish columns as entities, so that its lineage page shows them",
         source=Source.RECORD,
         parse=yes_or_no,
+        effect=Effect.PROCESSES,
     ),
     Setting(
         name="THROUGHLINE_FIND_BY_SEARCH",
         default="true",
-        meaning="Whether assets that have none of the likely names are searched for in the catalog",
+        meaning="Search the catalog for an asset where it has none of the expected names",
         source=Source.RECORD,
         parse=yes_or_no,
+        effect=Effect.PROCESSES,
     ),
     Setting(
-        name="THROUGHLINE_FOUND_HOURS",
+        name="THROUGHLINE_FOUND_ASSET_CACHE_HOURS",
         default="168",
-        meaning="How long it is remembered which asset of the catalog a data set is",
+        meaning="How long the asset that was found for a data set is used before it is looked up again",
         source=Source.SHELL,
         parse=span(timedelta(hours=1)),
+        bounds=f"hours, above 0, at most {MAX_DAYS * 24:,}",
     ),
     Setting(
-        name="THROUGHLINE_MISSED_HOURS",
+        name="THROUGHLINE_MISSING_ASSET_CACHE_HOURS",
         default="6",
-        meaning="How long it is remembered that no scan has found a data set; then it is looked for again",
+        meaning="How long a data set without an asset keeps its placeholder before it is looked up again",
         source=Source.SHELL,
         parse=span(timedelta(hours=1)),
+        bounds=f"hours, above 0, at most {MAX_DAYS * 24:,}",
     ),
     Setting(
-        name="THROUGHLINE_BATCH",
+        name="THROUGHLINE_MAX_BATCH",
         default="50",
-        meaning="How many entities one call to the catalog holds",
+        meaning="Entities in one call to the catalog",
         source=Source.SHELL,
-        parse=whole(200),
+        parse=whole(MAX_BATCH),
+        bounds=f"entities, from 1 to {MAX_BATCH}",
     ),
     Setting(
-        name="THROUGHLINE_CATALOG_RATE",
+        name="THROUGHLINE_MAX_CATALOG_RATE",
         default="20",
-        meaning="How many calls a second the catalog gets at most; 0: as many as there are to make",
+        meaning="Calls to the catalog in a second; 0: no bound",
         source=Source.SHELL,
-        parse=rate(1000),
+        parse=rate(MAX_CALLS_PER_SECOND),
+        bounds=f"calls a second, from 0 to {MAX_CALLS_PER_SECOND:,}",
     ),
     Setting(
         name="THROUGHLINE_TELEMETRY",
         default="off",
-        meaning="Where spans and metrics go: off, console, otlp (to a collector) or azure (to Application Insights)",
+        meaning="Where spans and metrics go: off, console, otlp (a collector) or azure (Application Insights)",
         source=Source.SHELL,
         parse=one_of("off", "console", "otlp", "azure"),
         of_receiver=True,
@@ -297,7 +285,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name=INSIGHTS,
         default="",
-        meaning="Connection string of Application Insights: for THROUGHLINE_TELEMETRY=azure; Azure sets it itself",
+        meaning="Connection string of Application Insights, for THROUGHLINE_TELEMETRY=azure; Azure sets it",
         source=Source.SHELL,
         of_receiver=True,
     ),

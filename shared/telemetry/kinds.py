@@ -1,7 +1,4 @@
-"""The kinds of acts, as a table: what each is called, which line and span it gives, and what is counted of it.
-
-docs/operate/telemetry.md lists this table, and a test holds it to that.
-"""
+"""The kinds of telemetry acts, as a table: name, log line, span and metrics of each. A test compares the docs."""
 
 import logging
 from collections.abc import Mapping
@@ -10,7 +7,7 @@ from enum import StrEnum
 
 
 class Instrument(StrEnum):
-    """How numbers are added up: a sum that grows, a distribution, or the last one."""
+    """How values are aggregated: a growing sum, a distribution, or the last value."""
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"
@@ -18,7 +15,7 @@ class Instrument(StrEnum):
 
 
 class Side(StrEnum):
-    """Where an act stands between us and others, as spans tell it."""
+    """The kind of a span (OpenTelemetry's SpanKind)."""
 
     SERVER = "server"
     CONSUMER = "consumer"
@@ -28,8 +25,8 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A metric: `fact` is the fact that is counted (each act counts one without it), `labels` the facts it is told by:
-    only such as have few values.
+    """A metric: `fact` names the value (without it each act counts one), `labels` the facts that become attributes:
+    only such with few values.
     """
 
     name: str
@@ -44,9 +41,9 @@ class Metric:
 class Kind:
     """A kind of act.
 
-    `line`: whether it gives a line in the log; `loud`: at which level, by the fact `state`. `span`: what its span is
-    called, "" for none; `joins`: whether that lies in the trace of its first run, or is only linked to its runs;
-    `counted`: the fact by which the act that it is a part of counts it; `shares`: facts that it takes from there.
+    `line`: whether it writes a log line; `loud`: the level by the fact `state`. `span`: the name of its span, "" for
+    none; `joins`: whether the span is in the trace of its first run, or only linked to the traces of its runs.
+    `counted`: the fact of the enclosing act that counts it; `shares`: facts that it copies from the enclosing act.
     """
 
     name: str
@@ -75,52 +72,52 @@ def _level(name: str, fact: str, meaning: str, unit: str) -> Metric:
 
 EVENT = Kind(
     name="event",
-    meaning="An event was posted: kept, ignored, refused (the sender's fault) or unavailable (storage is away)",
+    meaning="An event was received: kept, ignored, refused (wrong request) or unavailable (storage does not answer)",
     loud={"refused": logging.WARNING, "unavailable": logging.ERROR},
     counted="events",
     span="receive",
     side=Side.SERVER,
     joins=True,
     metrics=(
-        _count("throughline.events", "events posted", "state", unit="{event}"),
+        _count("throughline.events", "events received", "state", unit="{event}"),
         _duration("throughline.receive.duration", "time to answer an event", "state"),
     ),
 )
 
 BATCH = Kind(
     name="batch",
-    meaning="An array of events was posted; each has its own line beside this one",
+    meaning="An array of events was received; each event has a line of its own too",
     loud={"refused": logging.WARNING},
     span="receive batch",
     side=Side.SERVER,
 )
 
 RUN = Kind(
-    name="settling",
-    meaning="A run was settled from all its events: waiting, published (it has something to say), skipped or dead",
+    name="run_processed",
+    meaning="A run was processed from all its events: waiting, contributed (to processes), skipped or dead",
     loud={"dead": logging.WARNING},
     counted="settled",
-    span="settle",
+    span="process run",
     side=Side.CONSUMER,
     joins=True,
     metrics=(
-        _count("throughline.runs", "runs settled", "state", unit="{run}"),
-        _duration("throughline.settle.duration", "time to settle a run", "state"),
+        _count("throughline.runs", "runs processed", "state", unit="{run}"),
+        _duration("throughline.run.duration", "time to process a run", "state"),
     ),
 )
 
 LETTER = Kind(
     name="dead_letter",
-    meaning="A stored event can't be used; told once for each event",
+    meaning="A stored event cannot be used; one line for each event",
     loud={"dead": logging.ERROR},
-    span="bury",
+    span="dead letter",
     joins=True,
     metrics=(_count("throughline.dead_letters", "events that became dead letters", unit="{event}"),),
 )
 
 PUBLISHING = Kind(
     name="publishing",
-    meaning="A batch of processes goes to the catalog; each has its own line",
+    meaning="A batch of processes is published; each process has a line of its own",
     line=False,
     span="publish",
     metrics=(_duration("throughline.publish.duration", "time to publish a batch"),),
@@ -128,19 +125,19 @@ PUBLISHING = Kind(
 
 PROCESS = Kind(
     name="process",
-    meaning="A process was looked at: written, unchanged, removed, refused, postponed, or overtaken by another",
+    meaning="A queued process was written, unchanged, removed, refused, postponed, or overtaken by a publisher",
     loud={"refused": logging.ERROR},
     span="publish process",
     joins=True,
     counted="processes",
     shares=("calls",),
     metrics=(
-        _count("throughline.publishes", "processes looked at", "state", unit="{process}"),
+        _count("throughline.publishes", "processes taken from the publish queue", "state", unit="{process}"),
         Metric(
             name="throughline.lag",
             instrument=Instrument.HISTOGRAM,
             unit="s",
-            meaning="from the arrival of the last event behind it until a process was written or removed",
+            meaning="from the arrival of a process's last event until it was written or removed",
             fact="lag",
         ),
     ),
@@ -148,28 +145,28 @@ PROCESS = Kind(
 
 CALL = Kind(
     name="catalog_call",
-    meaning="A call to the catalog, with its repetitions",
+    meaning="A call to the catalog, with its retries",
     line=False,
     counted="calls",
     span="catalog",
     side=Side.CLIENT,
     metrics=(
         _count("throughline.catalog.calls", "calls to the catalog", "call", "state", unit="{call}"),
-        _count("throughline.catalog.retries", "calls done again", "call", unit="{call}", fact="retries"),
-        _duration("throughline.catalog.duration", "time of a call with its repetitions", "call"),
+        _count("throughline.catalog.retries", "retries of calls", "call", unit="{call}", fact="retries"),
+        _duration("throughline.catalog.duration", "time of a call with its retries", "call"),
     ),
 )
 
 SWEEP = Kind(
     name="sweep",
-    meaning="The sweeper's tick: what it settled, and what is left",
+    meaning="A run of the sweeper: what it processed, and what is left",
     span="sweep",
     side=Side.CONSUMER,
     metrics=(
-        _level("throughline.waiting.oldest", "oldest", "age of the run that waits longest", "s"),
-        _level("throughline.waiting.runs", "waiting", "runs that wait, as far as the sweeper came", "{run}"),
-        _level("throughline.dirty.oldest", "dirty_oldest", "time since the oldest mark that is to be published", "s"),
-        _level("throughline.dirty.processes", "dirty", "processes to be published", "{process}"),
+        _level("throughline.waiting.oldest", "oldest", "age of the run that has waited longest", "s"),
+        _level("throughline.waiting.runs", "waiting", "waiting runs that the sweeper has seen", "{run}"),
+        _level("throughline.queue.oldest", "queue_oldest", "age of the oldest entry of the publish queue", "s"),
+        _level("throughline.queue.processes", "queued", "processes in the publish queue", "{process}"),
     ),
 )
 

@@ -157,32 +157,32 @@ def test_what_the_functions_exclude_is_not_published(place: Place, words: tuple[
 
 @each(ALSO_FROM_THE_LAKE)
 def test_other_settings_are_refused_by_name(still: Place, words: tuple[str, ...]) -> None:
-    still.functions(THROUGHLINE_QUIET_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
-    said = still.run(*words, THROUGHLINE_QUIET_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
+    still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    said = still.run(*words, THROUGHLINE_APPLICATION_IDLE_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
     assert said.exit_code == 2
-    assert "THROUGHLINE_QUIET_MINUTES: the functions have 30, this shell has 5" in said.output
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in said.output
     assert "THROUGHLINE_EXCLUDE_PATHS: the functions have */secret/*, this shell has */private/*" in said.output
-    assert "unset THROUGHLINE_QUIET_MINUTES THROUGHLINE_EXCLUDE_PATHS" in said.output
+    assert "unset THROUGHLINE_APPLICATION_IDLE_MINUTES THROUGHLINE_EXCLUDE_PATHS" in said.output
     assert still.writes == 0
 
 
 def test_the_same_value_in_other_words_is_no_difference(place: Place) -> None:
-    place.functions(THROUGHLINE_QUIET_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
-    same = {"THROUGHLINE_QUIET_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
+    place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
+    same = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
     assert place.run("backfill", **same).exit_code == 0
 
 
 def test_a_pace_of_ones_own_is_no_difference(place: Place) -> None:
-    place.functions(THROUGHLINE_CATALOG_RATE="20", THROUGHLINE_BATCH="50")
-    said = place.run("backfill", THROUGHLINE_CATALOG_RATE="5", THROUGHLINE_BATCH="10")
+    place.functions(THROUGHLINE_MAX_CATALOG_RATE="20", THROUGHLINE_MAX_BATCH="50")
+    said = place.run("backfill", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
     assert (said.exit_code, place.writes > 0) == (0, True)
 
 
 def test_the_functions_settings_are_told(place: Place) -> None:
-    place.functions(THROUGHLINE_QUIET_MINUTES="30")
+    place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
     said = place.run("backfill")
     assert "settings: those of the functions, on record since 20" in said.output
-    assert "THROUGHLINE_QUIET_MINUTES=30" in said.output
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES=30" in said.output
     assert place.catalog.token not in said.output
 
 
@@ -207,10 +207,10 @@ def test_where_no_functions_ever_ran_the_shell_counts_and_that_is_told(place: Pl
 
 
 def test_a_plan_by_other_settings_is_told_and_not_refused(still: Place) -> None:
-    still.functions(THROUGHLINE_QUIET_MINUTES="30")
-    said = still.run("backfill", "--plan", THROUGHLINE_QUIET_MINUTES="5")
+    still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
+    said = still.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
     assert said.exit_code == 0
-    assert "THROUGHLINE_QUIET_MINUTES: the functions have 30, this shell has 5" in said.output
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in said.output
 
 
 RULE = """

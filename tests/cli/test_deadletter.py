@@ -144,7 +144,7 @@ def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Work
     result = run("deadletter", "replay", "--all")
     assert result.exit_code == 1, "the foreign name is left"
     assert "3 used, 1 failed again" in result.output or "1 failed again, 3 used" in result.output
-    assert "its run is now published" in result.output
+    assert "its run is now contributed" in result.output
     assert "catalog: 2 written" in result.output
     assert [(letter.reason, letter.count) for letter in dead_letters(storage)] == [("foreign name", 2)]
     assert isinstance(parts.catalog, MemoryCatalog)

@@ -44,7 +44,7 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     events.mkdir()
     bodies = [*write("a", "app", "10:00", "/in", sink="/b"), *write("b", "app2", "10:00", "/in", sink="/secret/t2")]
     (events / "all.jsonl").write_bytes(b"\n".join(bodies))
-    theirs = {"THROUGHLINE_EXCLUDE_PATHS": "*/secret/*", "THROUGHLINE_QUIET_MINUTES": "30"}
+    theirs = {"THROUGHLINE_EXCLUDE_PATHS": "*/secret/*", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"}
     parts = assemble(load(catalog=True, environment={**shell, **theirs}))
     record_settings(parts.storage, parts.to_record)
 
@@ -55,7 +55,7 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     held = [("fs_path", f"file://{name}") for name in ("/in", "/b", "/secret/t2")]
     assert sorted(name for _, name in parts.catalog.find(held)) == ["file:///b", "file:///in"]
 
-    record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_QUIET_MINUTES": "45"})
+    record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "45"})
     fresh_catalog.reset_calls()
     refused = lake("publish")
     assert (refused.returncode, fresh_catalog.calls()["writes"]) == (2, 0)

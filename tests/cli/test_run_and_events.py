@@ -50,7 +50,7 @@ def test_a_failed_run_says_why_it_is_skipped(parts: Parts) -> None:
 
 def test_a_run_without_an_end_waits_for_it(parts: Parts) -> None:
     said = parts.run("run", run_id("open"))
-    assert (said.exit_code, "none seen yet" in said.output, "END_TIMEOUT" in said.output) == (0, True, True)
+    assert (said.exit_code, "none seen yet" in said.output, "RUN_TIMEOUT" in said.output) == (0, True, True)
 
 
 def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:

@@ -47,9 +47,9 @@ def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_the_environment_does_not_lead_elsewhere(tmp_path: Path) -> None:
-    result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_BATCH": "abc"})
+    result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_MAX_BATCH": "abc"})
     assert result.exit_code == 2
-    assert "THROUGHLINE_BATCH" in result.output
+    assert "THROUGHLINE_MAX_BATCH" in result.output
     assert "make up" not in result.output
 
 
@@ -58,9 +58,9 @@ def test_other_settings_do_not_hide_the_world_on_this_machine(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as receiver:
         url = f"http://127.0.0.1:{receiver.getsockname()[1]}"
         note(tmp_path, json.dumps(WORLD | {"receiver_url": url, "environment": environment}))
-        result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_BATCH": "abc"})
+        result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_MAX_BATCH": "abc"})
     assert result.exit_code == 2
-    assert "THROUGHLINE_BATCH" in result.output
+    assert "THROUGHLINE_MAX_BATCH" in result.output
     assert "AzureWebJobsStorage" not in result.output
 
 

@@ -54,7 +54,7 @@ def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> 
     ours = f"{trace_of(run_id('a')):#034x}"
     names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
     assert names.count("receive") == 2
-    assert set(names) == {"receive", "settle", "publish process"}  # a trigger may settle and look once more
+    assert set(names) == {"receive", "process run", "publish process"}  # a trigger may settle and look once more
     batches = [each for each in spans if each["name"] == "publish"]
     assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
     calls = [each for each in spans if each["name"] == "catalog"]
@@ -85,5 +85,5 @@ def test_no_secret_is_in_the_log(told: str) -> None:
 
 def test_lines_are_in_the_hosts_log(told: str) -> None:
     words = [line.split("] ", 1)[1].split()[0] for line in told.splitlines() if "_function] " in line]
-    assert words[:4] == ["event", "event", "event", "settling"]
+    assert words[:4] == ["event", "event", "event", "run_processed"]
     assert "process" in words

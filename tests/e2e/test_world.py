@@ -48,9 +48,9 @@ def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(wo
     found = settings_on_record(parts.storage)
     assert found
     assert found.texts == parts.to_record
-    other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_QUIET_MINUTES": "5"})
+    other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "5"})
     assert other.exit_code == 2
-    assert "THROUGHLINE_QUIET_MINUTES: the functions have 60, this shell has 5" in other.output
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 60, this shell has 5" in other.output
 
 
 def test_sending_again_changes_nothing(world: World) -> None:

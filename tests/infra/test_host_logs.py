@@ -93,4 +93,4 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
         logger.removeHandler(threads)
         logger.setLevel(before)
     assert threads.found == {threading.get_ident()}
-    assert threads.words >= {"event", "settling", "process"}
+    assert threads.words >= {"event", "run_processed", "process"}

@@ -90,8 +90,8 @@ def test_a_query_runs_over_no_rows_and_over_real_lines(name: str, written: list[
 
 
 def test_each_event_is_counted_by_what_became_of_it(written: list[Row]) -> None:
-    counts = {row["Fate"]: (row["Posted"], row["Settled"]) for row in answer("counts", AppTraces=written)}
-    assert counts == {"published": (4, 4), "waiting": (1, 1), "skipped at once": (1, 1)}
+    counts = {row["State"]: (row["Received"], row["Processed"]) for row in answer("counts", AppTraces=written)}
+    assert counts == {"contributed": (4, 4), "waiting": (1, 1), "skipped at once": (1, 1)}
 
 
 def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
@@ -109,7 +109,7 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
 # ---- alerts
 
 
-SWEPT = "sweep past_due=false timed_out=0 undelivered=0 failed=0 archived=0 deleted=0 waiting=0 oldest=0 dirty=0"
+SWEPT = "sweep past_due=false timed_out=0 undelivered=0 failed=0 archived=0 deleted=0 waiting=0 oldest=0 queued=0"
 SILENT: dict[str, tuple[list[Row], list[Row], bool]] = {
     "before the first deployment of code": ([], [], False),
     "minutes after it, before the first sweep": ([], [call("receiver_function", ago(minutes=4))], False),
@@ -217,7 +217,7 @@ def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFix
     ("name", "late", "early"),
     [
         ("oldest-waiting", {"oldest": 25201.0, "waiting": 3}, {"oldest": 25199.0, "waiting": 3}),
-        ("backlog", {"dirty": 2, "dirty_oldest": 1801.5}, {"dirty": 2, "dirty_oldest": 1799.0}),
+        ("backlog", {"queued": 2, "queue_oldest": 1801.5}, {"queued": 2, "queue_oldest": 1799.0}),
         ("undelivered", {"undelivered": 1}, {"undelivered": 0}),
         ("undelivered", {"failed": 1}, {"timed_out": 5}),
     ],
@@ -249,8 +249,8 @@ def test_the_daily_cap_is_found() -> None:
 def test_coverage_and_failing_jobs_name_the_jobs() -> None:
     job = "app.execute_insert.out"
     said = [
-        f"settling run={run_id('a')} job={job} state=published events=2 processes=1 seconds=0.1",
-        f'settling run={run_id("b")} job={job} state=dead reason="KeyError: no such field" events=1 seconds=0.1',
+        f"run_processed run={run_id('a')} job={job} state=contributed events=2 processes=1 seconds=0.1",
+        f'run_processed run={run_id("b")} job={job} state=dead reason="KeyError: no such field" events=1 seconds=0.1',
     ]
     (covered,) = answer("coverage", AppTraces=lines(*said))
     assert (covered["Job"], covered["Runs"], covered["WithLineage"], covered["Percent"]) == (job, 2, 1, 50.0)

@@ -151,7 +151,7 @@ def test_settings_that_are_set_are_those_that_are_read() -> None:
 
 def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills_them_in() -> None:
     by_azd = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
-    assert set(DECIDED) >= {"THROUGHLINE_COLLECTION", "THROUGHLINE_CATALOG_RATE"}
+    assert set(DECIDED) >= {"THROUGHLINE_COLLECTION", "THROUGHLINE_MAX_CATALOG_RATE"}
     for name, parameter in DECIDED.items():
         (default,) = re.findall(rf"^param {parameter} \w+ = '?([^'\n]*)'?$", FILES["main.bicep"], re.MULTILINE)
         assert default == BY_NAME[name].default

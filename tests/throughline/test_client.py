@@ -49,5 +49,5 @@ def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_are_told_at_once() -> None:
-    with pytest.raises(throughline.Misconfigured, match=r"THROUGHLINE_BATCH[\s\S]*AzureWebJobsStorage"):
-        throughline.connect({"THROUGHLINE_BATCH": "many", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"})
+    with pytest.raises(throughline.Misconfigured, match=r"THROUGHLINE_MAX_BATCH[\s\S]*AzureWebJobsStorage"):
+        throughline.connect({"THROUGHLINE_MAX_BATCH": "many", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"})

@@ -104,7 +104,7 @@ def next_steps(found: RunReport) -> Iterator[str]:
     if found.last_error:
         yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
     elif any(each.reason == Waiting.END for each in found.events):
-        yield "nothing to do: it waits for the run's end, or for its timeout (THROUGHLINE_END_TIMEOUT_MINUTES)"
+        yield "nothing to do: it waits for the run's end, or for its timeout (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
     elif found.state == NOT_PROCESSED:
         yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
     elif found.state == "skipped" and found.reason.startswith(BY_SETTINGS):

@@ -21,12 +21,12 @@ def backfill(
     """Write to the catalog all lineage on record that it lacks: for a catalog that is new, or that was lost.
 
     First the publish queue, which shadow mode or a rebuild leaves full; then processes that were written once and are
-    missing now. At most THROUGHLINE_CATALOG_RATE calls a second are made. The functions may run meanwhile. Ctrl-C stops
-    after the current call; --resume goes on. Repeating it writes nothing.
+    missing now. At most THROUGHLINE_MAX_CATALOG_RATE calls a second are made. The functions may run meanwhile. Ctrl-C
+    stops after the current call; --resume goes on. Repeating it writes nothing.
 
         throughline backfill --plan
         throughline backfill
-        THROUGHLINE_CATALOG_RATE=5 throughline backfill --resume
+        THROUGHLINE_MAX_CATALOG_RATE=5 throughline backfill --resume
     """
     quiet()
     parts = parts_of(context, home, writes=not plan)

@@ -291,8 +291,10 @@ CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
     "types-differ": (lambda: types_of({"category": "STRUCT"}), "throughline types plan"),
     "catalog-refuses": (refused_as_it_is, "throughline types plan"),
     "settings-differ": (
-        lambda: settings_of({"THROUGHLINE_QUIET_MINUTES": "7"}, {"THROUGHLINE_QUIET_MINUTES": "50"}),
-        "unset THROUGHLINE_QUIET_MINUTES",
+        lambda: settings_of(
+            {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "7"}, {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "50"}
+        ),
+        "unset THROUGHLINE_APPLICATION_IDLE_MINUTES",
     ),
     "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline status"),
     "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),

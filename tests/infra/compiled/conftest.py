@@ -25,7 +25,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "small": {
         "planSize": "B1",
         "deleteLock": False,
-        "settings": {"THROUGHLINE_CATALOG_TOKEN": "reference", "THROUGHLINE_QUIET_MINUTES": "30"},
+        "settings": {"THROUGHLINE_CATALOG_TOKEN": "reference", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"},
     },
     "closed": {"privateNetwork": True, "privateApps": True, "purviewAccountId": _PURVIEW},
     "given": {

@@ -162,7 +162,7 @@ def test_only_the_worker_is_given_the_catalog(name: str, variant: Variant) -> No
 
 def test_further_settings_reach_who_may_have_them(variant: Variant) -> None:
     receiver, worker = variant("small").settings("receiver"), variant("small").settings("worker")
-    assert receiver["THROUGHLINE_QUIET_MINUTES"] == worker["THROUGHLINE_QUIET_MINUTES"] == "30"
+    assert receiver["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == worker["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "30"
     assert worker["THROUGHLINE_CATALOG_TOKEN"] == "reference"  # noqa: S105 - a made-up word
     assert "THROUGHLINE_CATALOG_TOKEN" not in receiver
 

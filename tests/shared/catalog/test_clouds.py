@@ -71,7 +71,7 @@ def test_no_token_for_purview_goes_to_a_host_that_may_be_anothers(endpoint: str,
     settings = {
         "AzureWebJobsStorage": "UseDevelopmentStorage=true",
         "THROUGHLINE_CATALOG_ENDPOINT": endpoint,
-        "THROUGHLINE_CATALOG_RATE": "0",
+        "THROUGHLINE_MAX_CATALOG_RATE": "0",
     }
     parts = assemble(load(catalog=True, environment=settings))
     with pytest.raises(CatalogUnavailable, match="set THROUGHLINE_CATALOG_SCOPE"):

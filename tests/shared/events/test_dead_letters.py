@@ -106,7 +106,7 @@ def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, rea
     assert one(storage).reason == reason
     put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
     (replayed,) = all_of(storage)
-    assert (replayed.outcome, replayed.now) == (Outcome.USED, "published")
+    assert (replayed.outcome, replayed.now) == (Outcome.USED, "contributed")
     assert list(dead_letters(storage)) == []
     assert state_of(storage, "a").merged == {start.digest, end.digest}
     assert publish(storage, catalog, PublishOptions()).written == 1

@@ -220,7 +220,7 @@ def test_settings_reach_whom_they_concern() -> None:
     assert assemble(load(catalog=True, environment={**BASE, **catalog})).publishing.paths == MATCH_ALL
 
 
-@pytest.mark.parametrize(("text", "words"), [("*", "fits everything"), (",", "only commas"), ("a\tb", "characters")])
+@pytest.mark.parametrize(("text", "words"), [("*", "matches everything"), (",", "only commas"), ("a\tb", "characters")])
 def test_settings_say_what_is_wrong_with_a_pattern(text: str, words: str) -> None:
     with pytest.raises(Misconfigured, match=f"THROUGHLINE_EXCLUDE_NAMESPACES is wrong: .*{words}"):
         load(catalog=False, environment={**BASE, "THROUGHLINE_EXCLUDE_NAMESPACES": text})

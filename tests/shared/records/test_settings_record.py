@@ -18,8 +18,8 @@ from shared.storage_layout import CONTROL
 from tests.support.azurite import on_azurite
 from tests.support.crashes import Dying, Killed
 
-OLD = {"THROUGHLINE_QUIET_MINUTES": "60", "THROUGHLINE_SHADOW": "true"}
-NEW = {"THROUGHLINE_QUIET_MINUTES": "5", "THROUGHLINE_SHADOW": "false"}
+OLD = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "60", "THROUGHLINE_SHADOW": "true"}
+NEW = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "5", "THROUGHLINE_SHADOW": "false"}
 
 
 @pytest.fixture(params=["memory", "azurite"])
@@ -136,7 +136,7 @@ def test_a_process_of_the_functions_records_its_settings_and_each_tick_looks_aga
             "AzureWebJobsStorage": azurite.connection_string,
             "THROUGHLINE_CATALOG_ENDPOINT": ENDPOINT,
             "THROUGHLINE_CATALOG_TOKEN": "geheim",
-            "THROUGHLINE_QUIET_MINUTES": "5",
+            "THROUGHLINE_APPLICATION_IDLE_MINUTES": "5",
         }
         for name, text in environment.items():
             monkeypatch.setenv(name, text)
@@ -146,14 +146,14 @@ def test_a_process_of_the_functions_records_its_settings_and_each_tick_looks_aga
             parts = worker()
             found = settings_on_record(parts.storage)
             assert found
-            assert found.texts["THROUGHLINE_QUIET_MINUTES"] == "5"
+            assert found.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
             assert found.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
             assert "geheim" not in str(found.texts)
-            record_settings(parts.storage, {**found.texts, "THROUGHLINE_QUIET_MINUTES": "60"})
+            record_settings(parts.storage, {**found.texts, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "60"})
             sweeper_function.main(Tick())  # type: ignore[arg-type]  # stands for a timer's request
             again = settings_on_record(parts.storage)
             assert again
-            assert again.texts["THROUGHLINE_QUIET_MINUTES"] == "5"
+            assert again.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
         finally:
             worker.cache_clear()
             gc.unfreeze()

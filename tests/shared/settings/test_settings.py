@@ -9,11 +9,14 @@ import pytest
 
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
+from shared.settings.page import rendered
 from shared.settings.reading import differing, load, named
 from shared.settings.recording import RECORDED
-from shared.settings.table import SETTINGS, SHADOW, Setting, Source
+from shared.settings.setting import Setting, Source
+from shared.settings.table import SETTINGS, SHADOW
 
 ROOT = Path(__file__).parents[3]
+PAGE = next(ROOT.glob("docs/**/settings.md"))
 LOCAL = {
     "AzureWebJobsStorage": "UseDevelopmentStorage=true",
     "THROUGHLINE_CATALOG_ENDPOINT": "https://contoso.purview.azure.com/datamap/api/atlas/v2",
@@ -22,19 +25,19 @@ LOCAL = {
 
 def test_everything_missing_is_told_at_once() -> None:
     with pytest.raises(Misconfigured) as caught:
-        load(catalog=True, environment={"THROUGHLINE_QUIET_MINUTES": "soon", "THROUGHLINE_BATCH": "0"})
+        load(catalog=True, environment={"THROUGHLINE_APPLICATION_IDLE_MINUTES": "soon", "THROUGHLINE_MAX_BATCH": "0"})
     for name in (
         "AzureWebJobsStorage",
         "THROUGHLINE_CATALOG_ENDPOINT",
-        "THROUGHLINE_QUIET_MINUTES",
-        "THROUGHLINE_BATCH",
+        "THROUGHLINE_APPLICATION_IDLE_MINUTES",
+        "THROUGHLINE_MAX_BATCH",
     ):
         assert name in str(caught.value)
 
 
 def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -> None:
     """A sender would lose them: no listener repeats what was answered by a 500."""
-    wrong = {"THROUGHLINE_NAMES": "nowhere.toml", "THROUGHLINE_BATCH": "0", "THROUGHLINE_CATALOG_ENDPOINT": "x"}
+    wrong = {"THROUGHLINE_NAMES": "nowhere.toml", "THROUGHLINE_MAX_BATCH": "0", "THROUGHLINE_CATALOG_ENDPOINT": "x"}
     settings = load(catalog=False, environment={**LOCAL, **wrong})
     assert (settings.names, settings.batch, settings.catalog) == (None, 50, None)
     with pytest.raises(Misconfigured, match="THROUGHLINE_MAX_BODY_BYTES"):
@@ -42,7 +45,9 @@ def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -
 
 
 def test_what_is_given_counts_over_the_environment() -> None:
-    settings = load(catalog=True, environment={**LOCAL, "THROUGHLINE_BATCH": "1"}, over={"THROUGHLINE_BATCH": "2"})
+    settings = load(
+        catalog=True, environment={**LOCAL, "THROUGHLINE_MAX_BATCH": "1"}, over={"THROUGHLINE_MAX_BATCH": "2"}
+    )
     assert settings.batch == 2
 
 
@@ -104,12 +109,12 @@ def test_an_identity_does_instead_of_a_connection_string() -> None:
         ("THROUGHLINE_CATALOG_ENDPOINT", "http://contoso.purview.azure.com"),
         ("THROUGHLINE_CATALOG_ENDPOINT", "contoso"),
         ("THROUGHLINE_MAX_BODY_BYTES", "1.5"),
-        ("THROUGHLINE_END_TIMEOUT_MINUTES", "-1"),
-        ("THROUGHLINE_UNSEEN_DAYS", "never"),
-        ("THROUGHLINE_UNSEEN_DAYS", "1e12"),
-        ("THROUGHLINE_QUIET_MINUTES", "nan"),
-        ("THROUGHLINE_QUIET_MINUTES", "inf"),
-        ("THROUGHLINE_BATCH", "10000"),
+        ("THROUGHLINE_RUN_TIMEOUT_MINUTES", "-1"),
+        ("THROUGHLINE_STREAM_EDGE_DAYS", "never"),
+        ("THROUGHLINE_STREAM_EDGE_DAYS", "1e12"),
+        ("THROUGHLINE_APPLICATION_IDLE_MINUTES", "nan"),
+        ("THROUGHLINE_APPLICATION_IDLE_MINUTES", "inf"),
+        ("THROUGHLINE_MAX_BATCH", "10000"),
         ("AzureWebJobsStorage", "my storage account"),
         ("THROUGHLINE_INDIRECT_COLUMNS", "yes"),
         ("THROUGHLINE_OPERATIONS_IGNORE", "execute insert"),
@@ -176,26 +181,28 @@ def test_the_example_of_local_settings_is_complete_and_says_nothing_unknown() ->
     assert set(values) <= known
 
 
-def test_the_documentation_lists_every_setting() -> None:
-    text = (ROOT / "docs/reference/settings.md").read_text()
+def test_the_page_of_settings_is_made_of_the_table() -> None:
+    text = PAGE.read_text()
+    assert rendered(text) == text, f"run `python -m shared.settings.page {PAGE.relative_to(ROOT)}`"
     for setting in SETTINGS:
-        assert f"`{setting.name}`" in text
-        if setting.default:
-            assert f"`{setting.default}`" in text
+        assert text.count(f"| `{setting.name}` |") == 1
+    with pytest.raises(ValueError, match="lacks"):
+        rendered("# Settings")
+
+
+def test_each_number_says_its_unit_and_bounds_and_they_hold() -> None:
+    for setting in SETTINGS:
+        if not re.fullmatch(r"[0-9]+", setting.default or ""):
+            continue
+        assert re.match(r"[a-z ]+, (above 0|0 or more|from [01]) ?", setting.bounds), setting.name
+        ceiling = float(re.findall(r"(?:at most|to) ([0-9,]+)", setting.bounds)[0].replace(",", ""))
+        setting.parse(f"{ceiling:.0f}")
+        with pytest.raises(ValueError, match="must be"):
+            setting.parse(f"{ceiling + 1:.0f}")
 
 
 RECEIVER_ALONE = frozenset({"max_body_bytes", "redact", "operations_ignored", "operations_kept", "jobs", "namespaces"})
 """Fields of `Settings` that `shared/bootstrap.py` does not read."""
-
-
-def test_the_documentation_says_which_settings_commands_take_from_the_functions() -> None:
-    """A setting without a source can't be made: so each is one of the three."""
-    text = (ROOT / "docs/reference/settings.md").read_text()
-    section = text[text.index("## Commands and the functions") : text.index("## How fast the catalog is called")]
-    rows = dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|", section, re.MULTILINE))
-    by_source = {source: {setting.name for setting in SETTINGS if setting.source is source} for source in Source}
-    listed = {source: set(re.findall(r"`([A-Za-z_]+)`", rows[source.name.lower()])) for source in Source}
-    assert listed == by_source
 
 
 def test_what_commands_take_from_nowhere_is_the_receivers() -> None:
@@ -264,7 +271,10 @@ def test_the_local_worlds_catalog_is_where_it_is_now() -> None:
 
 
 def test_a_setting_that_only_a_newer_version_has_is_named() -> None:
-    for record in ({**on_record(), "THROUGHLINE_NEWEST": "x"}, {**on_record(), "THROUGHLINE_QUIET_MINUTES": "soon"}):
+    for record in (
+        {**on_record(), "THROUGHLINE_NEWEST": "x"},
+        {**on_record(), "THROUGHLINE_APPLICATION_IDLE_MINUTES": "soon"},
+    ):
         with pytest.raises(Misconfigured, match="another version"):
             differing(record, {})
     older = on_record()

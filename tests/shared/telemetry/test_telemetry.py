@@ -109,7 +109,7 @@ def test_all_that_is_done_about_a_run_lies_in_one_trace(told: Told) -> None:
     assert names == [
         ("receive", True),
         ("receive", True),
-        ("settle", True),
+        ("process run", True),
         ("publish process", True),
         ("publish", False),
     ]
@@ -127,7 +127,7 @@ def test_the_trace_is_the_same_for_whoever_tells_of_the_run() -> None:
     start, end = write("a", "app", "10:00", "/a")
     live(storage, MemoryCatalog(), one.telemetry, start)
     live(storage, MemoryCatalog(), other.telemetry, end)
-    assert {trace(span) for span in (*one.named("receive"), *other.named("settle"))} == {trace_of(run_id("a"))}
+    assert {trace(span) for span in (*one.named("receive"), *other.named("process run"))} == {trace_of(run_id("a"))}
 
 
 def test_traces_are_even_enough_to_sample_by() -> None:
@@ -148,7 +148,7 @@ def test_lines_say_what_became_of_each_event_run_and_process(told: Told) -> None
     assert facts[0].startswith(f"event run={run_id('a')} state=kept bytes=")
     assert facts[0].endswith("type=START job=app.adaptive_spark_plan.out")
     job = "job=app.adaptive_spark_plan.out"
-    assert facts[2] == f"settling run={run_id('a')} {job} state=published events=2 processes=1"
+    assert facts[2] == f"run_processed run={run_id('a')} {job} state=contributed events=2 processes=1"
     assert facts[3].startswith(f"process run={run_id('a')} process=throughline:v1://tests/app/file/out state=written")
     assert facts[4].endswith('reason="names no data set and ends no run"')
     assert facts[5].startswith('event state=refused bytes=1 status=400 reason="The body is not JSON: Input data was ')
@@ -163,7 +163,7 @@ def test_metrics_count_events_runs_processes_and_lag(told: Told) -> None:
     values = {key: point.value for key, point in points.items() if hasattr(point, "value")}
     assert values[("throughline.events", "kept")] == 4
     assert values[("throughline.events", "ignored")] == 1
-    assert values[("throughline.runs", "published")] == 2
+    assert values[("throughline.runs", "contributed")] == 2
     assert values[("throughline.publishes", "written")] + values[("throughline.publishes", "unchanged")] == 2
     lag = points[("throughline.lag", "")]
     assert lag.count == values[("throughline.publishes", "written")]
@@ -204,7 +204,7 @@ def test_dead_letters_are_told_once(told: Told) -> None:
     assert len(letters) == 1
     assert f"run={run_id('a')}" in letters[0]
     assert told.points()[("throughline.dead_letters", "")].value == 1
-    assert [trace(span) for span in told.named("bury")] == [trace_of(run_id("a"))]
+    assert [trace(span) for span in told.named("dead letter")] == [trace_of(run_id("a"))]
 
 
 class Moody(MemoryCatalog):
@@ -315,9 +315,9 @@ def test_the_sweeper_tells_what_is_left(told: Told) -> None:
     )
     values = {name: point.value for (name, _), point in told.points().items() if hasattr(point, "value")}
     assert values["throughline.waiting.runs"] == 1
-    assert values["throughline.dirty.processes"] == 1
+    assert values["throughline.queue.processes"] == 1
     assert 0 <= values["throughline.waiting.oldest"] < 60
-    assert 0 <= values["throughline.dirty.oldest"] < 60
+    assert 0 <= values["throughline.queue.oldest"] < 60
 
 
 SECRETS = {
@@ -346,7 +346,7 @@ def test_no_secret_of_an_event_is_told(told: Told, fresh_catalog: CatalogServer)
         receive(storage, b'{"eventType": "password=hunter2"}', most_bytes=10**6, telemetry=telemetry)
     client.close()
     everything = told.everything()
-    assert "settle" in everything
+    assert "process run" in everything
     assert [secret for secret in (*SECRETS, "pr0perty", "local-t0k3n") if secret in everything] == []
 
 

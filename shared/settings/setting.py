@@ -1,0 +1,44 @@
+"""What describes a setting: where commands take it from, when a change takes effect, and its parser."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Source(StrEnum):
+    """Where a command takes a setting from, and why."""
+
+    RECORD = "the functions' record: it decides what is published, or what is kept"
+    SHELL = "its own environment: where things are, how to sign in, how fast and how often, what is reported"
+    NONE = "nowhere: only the receiver reads it, before it stores an event"
+
+
+class Effect(StrEnum):
+    """What a changed value touches once the functions have restarted with it."""
+
+    WORK = "all further work"
+    EVENTS = "events received from then on"
+    RUNS = "runs processed from then on; earlier ones by `throughline replay`"
+    PROCESSES = "processes published from then on; existing ones by `throughline replay`"
+    CREATED = "assets and processes created from then on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its name in the environment, its default (None: it is required), and what it is for.
+
+    `source` has no default, so that every new setting has to be classified. `bounds`: unit, floor and ceiling, for
+    people. `of_receiver`: whether the receiver parses it; a wrong value of any other setting must not keep it from
+    accepting events. `forgiven`: the receiver uses the default where the value is wrong, and the parser reports it.
+    """
+
+    name: str
+    default: str | None
+    meaning: str
+    source: Source
+    parse: Callable[[str], Any] = str
+    effect: Effect = Effect.WORK
+    bounds: str = ""
+    of_receiver: bool = False
+    forgiven: bool = False
