@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 
 from shared.events.dead_letters import DeadLetter
-from shared.maintenance.replay import Outcome, ReplayedLetter
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter
 from shared.storage_layout import EVENTS
 
 ID_LENGTH = 12
@@ -98,7 +98,7 @@ def replayed_line(replayed: ReplayedLetter) -> Text:
     """The outcome of replaying a dead letter, in one line."""
     letter = replayed.letter
     state = f", its run is now {replayed.now}" if replayed.now else ""
-    failed = f" ({times(letter.count)}): {letter.error}" if replayed.outcome is Outcome.FAILED else ""
+    failed = f" ({times(letter.count)}): {letter.error}" if replayed.outcome is LetterOutcome.FAILED else ""
     return Text(visible(f"{letter.digest[:ID_LENGTH]} {replayed.outcome}{state}{failed}"))
 
 

@@ -1,7 +1,7 @@
-"""Filling a catalog from all that is on record: one that is new, or was lost, or that nothing was written to for long.
+"""Backfill: write all processes on record to a catalog that is new, was lost, or was not written to for long.
 
 First what waits is published: after shadow mode, a rebuild or a long outage that is much. Then each process that the
-ledger says was written is looked for in the catalog, by name and many in a call, and what is not there is written anew.
+ledger says was written is looked up in the catalog, by name and many in a call, and written again if it is missing.
 The publisher does all the writing, by its own rules and at its own rate. One batch is in hand at a time, and how far
 the looking has come is on record (in `control`): stopped anywhere, it goes on there.
 """
@@ -26,15 +26,15 @@ from shared.storage_layout import LEDGER, QUEUE_PARTITION, SHADOW
 
 _CHECKPOINT = Checkpoint(name="backfill", position=str)
 _OTHERS = 1.0
-"""Seconds until it is looked again whether another publisher has done what is to be done."""
-_IN_VAIN = 20
-"""So often in a row the catalog may ask to be left alone, and not answer then, before this gives up."""
+"""Seconds between looks at whether another publisher has finished."""
+_MAX_FAILURES = 20
+"""Times in a row that the catalog may be unavailable before this gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """How far it has come: processes that the catalog was asked for (`looked`), those of these that were `missing`,
-    what was `done` in all, and what is waited for just now, if anything.
+    """Progress: processes looked up in the catalog (`looked`), those of them that were `missing`, what was `done` in
+    all, and what it waits for now.
     """
 
     looked: int = 0
@@ -45,51 +45,50 @@ class Filled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToFill:
-    """How much there is: processes that wait to be published, and processes that the ledger says were written."""
+    """How much there is to do: processes waiting to be published, and processes the ledger has as written."""
 
     waiting: int
     written: int
 
 
-def to_fill(storage: Storage, how: PublishOptions) -> ToFill:
-    """How much there is. Writes nothing, and asks the catalog nothing."""
-    held_back = 0 if how.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
-    return ToFill(waiting=held_back + _waiting(storage, how), written=sum(1 for _ in _written(storage, "")))
+def to_fill(storage: Storage, options: PublishOptions) -> ToFill:
+    """How much there is to do. Writes nothing, and does not call the catalog."""
+    held_back = 0 if options.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
+    return ToFill(waiting=held_back + _waiting(storage, options), written=sum(1 for _ in _written(storage, "")))
 
 
-def missing(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
-    """Batch by batch, how many were looked for and those that the catalog does not have though the ledger says so."""
-    for batch in batches(_written(storage, ""), how.batch):
+def missing(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
+    """For each batch: how many were looked up, and the entries that the ledger has as written and the catalog lacks."""
+    for batch in batches(_written(storage, ""), options.batch):
         yield len(batch), _missing(catalog, batch)
 
 
 def last_fill(storage: Storage) -> str | None:
-    """The process (by key) behind which the last filling is to go on; None when it came to its end."""
+    """The process (by key) after which the last backfill continues; None when it finished."""
     return _CHECKPOINT.load(storage)
 
 
 def fill(
     storage: Storage,
     catalog: Catalog,
-    how: PublishOptions,
+    options: PublishOptions,
     *,
     after: str = "",
     tell: Callable[[Filled], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Filled:
-    """Write what the catalog lacks, and tell how far that has come. Goes no further once `how.stopped`.
+    """Write what the catalog lacks, and report progress to `tell`. Ends once `options.stopped`.
 
-    A catalog that asks to be left alone is waited for. Raises CatalogUnavailable when it goes on so for long,
-    CatalogRefused without access, WriteConflict and StorageUnavailable: what was written is on record, and `last_fill`
-    tells where to go on.
+    Waits while the catalog throttles. Raises CatalogUnavailable when that lasts too long, CatalogRefused,
+    WriteConflict and StorageUnavailable: what was written is on record, and `last_fill` is where to continue.
     """
-    work = _Work(storage=storage, catalog=catalog, how=how, tell=tell, wait=wait)
+    work = _Work(storage=storage, catalog=catalog, options=options, tell=tell, wait=wait)
     _CHECKPOINT.save(storage, after)
     if not after:
-        leave_shadow_mode(storage, how)
+        leave_shadow_mode(storage, options)
         work.publish()
-    for batch in batches(_written(storage, after), how.batch):
-        if how.stopped():
+    for batch in batches(_written(storage, after), options.batch):
+        if options.stopped():
             break
         gone = work.missing_of(batch)
         for entry in gone:
@@ -97,7 +96,7 @@ def fill(
         enqueue(storage, [entry.process for entry in gone])
         if gone:
             work.publish()
-        if how.stopped():
+        if options.stopped():
             break
         _CHECKPOINT.save(storage, batch[-1].process)
     else:
@@ -107,26 +106,26 @@ def fill(
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """One filling, and how far it has come."""
+    """One backfill and its progress."""
 
     storage: Storage
     catalog: Catalog
-    how: PublishOptions
+    options: PublishOptions
     tell: Callable[[Filled], None]
     wait: Callable[[float], None]
     so_far: Filled = field(default_factory=Filled)
 
     def publish(self) -> None:
-        """Publish what is due to its end, shift by shift. Another publisher is waited for, and so is the catalog."""
-        vain, before = 0, -1
-        while (waiting := _waiting(self.storage, self.how)) and not self.how.stopped():
+        """Publish all that is due, session by session; waits for another publisher and for the catalog."""
+        failure_streak, before = 0, -1
+        while (waiting := _waiting(self.storage, self.options)) and not self.options.stopped():
             total = self.so_far.done
-            options = replace(self.how, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
+            options = replace(self.options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
             done = Publisher(storage=self.storage, catalog=self.catalog, options=options).publish()
             self._note(total, done)
             if done.error:
-                vain = 0 if done.progress else vain + 1
-                if vain >= _IN_VAIN:
+                failure_streak = 0 if done.progress else failure_streak + 1
+                if failure_streak >= _MAX_FAILURES:
                     raise CatalogUnavailable(done.error, after=60)
                 self._rest(done.error)
             elif waiting == before and not done.progress:
@@ -134,17 +133,17 @@ class _Work:
             before = waiting
 
     def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
-        """Those of these that the catalog does not have. Where it asks to be left alone, that is waited for."""
-        vain = 0
+        """The entries of a batch that the catalog lacks; waits for the catalog."""
+        failure_streak = 0
         while True:
             try:
                 gone = _missing(self.catalog, batch)
             except CatalogUnavailable as error:
-                vain += 1
-                if vain >= _IN_VAIN or self.how.stopped():
+                failure_streak += 1
+                if failure_streak >= _MAX_FAILURES or self.options.stopped():
                     raise
                 self._say(str(error))
-                self.wait(max(error.after, self.how.pause.total_seconds()))
+                self.wait(max(error.after, self.options.pause.total_seconds()))
                 continue
             looked, missed = self.so_far.looked + len(batch), self.so_far.missing + len(gone)
             self.so_far = replace(self.so_far, looked=looked, missing=missed)
@@ -164,18 +163,18 @@ class _Work:
         """Wait until the catalog may be called again."""
         self._say(why)
         _, until, _ = queue_entries(self.storage)
-        while until and not self.how.stopped() and (left := (until - self.how.now()).total_seconds()) > 0:
+        while until and not self.options.stopped() and (left := (until - self.options.now()).total_seconds()) > 0:
             self.wait(min(left, _OTHERS))
 
 
-def _waiting(storage: Storage, how: PublishOptions) -> int:
-    """How many marks are due, but for what the catalog would not have by itself: that has waits of its own."""
-    now = how.now()
+def _waiting(storage: Storage, options: PublishOptions) -> int:
+    """How many queue entries are due; those that the catalog refused even in a call of their own wait longer."""
+    now = options.now()
     return sum(each.due <= now and not each.isolated for each in queue_entries(storage)[0])
 
 
 def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:
-    """What the ledger says was written, by key, from behind one."""
+    """The ledger's written entries, by key, after one."""
     entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER) if row.partition > after)
     return (entry for entry in entries if entry.state is LedgerState.WRITTEN)
 

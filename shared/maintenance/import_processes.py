@@ -1,7 +1,7 @@
-"""Filling a catalog from lineage that was made elsewhere: a catalog that was lost, or that never had what happened.
+"""Import processes that were computed elsewhere (the lake) into a catalog.
 
-It keeps the rules of publishing: one writer under the publisher's lease, the ledger says what is written, and what is
-there already is not sent. So it may be stopped and begun again, and the publisher goes on beside it.
+It keeps the rules of publishing: one writer under the publisher's lease, the ledger records what is written, unchanged
+processes are not sent. So it may be stopped and started again, while the publisher works.
 """
 
 import time
@@ -30,50 +30,51 @@ from shared.translation.path_filter import filter_paths
 def backfill(
     storage: Storage,
     catalog: Catalog,
-    how: PublishOptions,
+    options: PublishOptions,
     processes: Iterable[Process],
     *,
     note_done: Callable[[Published], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Published:
-    """Write these processes as far as the catalog does not hold them: counts of what was done, told after each too.
+    """Write those of these processes that the catalog does not hold; returns counts, reported after each batch too.
 
-    Raises WriteConflict when another writes all the time, CatalogUnavailable and StorageUnavailable: what was written
-    until then is on record, begin again. A process that the catalog refuses is counted, and the others go on. In shadow
-    mode nothing is written.
+    Raises WriteConflict when another publisher never ends, CatalogUnavailable and StorageUnavailable: what was written
+    is on record, so call it again. Refused processes are counted, and do not stop others. Shadow mode writes nothing.
     """
     done = Published()
-    if how.shadow:
+    if options.shadow:
         return done
-    for batch in batches(processes, how.batch):
+    for batch in batches(processes, options.batch):
         with turn(storage, wait=wait) as shift:
-            _fill(storage, catalog, replace(how, heartbeat=shift.may_continue), batch, done)
+            _fill(storage, catalog, replace(options, heartbeat=shift.may_continue), batch, done)
         note_done(done)
     return done
 
 
-def _fill(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[Process], done: Published) -> None:
+def _fill(
+    storage: Storage, catalog: Catalog, options: PublishOptions, batch: Sequence[Process], done: Published
+) -> None:
     wanted: list[Plan] = []
-    for process in (filter_paths(each, how.paths) for each in batch):
+    for process in (filter_paths(each, options.paths) for each in batch):
         if process is None:
             continue
-        plan = _plan(storage, how, process)
-        if plan.entry.may_still_land(how.now()):
+        plan = _plan(storage, options, process)
+        if plan.entry.may_still_land(options.now()):
             done.postponed += 1
         elif plan.unchanged:
             done.unchanged += 1
         else:
             wanted.append(plan)
     if wanted:
-        _write(storage, catalog, how, wanted, done)
+        _write(storage, catalog, options, wanted, done)
 
 
-def _plan(storage: Storage, how: PublishOptions, process: Process) -> Plan:
-    """As the publisher's own, but that no mark stands behind it."""
-    entity = process_entity(process, with_indirect=how.with_indirect)
+def _plan(storage: Storage, options: PublishOptions, process: Process) -> Plan:
+    """A publisher's plan without an entry in the publish queue."""
+    entity = process_entity(process, with_indirect=options.with_indirect)
     key = process_key(process.qualified_name)
     return Plan(
-        dirty=QueueEntry(process=key, due=how.now()),
+        dirty=QueueEntry(process=key, due=options.now()),
         entry=ledger_entry(storage, key),
         entity=entity,
         process=process,
@@ -82,31 +83,33 @@ def _plan(storage: Storage, how: PublishOptions, process: Process) -> Plan:
     )
 
 
-def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequence[Plan], done: Published) -> None:
-    """In one call; where that is refused, in halves, down to the one that the catalog will not have."""
+def _write(
+    storage: Storage, catalog: Catalog, options: PublishOptions, wanted: Sequence[Plan], done: Published
+) -> None:
+    """Write in one call; where that is refused, in halves, down to the refused process."""
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[_Begun] | None = None
     written: dict[str, str] = {}
-    until = how.now()
+    until = options.now()
     try:
-        found, plans = resolve_plans(storage, catalog, how, wanted)
-        how.heartbeat()
-        until = write_until(catalog, how, [plan.entity for plan in plans if plan.entity])
+        found, plans = resolve_plans(storage, catalog, options, wanted)
+        options.heartbeat()
+        until = write_until(catalog, options, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
-        guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
+        guids = place(storage, catalog, options, [each.plan for each in begun], found, until=until)
         ready = [each.entity for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
-        written = _written(catalog, how, ready, guids, until)
+        written = _written(catalog, options, ready, guids, until)
     except CatalogRefused as refused:
         if refused.no_access:
             raise
         error = refused
     except CatalogUnavailable:
         for each in begun or ():
-            put_entry(storage, replace(each.entry, until=last_effect(how, until)))
+            put_entry(storage, replace(each.entry, until=last_effect(options, until)))
         raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
-    lands = last_effect_of_success(catalog, how, until)
+    lands = last_effect_of_success(catalog, options, until)
     for each in begun or ():
         guid = written.get(each.entity.qualified_name)
         if guid is None and each.plan.process:
@@ -121,19 +124,19 @@ def _write(storage: Storage, catalog: Catalog, how: PublishOptions, wanted: Sequ
         return
     middle = (len(left) + 1) // 2
     for half in filter(None, (left[:middle], left[middle:])):
-        _fill(storage, catalog, how, half, done)
+        _fill(storage, catalog, options, half, done)
 
 
 def _written(
     catalog: Catalog,
-    how: PublishOptions,
+    options: PublishOptions,
     ready: Sequence[ProcessEntity],
     guids: Mapping[AssetKey, str],
     until: datetime,
 ) -> dict[str, str]:
-    """As `write_processes`; it is not begun where it might not be over by then."""
-    if not is_in_time(how, until, catalog.calls_to_write(ready)):
-        raise CatalogUnavailable("Placing data sets took too long for writing what uses them", after=60, over=True)
+    """As `Catalog.write_processes`, unless the call could outlast its deadline."""
+    if not is_in_time(options, until, catalog.calls_to_write(ready)):
+        raise CatalogUnavailable("Creating placeholders took too long for the call that uses them", after=60, over=True)
     return catalog.write_processes(ready, guids) if ready else {}
 
 
@@ -145,7 +148,7 @@ class _Begun:
 
 
 def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
-    """With the ledger saying that it is being written; None when there is nothing to write, or another writes it."""
+    """The plan with its ledger entry in state *writing*; None when nothing is to be written, or another writes it."""
     if plan.entity is None:
         return None
     entity = plan.entity

@@ -1,7 +1,7 @@
-"""Purging: all that Throughline created leaves the catalog, and the ledger knows it, so that a replay makes all anew.
+"""Purge: remove all that Throughline created from the catalog. The ledger records it, so a replay creates all again.
 
-In batches, each as publishing does it: *writing until* before the call, *nothing* after it. Cut off anywhere it is done
-again from the start, and finds only what is left.
+In batches, each as publishing does it: *writing until* before the call, *nothing* after it. An interrupted purge is run
+again, and finds only what is left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ from shared.storage_layout import LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """What one step did: processes and placeholders removed; placeholders that others use by now, and so are kept; and
-    processes that another may be writing at this moment, and so are left for the next purge.
+    """What one step did: processes and placeholders removed; placeholders `kept` since others use them; processes
+    `left` for the next purge since another worker may be writing them.
     """
 
     processes: int = 0
@@ -39,34 +39,36 @@ class Purged:
         )
 
 
-def ours(storage: Storage) -> Iterator[LedgerEntry]:
+def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:
     """The processes that the catalog holds, or may hold. Reads only."""
     entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
     return (entry for entry in entries if entry.state is not LedgerState.NOTHING)
 
 
-def our_placeholders(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[AssetKey]:
-    """The assets that we placed and that still bear our mark, used by others or not. Reads only."""
-    for found in placeholders(catalog, assets_on_record(storage), how.batch):
+def placeholders_to_purge(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[AssetKey]:
+    """The placeholders that still bear our mark, used by others or not. Reads only."""
+    for found in placeholders(catalog, assets_on_record(storage), options.batch):
         yield from sorted(found)
 
 
-def purge(storage: Storage, catalog: Catalog, how: PublishOptions) -> Iterator[Purged]:
-    """Remove all processes, then all placeholders: step by step, as it is asked for.
+def purge(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[Purged]:
+    """Remove all processes, then all placeholders, lazily, a batch at a time.
 
     Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
     lease.
     """
-    for entries in batches(ours(storage), how.batch):
-        yield _purge_processes(storage, catalog, how, entries)
-    for keys in batches(our_placeholders(storage, catalog, how), how.batch):
+    for entries in batches(processes_to_purge(storage), options.batch):
+        yield _purge_processes(storage, catalog, options, entries)
+    for keys in batches(placeholders_to_purge(storage, catalog, options), options.batch):
         removed, kept = remove_placeholders(storage, catalog, keys)
         yield Purged(placeholders=removed, kept=kept)
 
 
-def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, entries: Sequence[LedgerEntry]) -> Purged:
+def _purge_processes(
+    storage: Storage, catalog: Catalog, options: PublishOptions, entries: Sequence[LedgerEntry]
+) -> Purged:
     with turn(storage):
-        until = how.now() + 2 * how.call_bound
+        until = options.now() + 2 * options.call_bound
         begun: list[tuple[LedgerEntry, QueueEntry | None]] = []
         left = 0
         for listed in entries:
@@ -74,18 +76,18 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, en
             mark = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             if entry.state is LedgerState.NOTHING:
                 continue
-            landing = entry.may_still_land(how.now())
+            landing = entry.may_still_land(options.now())
             noted = None if landing else put_entry(storage, replace(entry, state=LedgerState.WRITING, until=until))
             left += noted is None
             if noted:
                 begun.append((noted, QueueEntry.of(mark) if mark else None))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
-        if found and not is_in_time(how, until):
-            return Purged(left=left + len(begun))  # too late to be over by then: the next purge finds them
+        if found and not is_in_time(options, until):
+            return Purged(left=left + len(begun))  # the call could outlast its deadline: the next purge finds them
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
-        lands = last_effect_of_success(catalog, how, until) if found else NOTHING_BEGUN
+        lands = last_effect_of_success(catalog, options, until) if found else NOTHING_BEGUN
         for entry, dirty in begun:
             gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if put_entry(storage, gone):
@@ -95,7 +97,7 @@ def _purge_processes(storage: Storage, catalog: Catalog, how: PublishOptions, en
 
 
 def _forget(storage: Storage, process: str, dirty: QueueEntry | None) -> None:
-    """Nothing is to be published of it, unless it was marked since: the passing of time must not bring it back."""
+    """Delete what is queued for a purged process, unless that is newer than the purge."""
     if dirty:
         dequeue(storage, dirty)
     storage.delete(SHADOW, QUEUE_PARTITION, process)

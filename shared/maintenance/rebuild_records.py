@@ -1,4 +1,4 @@
-"""What a rebuild writes down of stored events before anything is settled, and what it must leave as it is."""
+"""The rows that a rebuild writes of stored events before it processes runs, and those it must keep."""
 
 import gzip
 import zlib
@@ -16,16 +16,16 @@ from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEven
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unbuildable:
-    """The runs of which retention has deleted a part, and the applications of which they spoke."""
+class ExpiredRuns:
+    """The runs of which retention has deleted events, and the applications they contributed to."""
 
     runs: frozenset[str]
     applications: frozenset[str]
 
     def row(self, storage: Storage, table: str, row: Row) -> Row | None:
-        """What of a row stays: None where it is rebuilt; else what runs that are gone have said."""
+        """The part of a row that stays: what expired runs wrote; None where all of it is rebuilt."""
         if table == CONTRIBUTIONS:
-            return self._said(storage, row)
+            return self._contribution(storage, row)
         if table != RUNS:
             return None
         if row.key == STATE:
@@ -34,7 +34,7 @@ class Unbuildable:
             return entries_of(storage, row, self.runs)
         return None
 
-    def _said(self, storage: Storage, row: Row) -> Row | None:
+    def _contribution(self, storage: Storage, row: Row) -> Row | None:
         application_run, _, digest = row.key.partition("|")
         if digest == RESOLVE_TOGETHER:
             return row if application_run in self.applications else None
@@ -48,18 +48,18 @@ class Unbuildable:
         return replace(ContributionRecord.of(row, storage), supporters=stays, folded=folded).row(storage)
 
 
-def unbuildable(storage: Storage) -> Unbuildable:
-    """What can't be rebuilt: one scan of `runs`."""
+def expired_runs(storage: Storage) -> ExpiredRuns:
+    """The runs that can't be rebuilt: one scan of `runs`."""
     found = (RunState.of(row, storage) for row in storage.scan(RUNS) if row.key == STATE and row.values.get("expired"))
     gone = tuple(found)
     applications = {by for state in gone for _, by, _ in state.attempted} | {
         by for state in gone for by, _ in state.entries
     }
-    return Unbuildable(runs=frozenset(state.run_id for state in gone), applications=frozenset(applications))
+    return ExpiredRuns(runs=frozenset(state.run_id for state in gone), applications=frozenset(applications))
 
 
-def note_member(storage: Storage, batch: str, generation: int, member: Member) -> None:
-    """The row of what lies in one member of a file, and its run closed again with those that count."""
+def record_member(storage: Storage, batch: str, generation: int, member: Member) -> None:
+    """Write the index row of one member of an archive file, and close its run again with the events that count."""
     archived = Archived.of_member(batch, member)
     storage.upsert(RUNS, archived.row(storage))
     closed = max((line.closed for line in member.lines if line.closed), default=None)
@@ -69,29 +69,33 @@ def note_member(storage: Storage, batch: str, generation: int, member: Member) -
     _close_again(storage, RunState(run_id=archived.partition, closed=closed, generation=generation), counted)
 
 
-def note_blob(storage: Storage, place: StoredEvent, arrived: datetime) -> None:
-    """The row of an event in `events`; where its run is closed and it had arrived by then, it counts as one of its."""
+def record_blob(storage: Storage, place: StoredEvent, arrived: datetime) -> None:
+    """Write the row of an event in `events`; it counts for a closed run if it had arrived by then."""
     packed = storage.get(EVENTS, place.blob)
     if packed is None:
         return  # archived meanwhile
-    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=_told(packed)))
+    storage.insert(RUNS, event_row(place, packed))
     found = storage.read(RUNS, place.run_id, STATE)
     state = RunState.of(found, storage) if found else None
     if state and state.closed and arrived <= state.closed:
         _close_again(storage, state, (place,))
 
 
-def _told(packed: bytes) -> dict[str, Value]:
-    """The job's name and the size, as the receiver notes them; nothing where the blob is damaged."""
+def event_row(place: StoredEvent, packed: bytes) -> Row:
+    """The row of a stored event, with the job's name and the size as the receiver records them; without them where the
+    blob is damaged.
+    """
     try:
         raw = gzip.decompress(packed)
     except (OSError, EOFError, zlib.error):
-        return {}
-    return {"job": job_in(raw), "bytes": len(raw)}
+        values: dict[str, Value] = {}
+    else:
+        values = {"job": job_in(raw), "bytes": len(raw)}
+    return Row(partition=place.run_id, key=place.row_key, values=values)
 
 
 def _close_again(storage: Storage, fresh: RunState, counted: tuple[StoredEvent, ...]) -> None:
-    """Add events to those with which a run was closed. A run of which a part is gone stays as it is."""
+    """Add events to those that a closed run counts. An expired run stays as it is."""
     digests = {place.digest for place in counted}
 
     def change(found: RunState | None) -> RunState:

@@ -1,8 +1,7 @@
-"""Replay: settling stored runs anew from their blobs, with what the code, the names and the blobs are now.
+"""Replay: process stored runs again from their blobs, with the present code, naming rules and blobs.
 
-Settling is safe to do again at any time, so replaying is too: what comes out the same is not written to the catalog.
-Runs are replayed in the order of the blobs' names, the names of one run in hand at a time; how far that has come is
-noted now and then (in `control`).
+Processing is idempotent, so replaying is too: unchanged lineage is not written to the catalog. Runs are replayed in the
+order of their blobs' names; a checkpoint in `control` records the position.
 """
 
 import gzip
@@ -34,82 +33,80 @@ from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
 from shared.storage_layout import RUNS, STATE, StoredEvent
 
-_NOTE_EVERY = 100
-_AT_ONCE = 5000
-"""Dead letters in hand at a time: those of one run among them cost one settling."""
+_SAVE_EVERY = 100
+_MAX_LETTERS_IN_MEMORY = 5000
+"""Dead letters held at a time: all those of a run among them are replayed by processing it once."""
 
-_MOST_REMEMBERED = 100_000
-"""Runs that were settled for their dead letters and need not be settled twice; beyond that they are."""
+_MAX_REMEMBERED_RUNS = 100_000
+"""Runs processed for their dead letters that are not processed twice; runs beyond that bound are."""
 
 
-class RunChange(StrEnum):
-    """What a replay did to a run in one hour of it."""
+class ReplayOutcome(StrEnum):
+    """What a replay did with a run in one hour of it."""
 
-    SETTLED = "settled"
-    EARLIER = "settled in an earlier hour"
-    OPEN = "still waiting for its end"
+    PROCESSED = "processed again"
+    PROCESSED_EARLIER = "processed again in an earlier hour"
+    WAITING = "waiting for its end"
     GONE = "no longer in the archive"
     OTHER_JOB = "of another job"
-    BUSY = "kept changing"
+    BUSY = "busy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedRun:
-    """A run in one hour of it, and what was done."""
+    """A run in one hour of it, and what was done with it."""
 
     run: StoredRun
-    fate: RunChange
+    outcome: ReplayOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """How far a replay has come: all folders up to `after` are done."""
+class ReplayPosition:
+    """The position of a replay of the `wanted` runs: all folders up to `after` are done."""
 
     wanted: Wanted
     after: str = ""
 
 
-_CHECKPOINT = Checkpoint(name="replay", position=Stop)
+_CHECKPOINT = Checkpoint(name="replay", position=ReplayPosition)
 
 
-def last_stop(storage: Storage) -> Stop | None:
-    """Where the last replay stopped; None when it came to its end."""
+def last_position(storage: Storage) -> ReplayPosition | None:
+    """Where the last replay stopped; None when it finished."""
     return _CHECKPOINT.load(storage)
 
 
 def replay(
-    storage: Storage, begin: Stop, *, names: Names = BUILT_IN, stopped: Callable[[], bool] = lambda: False
+    storage: Storage, begin: ReplayPosition, *, names: Names = BUILT_IN, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator["ReplayedRun | ReplayedLetter"]:
-    """Settle anew what `begin` wants, from behind the place where it stopped, if it did: first the runs of the dead
-    letters in it, then all. One by one, as it is asked for.
+    """Process the wanted runs again, lazily, from the position `begin` on: first those of its dead letters, then all.
 
-    Goes no further once `stopped`. Where it is, is noted at the beginning, every hundred runs, and when it is stopped;
-    at the end the note is taken away. Raises StorageUnavailable when storage is away: `last_stop` then tells where to
-    go on.
+    Ends once `stopped`. The position is saved at the start, every hundred runs and when stopped, and deleted at the
+    end. Raises StorageUnavailable; `last_position` then is where to go on.
     """
     here, etag = begin, _CHECKPOINT.save(storage, begin)
     done: set[str] = set()
-    for letter in () if begin.after else replay_letters(storage, letters_within(begin.wanted), names=names):
+    for letter in () if begin.after else replay_dead_letters(storage, letters_within(begin.wanted), names=names):
         yield letter
         if stopped():
             return
         place = letter.letter.place
-        if place and letter.outcome in {Outcome.USED, Outcome.FAILED} and len(done) < _MOST_REMEMBERED:
+        if place and letter.outcome in {LetterOutcome.USED, LetterOutcome.FAILED} and len(done) < _MAX_REMEMBERED_RUNS:
             done.add(place.run_id)
     for number, run in enumerate(stored_runs(storage, begin.wanted, after=begin.after), start=1):
         if stopped():
             _CHECKPOINT.save(storage, here)
             return
-        fate = RunChange.SETTLED if run.run_id in done else _replay_run(storage, run, begin.wanted, names)
+        outcome = ReplayOutcome.PROCESSED if run.run_id in done else _replay_run(storage, run, begin.wanted, names)
         here = replace(here, after=run.folder)
-        if number % _NOTE_EVERY == 0:
+        if number % _SAVE_EVERY == 0:
             etag = _CHECKPOINT.save(storage, here)
-        yield ReplayedRun(run=run, fate=fate)
+        yield ReplayedRun(run=run, outcome=outcome)
     _CHECKPOINT.clear(storage, etag)  # unless another replay has begun since
 
 
 def letters_within(wanted: Wanted) -> Callable[[DeadLetter], bool]:
-    """Whether a dead letter is within what is wanted; a foreign name tells neither time nor run."""
+    """A filter for the dead letters of wanted runs. A foreign blob name has neither time nor run."""
 
     def within(letter: DeadLetter) -> bool:
         place = letter.place
@@ -120,50 +117,49 @@ def letters_within(wanted: Wanted) -> Callable[[DeadLetter], bool]:
     return within
 
 
-def plan(storage: Storage, begin: Stop) -> Iterator[ReplayedRun]:
-    """What `replay` would do to each run, as far as that can be told without settling it. Writes nothing."""
+def plan(storage: Storage, begin: ReplayPosition) -> Iterator[ReplayedRun]:
+    """What `replay` would do with each run, as far as is known without processing it. Writes nothing."""
     for run in stored_runs(storage, begin.wanted, after=begin.after):
-        yield ReplayedRun(run=run, fate=_destined(storage, run, begin.wanted, noted(storage, run.run_id)))
+        yield ReplayedRun(run=run, outcome=_planned(storage, run, begin.wanted, noted(storage, run.run_id)))
 
 
-def _destined(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> RunChange:
-    jobs = known.jobs or _jobs_told(storage, run) if wanted.job else ()
+def _planned(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> ReplayOutcome:
+    jobs = known.jobs or _jobs_of(storage, run) if wanted.job else ()
     if wanted.job and not any(wanted.fits(job) for job in jobs):
-        return RunChange.OTHER_JOB
+        return ReplayOutcome.OTHER_JOB
     if not known.missing(run.events) and any(
         wanted.holds(event.time) and event.time < run.hour for event in known.events
     ):
-        return RunChange.EARLIER
+        return ReplayOutcome.PROCESSED_EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
     state = _state(storage, run.run_id)
     if state and state.expired:
-        return RunChange.GONE  # a part of it is no longer there: it stays as it is
-    if not ends and state is None:
-        return RunChange.OPEN  # nobody has settled it yet: from then on that would have to be done for each event
-    return RunChange.SETTLED
+        return ReplayOutcome.GONE  # retention has deleted a part of it: it stays as it is
+    # A run with a state is processed for each further event: an open one gets none before its end.
+    return ReplayOutcome.PROCESSED if ends or state else ReplayOutcome.WAITING
 
 
-def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) -> RunChange:
+def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) -> ReplayOutcome:
     known = noted(storage, run.run_id)
-    fate = _destined(storage, run, wanted, known)
-    if fate is not RunChange.OTHER_JOB:
+    outcome = _planned(storage, run, wanted, known)
+    if outcome is not ReplayOutcome.OTHER_JOB:
         note_events(storage, known.missing(run.events))
-    if fate is RunChange.SETTLED:
+    if outcome is ReplayOutcome.PROCESSED:
         try:
-            settle_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            process_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
         except WriteConflict:
-            return RunChange.BUSY
-    return fate
+            return ReplayOutcome.BUSY
+    return outcome
 
 
-def _jobs_told(storage: Storage, run: StoredRun) -> frozenset[str]:
-    """The job's name as the first event tells that can be read: where no row does."""
+def _jobs_of(storage: Storage, run: StoredRun) -> frozenset[str]:
+    """The job's name in the first readable event, where no row has it."""
     for event in run.events:
         packed = stored_packed(storage, event.blob)
         try:
             body = decode(gzip.decompress(packed)).body if packed else None
         except (Refused, OSError, EOFError, zlib.error):
-            continue  # settling makes a dead letter of it
+            continue  # processing makes a dead letter of it
         if body:
             return frozenset({body.job.name})
     return frozenset()
@@ -174,58 +170,56 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def settle_stored(
+def process_stored(
     storage: Storage, run_id: str, state: RunState | None, events: tuple[StoredEvent, ...], names: Names
 ) -> None:
-    """Settle a run whatever was settled of it. An end that no trigger delivered goes on record on the way, unless
-    the run is closed: then it is settled with what it was closed with.
+    """Process a run from its stored `events`, whatever was processed of it. An end that no trigger delivered is
+    recorded, unless the run is closed.
     """
     last = max(events, key=lambda event: END_STRENGTH[event.end], default=None)
-    told = state.end if state else None
+    known_end = state.end if state else None
     is_open = state is None or not state.closed
-    news = last if is_open and last and stronger_end(told, last.end) != told else None
-    RunProcessor(storage=storage, names=names).process(run_id, Replayed(event=news))
+    new_end = last if is_open and last and stronger_end(known_end, last.end) != known_end else None
+    RunProcessor(storage=storage, names=names).process(run_id, Replayed(event=new_end))
 
 
-class Outcome(StrEnum):
-    """What a replay did to a dead letter."""
+class LetterOutcome(StrEnum):
+    """What a replay did with a dead letter."""
 
     USED = "used"
     FAILED = "failed again"
     GONE = "gone"
     MISSING = "its blob is missing"
-    BUSY = "its run kept changing"
+    BUSY = "its run is busy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedLetter:
-    """A dead letter as it is after its replay, or was if it has left; `now` tells what its run became."""
+    """A dead letter after its replay, or as it was before it was deleted; `now`: the state of its run."""
 
     letter: DeadLetter
-    outcome: Outcome
+    outcome: LetterOutcome
     now: str = ""
 
 
-def replay_letters(
-    storage: Storage, meant: Callable[[DeadLetter], bool], *, names: Names = BUILT_IN
+def replay_dead_letters(
+    storage: Storage, wanted: Callable[[DeadLetter], bool], *, names: Names = BUILT_IN
 ) -> Iterator[ReplayedLetter]:
-    """Settle the runs of these dead letters anew, once for all letters of a run, also those that are not meant.
+    """Process the runs of the `wanted` dead letters again, once for all letters of a run, chosen or not.
 
-    A letter leaves once its event was merged into its run; one that failed again stays, with its new error and a higher
-    count.
-
-    Raises StorageUnavailable when storage is away: what has not left stays.
+    A letter is deleted once its event was merged into its run; else it stays, with its new error and a higher count.
+    Raises StorageUnavailable.
     """
-    keys = {_key(letter) for letter in dead_letters(storage) if meant(letter)}
-    chosen = (letter for letter in dead_letters(storage) if _key(letter) in keys)
-    while batch := list(islice(chosen, _AT_ONCE)):
+    keys = {_key(letter) for letter in dead_letters(storage) if wanted(letter)}
+    letters = (letter for letter in dead_letters(storage) if _key(letter) in keys)
+    while batch := list(islice(letters, _MAX_LETTERS_IN_MEMORY)):
         runs: dict[str, list[tuple[DeadLetter, StoredEvent]]] = {}
         for letter in batch:
             place = letter.place
             if place is None:
                 yield _foreign(storage, letter)
             elif not is_stored(storage, letter.blob):
-                yield ReplayedLetter(letter=letter, outcome=Outcome.MISSING)
+                yield ReplayedLetter(letter=letter, outcome=LetterOutcome.MISSING)
             else:
                 runs.setdefault(place.run_id, []).append((letter, place))
         for run_id, group in runs.items():
@@ -233,20 +227,20 @@ def replay_letters(
 
 
 def _key(letter: DeadLetter) -> str:
-    """What is replayed together: a run; a foreign name by itself."""
+    """What is replayed together: the letters of a run; one with a foreign blob name by itself."""
     return letter.place.run_id if letter.place else letter.digest
 
 
 def _foreign(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
-    """A name does not get better: such a letter leaves when the blob has left, for it was given its right name."""
+    """Delete a letter with a foreign blob name once that blob is gone: then it was renamed."""
     if not is_stored(storage, letter.blob) and let_go(storage, letter):
-        return ReplayedLetter(letter=letter, outcome=Outcome.GONE)
+        return ReplayedLetter(letter=letter, outcome=LetterOutcome.GONE)
     count_again(storage, letter, replace(letter, last=datetime.now(UTC)))
     return _failed(storage, letter)
 
 
 def _failed(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
-    return ReplayedLetter(letter=dead_letter(storage, letter.digest) or letter, outcome=Outcome.FAILED)
+    return ReplayedLetter(letter=dead_letter(storage, letter.digest) or letter, outcome=LetterOutcome.FAILED)
 
 
 def _letters_of(
@@ -254,13 +248,13 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     try:
         note_events(storage, noted(storage, run_id).missing(place for _, place in group))
-        settle_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        process_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
     except WriteConflict:
-        yield from (ReplayedLetter(letter=letter, outcome=Outcome.BUSY) for letter, _ in group)
+        yield from (ReplayedLetter(letter=letter, outcome=LetterOutcome.BUSY) for letter, _ in group)
         return
     except StorageUnavailable:
         raise
-    except Exception as error:  # noqa: BLE001 - it is put on record: one run in trouble holds up no other
+    except Exception as error:  # noqa: BLE001 - recorded in the letter: one run that fails blocks no other
         why = text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR]
         for letter, _ in group:
             again = replace(letter, error=why, last=datetime.now(UTC))
@@ -271,26 +265,26 @@ def _letters_of(
     for letter, place in group:
         if state and state.settled and place.digest in state.merged and let_go(storage, letter):
             now = f"{state.verdict}: {state.reason}" if state.reason else state.verdict
-            yield ReplayedLetter(letter=letter, outcome=Outcome.USED, now=now)
+            yield ReplayedLetter(letter=letter, outcome=LetterOutcome.USED, now=now)
         else:
             yield _failed(storage, letter)
 
 
-def publish_all(storage: Storage, catalog: Catalog, how: PublishOptions) -> tuple[Published, int]:
-    """Publish what is due, for longer than one shift where that is needed: what was done, and how many processes are
-    left: another publisher is at them, they wait for their time, or the catalog is away (then `error` says so).
+def publish_all(storage: Storage, catalog: Catalog, options: PublishOptions) -> tuple[Published, int]:
+    """Publish the queue, in several sessions where needed: what was done, and the number of processes left: another
+    publisher has them, they are not due yet, or the catalog is unavailable (see `error`).
 
-    Raises StorageUnavailable when storage is away.
+    Raises StorageUnavailable.
     """
     total, left, before = Published(), 0, -1
-    leave_shadow_mode(storage, how)
+    leave_shadow_mode(storage, options)
     while not total.error:
-        done = Publisher(storage=storage, catalog=catalog, options=how).publish()
+        done = Publisher(storage=storage, catalog=catalog, options=options).publish()
         total.add(done)
         dirty, paused_until, why = queue_entries(storage)
         left = sum(not each.revisit for each in dirty)
-        if paused_until and left and how.now() < paused_until:
-            total.error = total.error or f"the catalog is left alone until {paused_until:%H:%M:%S} UTC: {why}"
+        if paused_until and left and options.now() < paused_until:
+            total.error = total.error or f"publishing is paused until {paused_until:%H:%M:%S} UTC: {why}"
         if left in {0, before}:
             break
         before = left

@@ -1,8 +1,8 @@
-"""Retiring: what no run has spoken of for long leaves the catalog, until a new run speaks of it.
+"""Retire processes that no run has contributed to for long: they leave the catalog until a new run contributes.
 
-The ledger notes up to when a process is retired: what was said up to then is not shown any more, however often it is
-replayed, and the first later word brings the process back, made of later words alone. The publisher does the removing,
-as with everything that leaves. Placeholders that only such processes used leave with them; what a scan found stays.
+The ledger records the time up to which contributions are retired, so a replay does not bring them back; the first later
+contribution does, without the older ones. The publisher removes the process. Placeholders that only such processes used
+leave with them; assets found by a scan stay.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +21,8 @@ from shared.storage_layout import LEDGER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unseen:
-    """A process (by key) in the catalog, and when the newest word of it was said."""
+class UnseenProcess:
+    """A process (by key) in the catalog, and the time of its newest contribution."""
 
     process: str
     qualified_name: str
@@ -31,28 +31,30 @@ class Unseen:
 
 
 def is_unseen(entry: LedgerEntry, last: datetime | None, before: datetime) -> bool:
-    """Whether a process in the catalog is to be retired: nothing was said of it since a time. Pure.
+    """Whether a process in the catalog is to be retired: its newest contribution is older than `before`. Pure.
 
-    Of what nobody says anything any more the publisher knows already.
+    Processes without any contribution are removed by the publisher anyway.
     """
     return entry.state is LedgerState.WRITTEN and last is not None and last < before
 
 
-def unseen(storage: Storage, before: datetime, *, looked: Callable[[], None] = lambda: None) -> Iterator[Unseen]:
-    """The processes in the catalog of which nothing was said since `before`. Reads only; `looked` is called for each
-    process that was looked at.
+def unseen_processes(
+    storage: Storage, before: datetime, *, progress: Callable[[], None] = lambda: None
+) -> Iterator[UnseenProcess]:
+    """The processes in the catalog without a contribution since `before`. Reads only; `progress` is called for each
+    process that was read.
     """
     for row in storage.scan(LEDGER):
         entry = LedgerEntry.of(row)
         last = last_supported(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
-        looked()
+        progress()
         if last and is_unseen(entry, last, before):
-            yield Unseen(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
+            yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
 
 
-def retire(storage: Storage, chosen: Unseen) -> bool:
-    """Have the publisher take a process out of the catalog. False, and nothing changed, when somebody is writing it
-    now. Done again, it changes nothing. What is said meanwhile brings the process back.
+def retire(storage: Storage, chosen: UnseenProcess) -> bool:
+    """Have the publisher remove a process from the catalog. False, and nothing changed, while a publisher writes it.
+    Idempotent; a contribution made meanwhile brings the process back.
     """
     entry = ledger_entry(storage, chosen.process)
     if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=chosen.last)):
@@ -61,18 +63,20 @@ def retire(storage: Storage, chosen: Unseen) -> bool:
     return True
 
 
-def lonely(storage: Storage, catalog: Catalog, how: PublishOptions, leaving: Sequence[Unseen]) -> Iterator[AssetKey]:
-    """The assets that we placed and nothing will use any more once these processes have left: neither a process on our
-    record, nor anything else that the catalog links to them. Reads only.
+def unused_placeholders(
+    storage: Storage, catalog: Catalog, options: PublishOptions, leaving: Sequence[UnseenProcess]
+) -> Iterator[AssetKey]:
+    """The placeholders that neither a process on record nor anything else in the catalog uses once the `leaving` ones
+    are gone. Reads only.
     """
     names = {each.qualified_name for each in leaving}
     stay: set[str] = set()
     unused = assets_on_record(storage)
-    for _, entity in recorded(storage, how):
+    for _, entity in recorded(storage, options):
         if entity.qualified_name not in names:
             stay.add(entity.qualified_name)
             unused -= {*entity.inputs, *entity.outputs}
     entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
-    guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # also what is just being removed
-    for found in placeholders(catalog, unused, how.batch):
+    guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # removed ones too
+    for found in placeholders(catalog, unused, options.batch):
         yield from (key for key, each in sorted(found.items()) if each.links <= guids)

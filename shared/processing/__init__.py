@@ -1,4 +1,4 @@
-"""Process runs: load, merge, translate, store contributions, mark processes to be published; retries and the sweep.
+"""Process runs: load, merge, translate, store contributions, queue processes to be published; retries and the sweep.
 
 Imports events and records.
 """

@@ -1,7 +1,7 @@
-"""What was known of applications lately: most runs of an application find nothing more told of it than the run before.
+"""A cache of application facts: most runs of an application find the same facts as the run before.
 
-It may be old. Nothing is put on record by it alone: whoever settles a run looks at storage once its own rows are
-written, as always, and settles it anew where more was told.
+Entries may be stale. No result depends on them alone: after a run's rows are written its application is read from
+storage, and where facts have changed the run is processed again.
 """
 
 import threading
@@ -10,19 +10,19 @@ from collections import OrderedDict
 from shared.records.application_record import Application, read_application
 from shared.storage.port import Storage
 
-_MOST = 1024
+_MAX_APPLICATIONS = 1024
 
 
 class ApplicationCache:
-    """The applications that were met last. For all threads of a process."""
+    """The last `size` applications that were read. Thread-safe."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
+    def __init__(self, size: int = _MAX_APPLICATIONS) -> None:
+        self._most = size
         self._known: OrderedDict[str, Application] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, storage: Storage, run: str) -> Application:
-        """What is known of an application: a point read where it is new here."""
+    def get(self, storage: Storage, run: str) -> Application:
+        """The facts of an application run; a point read where it is not cached."""
         with self._lock:
             known = self._known.get(run)
         if known is None:
@@ -31,7 +31,7 @@ class ApplicationCache:
         return known
 
     def note(self, known: Application) -> None:
-        """This is what storage holds now."""
+        """Cache what storage holds now."""
         with self._lock:
             self._known.pop(known.run, None)
             self._known[known.run] = known

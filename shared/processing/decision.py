@@ -1,4 +1,4 @@
-"""Deciding what is to be put on record of a run, from all of its events and what its siblings tell. Pure."""
+"""Decide what to record of a run, from all its events and the facts of its application. Pure."""
 
 from dataclasses import dataclass, field
 
@@ -15,54 +15,56 @@ from shared.translation.run.translate import Skip, Wait, translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a run, as far as it alone can tell: published, skipped, waiting or dead, and why."""
+class RunOutcome:
+    """The state of a run as far as it alone decides: published, skipped, waiting or dead, and the reason."""
 
     verdict: State
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """What is to be put on record of a run: the contents that it stands for, having `heard` what its siblings tell, the
-    `entries` that it leaves for them, and what it did to data sets as wholes.
+class Decision:
+    """What to record of a run, given its context `heard`: its contributions' `contents`, the `entries` it leaves for
+    other runs of its application, and the state `changes` of whole data sets.
     """
 
     run: MergedRun | None
     heard: RunContext
-    outcome: Outcome
+    outcome: RunOutcome
     contents: dict[ContentKey, Process] = field(default_factory=dict)
     entries: ApplicationEntries = field(default_factory=ApplicationEntries)
     changes: Changes = field(default_factory=dict)
 
 
-def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decided:
-    """What to put on record of a run, None when none of its events can be used; `stored`: whether any is stored at all.
-    `timed_out`: its end is not waited for any more.
+def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decision:
+    """Decide what to record of a run; `run`: None when none of its events can be used; `stored`: whether any is stored;
+    `timed_out`: its end is not awaited any more.
 
-    What it raises when it meets what nobody thought of is the caller's to judge.
+    Raises whatever translation raises for events that it can't handle; the caller makes dead letters of them.
     """
     if run is None:
         reason = "none of its events can be used" if stored else "none of its events is stored yet"
-        return Decided(
-            run=None, heard=heard, outcome=Outcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
+        return Decision(
+            run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
         )
-    word = translate(run, heard, timed_out=timed_out)
-    if isinstance(word, Wait):
-        return Decided(run=run, heard=heard, outcome=Outcome(verdict=State.WAITING, reason=word.reason))
+    translated = translate(run, heard, timed_out=timed_out)
+    if isinstance(translated, Wait):
+        return Decision(run=run, heard=heard, outcome=RunOutcome(verdict=State.WAITING, reason=translated.reason))
     found = state_changes_in(run, heard)
     entries = ApplicationEntries.of(run, heard, lifecycle_events_of(run, found))
     changes = changes_by_asset(found)
-    if isinstance(word, Skip):
-        outcome = Outcome(verdict=State.SKIPPED, reason=word.reason)
-        return Decided(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
-    outcome = Outcome(verdict=State.CONTRIBUTED)
-    return Decided(run=run, heard=heard, outcome=outcome, contents=_contents(word), entries=entries, changes=changes)
+    if isinstance(translated, Skip):
+        outcome = RunOutcome(verdict=State.SKIPPED, reason=translated.reason)
+        return Decision(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
+    outcome = RunOutcome(verdict=State.CONTRIBUTED)
+    return Decision(
+        run=run, heard=heard, outcome=outcome, contents=_contents(translated), entries=entries, changes=changes
+    )
 
 
-def dead(heard: RunContext, why: str) -> Decided:
-    """Of a run that cannot be used at all."""
-    return Decided(run=None, heard=heard, outcome=Outcome(verdict=State.DEAD, reason=why))
+def unusable(heard: RunContext, why: str) -> Decision:
+    """The decision for a run that can't be used at all."""
+    return Decision(run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD, reason=why))
 
 
 def _contents(lineage: RunLineage) -> dict[ContentKey, Process]:

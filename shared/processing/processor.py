@@ -29,7 +29,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.contribution_writes import contribute, retract, span_of, with_new_times, write_state
-from shared.processing.decision import Decided, dead, decide
+from shared.processing.decision import Decision, decide, unusable
 from shared.processing.propagation import propagate
 from shared.processing.triggers import ContextChanged, EventArrived, Replayed, TimedOut, Trigger
 from shared.records.application_record import read_application
@@ -169,8 +169,8 @@ class RunProcessor:
             # A cached application is too old if its context changed, or if a worker that came in between missed a part
             # of what we propagated.
             fresh = nested or (again and settled)
-            ask = self.application_cache.ask if self.application_cache and not fresh else read_application
-            context = read_context(self.storage, run, self.names, ask) if run else context
+            get = self.application_cache.get if self.application_cache and not fresh else read_application
+            context = read_context(self.storage, run, self.names, get) if run else context
             if settled and gathered.is_settled_with(context):
                 return not nested  # the worker that processed it may have died before it published
             decided = decide(run, context, timed_out=gathered.state.timed_out, stored=bool(gathered.merged))
@@ -180,7 +180,7 @@ class RunProcessor:
             _LOG.error("run cannot be used run=%s error=%s\n%s", run_id, why, where)
             for place in gathered.places:
                 add_dead_letter(self.storage, place.blob, place.digest, error, self.telemetry)
-            decided = dead(context, why)
+            decided = unusable(context, why)
         queued = self._write(gathered, decided, nested=nested)
         if queued is not None:
             self.telemetry.tell(
@@ -195,7 +195,7 @@ class RunProcessor:
             )
         return queued
 
-    def _write(self, gathered: Gathered, decided: Decided, *, nested: bool) -> bool | None:
+    def _write(self, gathered: Gathered, decided: Decision, *, nested: bool) -> bool | None:
         """Write the decision; returns as `_process_once`. A write of the state fails if another worker changed it."""
         storage, state, run, outcome = self.storage, gathered.state, decided.run, decided.outcome
         current = frozenset(decided.contents)

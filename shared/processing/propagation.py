@@ -1,11 +1,11 @@
-"""Telling the other runs of an application what a run has to say, and having those settled anew whom it concerns."""
+"""Leave a run's entries for other runs of its application, and process the affected ones again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.errors import WriteConflict
 from shared.openlineage.run import MergedRun
-from shared.processing.decision import Decided
+from shared.processing.decision import Decision
 from shared.records.application_entries import leave_entries
 from shared.records.application_record import Application, note_applied, read_application
 from shared.records.asset_lifecycle import record_changes
@@ -15,14 +15,14 @@ from shared.storage.port import Storage
 
 _TRIES = 8
 
-Settle = Callable[[str], bool]
-"""Settles a run (by its id) anew because of a sibling: whether the publisher may have something to do."""
+ProcessAgain = Callable[[str], bool]
+"""Processes a run (by id) again because of another run: whether the publisher may have something to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """What came of telling: what is `known` of the application then, what of it is to be marked dirty (by key), and
-    whether settling others has marked something already.
+class Propagation:
+    """The application as it is `known` after propagation, `marks`: processes to be queued (by key), and whether
+    processing other runs has queued something already (`marked`).
     """
 
     known: Application
@@ -31,21 +31,21 @@ class Spread:
 
 
 def propagate(
-    storage: Storage, run: MergedRun, decided: Decided, state: RunState, settle: Settle, *, nested: bool
-) -> Spread:
-    """Leave what this run tells the others of its application, and settle those anew whom it concerns.
+    storage: Storage, run: MergedRun, decided: Decision, state: RunState, process_again: ProcessAgain, *, nested: bool
+) -> Propagation:
+    """Leave this run's entries for others of its application, and process the affected runs again.
 
-    Whoever is settled so (`nested`) does the same, but leaves it to the outermost to go through all that have spoken.
+    A run processed so (`nested`) does the same, but only the outermost goes on until all runs have the same facts.
     """
     marks = record_changes(storage, run, decided.changes, state.changed_assets, state.generation)
     marked = False
     contents = decided.contents
     wants = any(content.unresolved_tables for content in contents.values())
-    known, inside = leave_entries(storage, run, decided.entries, state.entries, state.generation, unresolved=wants)
-    for sibling in inside:
-        marked = settle(sibling) or marked
-    if not nested and (inside or known.facts != known.applied):
-        known, others = _have_all_heard(storage, run, settle)
+    known, affected = leave_entries(storage, run, decided.entries, state.entries, state.generation, unresolved=wants)
+    for run_id in affected:
+        marked = process_again(run_id) or marked
+    if not nested and (affected or known.facts != known.applied):
+        known, others = _process_until_stable(storage, run, process_again)
         marked = marked or others
     touched = bool(state.entries or state.attempted - contents.keys())
     before = {by for _, by, _ in state.attempted} | {by for by, _ in state.entries}
@@ -53,20 +53,20 @@ def propagate(
         if each.resolve_together:
             spoken = {process for process, by, _ in state.attempted if by == each.run}
             marks |= note_dependent(storage, each.run, spoken, contents.values(), touched=touched)
-    return Spread(known=known, marks=frozenset(marks), marked=marked)
+    return Propagation(known=known, marks=frozenset(marks), marked=marked)
 
 
-def _have_all_heard(storage: Storage, run: MergedRun, settle: Settle) -> tuple[Application, bool]:
-    """Settle anew whoever may say something else with what was told, until nothing more is: also what those tell who
-    are settled meanwhile. Returns what is known of the application, and whether something was marked dirty.
+def _process_until_stable(storage: Storage, run: MergedRun, process_again: ProcessAgain) -> tuple[Application, bool]:
+    """Process runs again that may contribute something else given the application's facts, until the facts no longer
+    change. Returns the application, and whether something was queued. Raises WriteConflict.
     """
     marked = False
     for _ in range(_TRIES):
         known = read_application(storage, run.application_run)
         if known.facts == known.applied:
             return known, marked
-        for sibling in sorted(runs_to_process_again(storage, known) - {run.run_id}):
-            marked = settle(sibling) or marked
+        for run_id in sorted(runs_to_process_again(storage, known) - {run.run_id}):
+            marked = process_again(run_id) or marked
         if note_applied(storage, known):
             return known, marked
-    raise WriteConflict(f"More and more was told of the application {run.application_run}", after=2)
+    raise WriteConflict(f"The facts of application {run.application_run} kept changing", after=2)

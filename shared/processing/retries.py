@@ -1,13 +1,13 @@
-"""Runs that could not be settled: how often that was tried, when it is tried again, and when their events are dead.
+"""Retries of runs that could not be processed: attempts, backoff, and when their events become dead letters.
 
-The host gives up on a message after five tries and puts it among the poisoned (`webjobs-blobtrigger-poison`). The blob
-is still there, and so the sweeper finds the run: whatever kept it from being settled, it is tried again, ever less
-often. After three times its events are dead letters; those leave once the run is settled after all.
+The host gives up on a message after five attempts and moves it to the poison queue (`webjobs-blobtrigger-poison`). The
+blob is still there, so the sweeper finds the run and retries it with backoff. After three failures its events become
+dead letters; those are deleted once the run is processed after all.
 
-    tried ──settled──> no trouble
-      └─failed, or cut off──> trouble ──three times──> dead letters ──settled after all──> no trouble
+    attempt ──processed──> nothing on record
+      └─failed, or crashed──> retry state ──three times──> dead letters ──processed after all──> nothing on record
 
-A sweep notes which run it is at before it settles it, so that a run that ends the whole process is known the next time.
+A sweep records the current run before it processes it, so that a run that crashes the whole process is known next time.
 """
 
 import logging
@@ -24,18 +24,18 @@ from shared.storage_layout import CONTROL, StoredEvent
 from shared.telemetry.port import Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
-_PARTITION = "trouble"
-_AT = "at"
-_HOPELESS = 3
+_PARTITION = "retry"
+_CURRENT = "current"
+_MAX_ATTEMPTS = 3
 _FIRST_PAUSE = timedelta(minutes=1)
-_LONGEST_PAUSE = timedelta(hours=6)
-CUT_OFF = "The sweep was cut off while it settled this run"
+_MAX_PAUSE = timedelta(hours=6)
+CRASHED = "The sweep crashed while it processed this run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryState:
-    """A run that could not be settled `count` times, at `last` for the last time, because of `error`. Zero times: it
-    was in trouble, and waits.
+    """A run that failed `count` times, the last time at `last` with `error`. Zero: it failed before, was processed
+    since, and waits for its end.
     """
 
     run_id: str
@@ -44,14 +44,14 @@ class RetryState:
     error: str
 
     @property
-    def hopeless(self) -> bool:
-        """Whether its events are dead letters until it is settled after all."""
-        return self.count >= _HOPELESS
+    def exhausted(self) -> bool:
+        """Whether its events are dead letters until it is processed after all."""
+        return self.count >= _MAX_ATTEMPTS
 
     def due(self, now: datetime) -> bool:
-        """Whether it is to be tried again."""
+        """Whether its backoff is over."""
         pause: timedelta = _FIRST_PAUSE * 2 ** min(self.count - 1, 16)
-        return now >= self.last + min(pause, _LONGEST_PAUSE)
+        return now >= self.last + min(pause, _MAX_PAUSE)
 
     def row(self) -> Row:
         """As a row of `control`."""
@@ -70,82 +70,82 @@ class RetryState:
 
 
 def retry_state(storage: Storage, run_id: str) -> RetryState | None:
-    """The failed attempts to process a run; None where the last one succeeded."""
+    """The failed attempts to process a run; None if the last one succeeded."""
     row = storage.read(CONTROL, _PARTITION, run_id)
     return RetryState.of(row) if row else None
 
 
-def troubles(storage: Storage, now: datetime) -> dict[str, RetryState]:
-    """The runs in trouble, by run: also that at which the last sweep was cut off. One query."""
+def retry_states(storage: Storage, now: datetime) -> dict[str, RetryState]:
+    """The runs to be retried, by id; the one at which the last sweep crashed is among them. One query."""
     rows = {row.key: row for row in storage.partition(CONTROL, _PARTITION)}
-    at = rows.pop(_AT, None)
+    at = rows.pop(_CURRENT, None)
     found = {run_id: RetryState.of(row) for run_id, row in rows.items()}
     if at:
         run_id = str(at.values["run"])
-        found[run_id] = _once_more(storage, run_id, found.get(run_id), CUT_OFF, now)
-        storage.delete(CONTROL, _PARTITION, _AT, at.etag)
+        found[run_id] = _count_attempt(storage, run_id, found.get(run_id), CRASHED, now)
+        storage.delete(CONTROL, _PARTITION, _CURRENT, at.etag)
     return found
 
 
 @dataclass(slots=True)
-class AtWork:
-    """The run that this sweep is at, on record. One that has lost its lease may go on beside the next one: what that is
-    at stays on record.
-    """
+class CurrentRun:
+    """The run that a sweep processes, on record. A sweep that lost its lease keeps off the next one's."""
 
     storage: Storage
     etag: str = ""
 
-    def begins(self, run_id: str) -> None:
-        """The sweep is about to settle this run."""
-        self.etag = self.storage.upsert(CONTROL, Row(partition=_PARTITION, key=_AT, values={"run": run_id}))
+    def begin(self, run_id: str) -> None:
+        """Record that the sweep is about to process this run."""
+        self.etag = self.storage.upsert(CONTROL, Row(partition=_PARTITION, key=_CURRENT, values={"run": run_id}))
 
-    def ended(self) -> None:
-        """The sweep is at no run any more."""
+    def end(self) -> None:
+        """Record that the sweep processes no run any more."""
         if self.etag:
-            self.storage.delete(CONTROL, _PARTITION, _AT, self.etag)
+            self.storage.delete(CONTROL, _PARTITION, _CURRENT, self.etag)
 
 
-def _once_more(storage: Storage, run_id: str, known: RetryState | None, error: str, now: datetime) -> RetryState:
-    trouble = RetryState(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
-    storage.upsert(CONTROL, trouble.row())
-    return trouble
+def _count_attempt(storage: Storage, run_id: str, known: RetryState | None, error: str, now: datetime) -> RetryState:
+    retry = RetryState(run_id=run_id, count=known.count + 1 if known else 1, last=now, error=error[:LONGEST_ERROR])
+    storage.upsert(CONTROL, retry.row())
+    return retry
 
 
-def failed(storage: Storage, run_id: str, known: RetryState | None, error: Exception, now: datetime) -> RetryState:
-    """A run could not be settled (again)."""
-    trouble = _once_more(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
-    _LOG.warning("run left for a later sweep run=%s tries=%d error=%s", run_id, trouble.count, trouble.error)
-    return trouble
+def record_failure(
+    storage: Storage, run_id: str, known: RetryState | None, error: Exception, now: datetime
+) -> RetryState:
+    """Record that a run could not be processed (again)."""
+    retry = _count_attempt(storage, run_id, known, text_without_secrets(f"{type(error).__name__}: {error}"), now)
+    _LOG.warning("run failed, a later sweep retries run=%s attempts=%d error=%s", run_id, retry.count, retry.error)
+    return retry
 
 
-def bury_run(
-    storage: Storage, trouble: RetryState, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
+def dead_letter_run(
+    storage: Storage, retry: RetryState, events: Iterable[StoredEvent], state: RunState | None, telemetry: Telemetry
 ) -> None:
-    """Make dead letters of those events of a hopeless run that are not settled."""
-    error = GivenUp(f"Its run could not be settled, {trouble.count} times. {trouble.error}")
+    """Make dead letters of the unprocessed events of an exhausted run."""
+    error = GivenUp(f"Its run could not be processed in {retry.count} attempts. {retry.error}")
     for event in events:
         if not _is_used(event, state) and dead_letter(storage, event.digest) is None:
             note_letter(storage, event.blob, event.digest, error)
             report_dead_letter(telemetry, event.blob, error)
 
 
-def let_used_go(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
-    """A run was settled after all: the letters of those of its events that were used leave."""
+def delete_used_letters(storage: Storage, events: Iterable[StoredEvent], state: RunState | None) -> None:
+    """Delete the dead letters of a run's events that were used after all."""
     for event in events:
         letter = dead_letter(storage, event.digest)
         if letter and letter.reason == GIVEN_UP and not letter.discarded and _is_used(event, state):
             let_go(storage, letter)
 
 
-def over(storage: Storage, trouble: RetryState, *, decided: bool) -> None:
-    """Nothing stands in a run's way any more. Until it is `decided` it stays on record: a sweep beside this one may
-    still take it for one in trouble, and have the next one begin behind it.
+def clear_retry(storage: Storage, retry: RetryState, *, decided: bool) -> None:
+    """Record that a run was processed. Its row stays until the run is `decided`: a concurrent sweep may still take it
+    for a failed one, and save a checkpoint behind it.
     """
     if decided:
-        storage.delete(CONTROL, _PARTITION, trouble.run_id)
-    elif trouble.count:
-        storage.upsert(CONTROL, replace(trouble, count=0).row())
+        storage.delete(CONTROL, _PARTITION, retry.run_id)
+    elif retry.count:
+        storage.upsert(CONTROL, replace(retry, count=0).row())
 
 
 def _is_used(event: StoredEvent, state: RunState | None) -> bool:

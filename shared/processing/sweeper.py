@@ -1,4 +1,4 @@
-"""What no trigger does: ends that never come, events that were never delivered, processes left dirty."""
+"""The sweeper: work not started by a trigger. Times out runs, delivers missed events, retries failed runs, archives."""
 
 import logging
 import time
@@ -14,7 +14,15 @@ from shared.events.run_loader import add_dead_letter
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import END_STRENGTH
 from shared.processing.processor import RunProcessor
-from shared.processing.retries import AtWork, RetryState, bury_run, failed, let_used_go, over, troubles
+from shared.processing.retries import (
+    CurrentRun,
+    RetryState,
+    clear_retry,
+    dead_letter_run,
+    delete_used_letters,
+    record_failure,
+    retry_states,
+)
 from shared.processing.triggers import EventArrived, TimedOut
 from shared.records.checkpoint import SWEEP
 from shared.records.process_index import processes_written_by
@@ -28,10 +36,10 @@ from shared.telemetry.port import SILENT, Fact, Telemetry
 _LOG = logging.getLogger("throughline.sweep")
 _LEASE = "sweeper"
 _WAITING = ("waiting", "opened")
-"""`opened`: the application that goes on is on record now, with the time when it began."""
-_UNDECIDED = frozenset({*_WAITING, "undelivered", "overtaken"})
-"""What is looked at again: an event that no trigger delivered need not be the end of its run, and whoever overtook us
-may be cut off.
+"""Outcomes of runs that wait for their end; `opened`: the START of an application run was processed."""
+_UNDECIDED = frozenset({*_WAITING, "undelivered", "superseded"})
+"""Outcomes of runs that the next sweep looks at again: an undelivered event need not be the end of its run, and the
+worker that superseded this sweep may crash.
 """
 
 
@@ -42,8 +50,8 @@ def _utc_now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the rules by which data sets are named; `archiving`: what becomes of events that are settled; `now`: the
-    clock; `seconds`: one that is never set back; `telemetry`: who is told.
+    `names`: the naming rules; `archiving`: what becomes of processed events; `now`: the clock; `seconds`: a monotonic
+    clock; `telemetry`: the sink of facts.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
@@ -56,10 +64,10 @@ class SweepOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
-    """How many runs were decided without an end, settled because no trigger had done it, or left for the next time;
-    how many events were archived, and how many deleted from the archive; how many runs wait for their end, as far as
-    this sweep came, and the seconds since the first of them was heard of last.
+class SweepResult:
+    """Runs that timed out, were processed for an undelivered event, or failed and are retried; events archived, and
+    deleted from the archive; runs waiting for their end, as far as this sweep got, and the age of the oldest of these
+    in seconds since its last arrival.
     """
 
     timed_out: int = 0
@@ -72,12 +80,12 @@ class Swept:
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """As telemetry tells it."""
+        """As facts of telemetry."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Arrivals:
+class _ListedRun:
     """A run as the listing of `events` shows it."""
 
     run_id: str
@@ -85,51 +93,53 @@ class _Arrivals:
     last_arrival: datetime
 
 
-def sweep(storage: Storage, how: SweepOptions) -> Swept:
-    """Settle what time has decided and what was left behind; only one sweeper works at a time.
+def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
+    """Process timed-out runs and undelivered events, then archive; only one sweeper works at a time.
 
-    Raises StorageUnavailable when storage is away; the next tick goes on.
+    Raises StorageUnavailable; the next sweep continues.
     """
-    shift = start_session(storage, _LEASE, how.seconds)
-    if shift is None:
-        return Swept()
+    session = start_session(storage, _LEASE, options.seconds)
+    if session is None:
+        return SweepResult()
     try:
-        done = _sweep_all(storage, how, shift)
-        moved = archive(storage, how.archiving, may_continue=shift.may_continue, beat=shift.may_continue)
+        done = _sweep_all(storage, options, session)
+        moved = archive(storage, options.archiving, may_continue=session.may_continue, beat=session.may_continue)
     finally:
-        shift.lease.release()
+        session.lease.release()
     return replace(done, archived=moved["archived"], deleted=moved["deleted"])
 
 
-def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swept:
-    """Sweep the runs by their last arrival, those in trouble behind the others. Up to where all are decided, or on
-    record as in trouble, is noted: there the next sweep begins.
+def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -> SweepResult:
+    """Sweep runs by their last arrival, those to be retried last. The checkpoint is the last arrival up to which all
+    runs are decided or recorded to be retried: there the next sweep begins.
     """
-    now = how.now()
+    now = options.now()
     done: Counter[str] = Counter()
-    at = AtWork(storage)
-    troubled = troubles(storage, now)
-    begins = decided_until = _watermark(storage)
+    at = CurrentRun(storage)
+    retried = retry_states(storage, now)
+    begin = decided_until = _watermark(storage)
     undecided: list[datetime] = []
     oldest = now
-    for run in sorted(_arrivals(storage, how.telemetry), key=lambda each: (each.run_id in troubled, each.last_arrival)):
-        trouble = troubled.get(run.run_id)
-        if run.last_arrival < begins and not trouble:
+    for run in sorted(
+        _listed_runs(storage, options.telemetry), key=lambda each: (each.run_id in retried, each.last_arrival)
+    ):
+        retry = retried.get(run.run_id)
+        if run.last_arrival < begin and not retry:
             continue
-        if now - run.last_arrival < how.grace:
+        if now - run.last_arrival < options.grace:
             continue
-        if not shift.may_continue():
+        if not session.may_continue():
             break
-        outcome = _sweep_run(at, run, trouble, how, now)
+        outcome = _sweep_run(at, run, retry, options, now)
         done[outcome] += 1
         oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
         decided_until = max(decided_until, run.last_arrival)
         undecided += [run.last_arrival] if outcome in _UNDECIDED else []
-    at.ended()
-    decided_until = min(undecided, default=decided_until)  # who was in trouble may be older than where it began
-    if decided_until != begins:
+    at.end()
+    decided_until = min(undecided, default=decided_until)  # a retried run may be older than the checkpoint
+    if decided_until != begin:
         SWEEP.save(storage, decided_until)
-    return Swept(
+    return SweepResult(
         timed_out=done["timed_out"],
         undelivered=done["undelivered"],
         failed=done["failed"],
@@ -139,45 +149,45 @@ def _sweep_all(storage: Storage, how: SweepOptions, shift: LeaseSession) -> Swep
 
 
 def _watermark(storage: Storage) -> datetime:
-    """Up to which last arrival every run has been decided."""
+    """The last arrival up to which every run is decided."""
     return SWEEP.load(storage) or datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sweep_run(at: AtWork, run: _Arrivals, trouble: RetryState | None, how: SweepOptions, now: datetime) -> str:
-    """Settle a run when time has decided it or an event of it was missed: what was done, or that it waits. Whatever
-    stands in the way of one run costs no other; storage being away does.
+def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, options: SweepOptions, now: datetime) -> str:
+    """Process a run that timed out or has an undelivered event: the outcome. A run that fails blocks no other;
+    unavailable storage ends the sweep.
     """
     storage = at.storage
-    if trouble and not trouble.due(now):
-        if trouble.hopeless and trouble.last == now:  # the last sweep was cut off at it
-            _bury(storage, trouble, run, how)
-        return "dead" if trouble.hopeless else "failed"
+    if retry and not retry.due(now):
+        if retry.exhausted and retry.last == now:  # the last sweep crashed at it
+            _dead_letter(storage, retry, run, options)
+        return "dead" if retry.exhausted else "failed"
     try:
-        outcome = _settle(at, run, now - how.end_timeout, how)
+        outcome = _process(at, run, now - options.end_timeout, options)
     except StorageUnavailable:
         with suppress(StorageUnavailable):
-            at.ended()  # nothing is wrong with this run
+            at.end()  # nothing is wrong with this run
         raise
     except Superseded:
-        return "overtaken"
-    except Exception as error:  # noqa: BLE001 - it is put on record, and becomes a dead letter
-        trouble = failed(storage, run.run_id, trouble, error, now)
+        return "superseded"
+    except Exception as error:  # noqa: BLE001 - recorded to be retried, then a dead letter
+        retry = record_failure(storage, run.run_id, retry, error, now)
         outcome = "failed"
-    if trouble and outcome == "failed" and trouble.hopeless:
-        _bury(storage, trouble, run, how)
+    if retry and outcome == "failed" and retry.exhausted:
+        _dead_letter(storage, retry, run, options)
         return "dead"
-    if trouble and outcome != "failed":
+    if retry and outcome != "failed":
         state = _state(storage, run.run_id)
-        if trouble.count:
-            let_used_go(storage, run.events, state)
-        over(storage, trouble, decided=outcome not in _UNDECIDED or _decided(state))
+        if retry.count:
+            delete_used_letters(storage, run.events, state)
+        clear_retry(storage, retry, decided=outcome not in _UNDECIDED or _decided(state))
     return outcome
 
 
-def _bury(storage: Storage, trouble: RetryState, run: _Arrivals, how: SweepOptions) -> None:
-    """Make dead letters of what is not settled of a run; a sweep that was believed to be cut off may settle it yet."""
-    bury_run(storage, trouble, run.events, _state(storage, run.run_id), how.telemetry)
-    let_used_go(storage, run.events, _state(storage, run.run_id))
+def _dead_letter(storage: Storage, retry: RetryState, run: _ListedRun, options: SweepOptions) -> None:
+    """Make dead letters of a run's unprocessed events; a sweep believed to have crashed may still process them."""
+    dead_letter_run(storage, retry, run.events, _state(storage, run.run_id), options.telemetry)
+    delete_used_letters(storage, run.events, _state(storage, run.run_id))
 
 
 def _decided(state: RunState | None) -> bool:
@@ -189,36 +199,36 @@ def _state(storage: Storage, run_id: str) -> RunState | None:
     return RunState.of(found, storage) if found else None
 
 
-def _settle(at: AtWork, run: _Arrivals, deadline: datetime, how: SweepOptions) -> str:
+def _process(at: CurrentRun, run: _ListedRun, deadline: datetime, options: SweepOptions) -> str:
     storage = at.storage
     state = _state(storage, run.run_id)
     if state and state.closed:
         return "decided"
-    late, missed = _is_late(run, state, deadline), _missed(storage, run, state)
-    if late or missed:
-        at.begins(run.run_id)
+    timed_out, undelivered = _is_timed_out(run, state, deadline), _undelivered(storage, run, state)
+    if timed_out or undelivered:
+        at.begin(run.run_id)
         for event in run.events:  # a blob may have been copied here without its row
             storage.insert(RUNS, Row(partition=run.run_id, key=event.row_key))
-        trigger = TimedOut() if late or missed is None else EventArrived(event=missed)
-        # Two sweeps at one run would overtake each other for as long as storage is slow: the later one has it.
-        RunProcessor(storage=storage, names=how.names, telemetry=how.telemetry, gives_way=True).process(
+        trigger = TimedOut() if timed_out or undelivered is None else EventArrived(event=undelivered)
+        # Two sweeps at one run would supersede each other while storage is slow: the later one goes on alone.
+        RunProcessor(storage=storage, names=options.names, gives_way=True, telemetry=options.telemetry).process(
             run.run_id, trigger
         )
-        if late:
+        if timed_out:
             return "timed_out"
         return "undelivered" if state or any(event.end for event in run.events) else "opened"
     return "decided" if _decided(state) else "waiting"
 
 
-def _is_late(run: _Arrivals, state: RunState | None, deadline: datetime) -> bool:
-    """Whether no end was seen for too long, and nobody has decided so yet."""
+def _is_timed_out(run: _ListedRun, state: RunState | None, deadline: datetime) -> bool:
+    """Whether the end of a run was awaited long enough, and that was not decided yet."""
     no_end = not any(event.end for event in run.events)
     return no_end and run.last_arrival <= deadline and not (state and (state.end or state.timed_out) and state.settled)
 
 
-def _missed(storage: Storage, run: _Arrivals, state: RunState | None) -> StoredEvent | None:
-    """An event that should have been merged and was not, one that ends the run before others. Of an application that
-    goes on and has written something its START counts too, once: it tells which application is newer.
+def _undelivered(storage: Storage, run: _ListedRun, state: RunState | None) -> StoredEvent | None:
+    """An event that should have been merged and was not: one that ends the run, if there is. Of an open application
+    run that has written something its START counts too, once: by its time newer application runs are known.
     """
     if state is None:
         end = next((event for event in run.events if event.end), None)
@@ -228,8 +238,8 @@ def _missed(storage: Storage, run: _Arrivals, state: RunState | None) -> StoredE
     return max(left, key=lambda event: END_STRENGTH[event.end], default=None)
 
 
-def _arrivals(storage: Storage, telemetry: Telemetry) -> Iterator[_Arrivals]:
-    """The runs in `events`, from one listing: the names of the blobs tell everything."""
+def _listed_runs(storage: Storage, telemetry: Telemetry) -> Iterator[_ListedRun]:
+    """The runs in `events`, from the names of blobs in one listing."""
     grouped: dict[str, list[tuple[StoredEvent, BlobFact]]] = {}
     for fact in storage.blobs(EVENTS):
         try:
@@ -239,7 +249,7 @@ def _arrivals(storage: Storage, telemetry: Telemetry) -> Iterator[_Arrivals]:
             continue
         grouped.setdefault(event.run_id, []).append((event, fact))
     for run_id, found in grouped.items():
-        yield _Arrivals(
+        yield _ListedRun(
             run_id=run_id,
             events=tuple(event for event, _ in found),
             last_arrival=max(fact.arrived for _, fact in found),

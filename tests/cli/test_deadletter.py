@@ -20,7 +20,7 @@ from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
-from shared.maintenance.replay import last_stop
+from shared.maintenance.replay import last_position
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
@@ -293,7 +293,7 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     assert f"after run {run_id('r2')} in the hour 2026-11-21 12:00 UTC" in stopped.output
     assert "Traceback" not in stopped.output
     assert settled == [run_id(f"r{number}") for number in range(3)]
-    stop = last_stop(storage.real)
+    stop = last_position(storage.real)
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
     rest = run("replay", "--resume")

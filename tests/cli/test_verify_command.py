@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.kinds import KINDS
+from shared.maintenance.verify.verification import KINDS
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.storage.memory import MemoryStorage
@@ -53,7 +53,7 @@ def test_verify_says_what_is_damaged_and_writes_nothing(run: Run, parts: Worker)
     result = run("verify")
     assert result.exit_code == 1
     assert "3 damaged\n" in result.output
-    for words in ("gone process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
+    for words in ("changed process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
         assert words in result.output
     assert "--fix" not in result.output
     plan = run("verify", "--plan")
@@ -63,11 +63,11 @@ def test_verify_says_what_is_damaged_and_writes_nothing(run: Run, parts: Worker)
 
 def test_verify_as_json_tells_every_damage(run: Run) -> None:
     found = json.loads(run("verify", "--json").stdout)
-    assert found["by_kind"] == {"blob without row": 1, "gone process": 1, "unused placeholder": 1}
+    assert found["by_kind"] == {"blob without row": 1, "changed process": 1, "unused placeholder": 1}
     assert found["count"] == len(found["damages"]) == 3
-    assert {each["mended"] for each in found["damages"]} == {None}
+    assert {each["repaired"] for each in found["damages"]} == {None}
     mended = json.loads(run("verify", "--fix", "--json").stdout)
-    assert {each["mended"] for each in mended["damages"]} == {True}
+    assert {each["repaired"] for each in mended["damages"]} == {True}
     assert mended["catalog"] == {"written": 1, "removed": 0, "error": None}
 
 
@@ -84,7 +84,7 @@ def test_fix_mends_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -
 
 def test_what_is_under_way_is_no_damage(parts: Worker) -> None:
     result = run_with(replace(parts, sweeping=SweepOptions()), "verify", "--json")
-    assert json.loads(result.stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
+    assert json.loads(result.stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
 
 
 def test_fix_and_plan_together_are_a_mistake(run: Run) -> None:
@@ -101,7 +101,7 @@ def test_a_catalog_that_is_away_is_one_sentence_and_what_was_mended_stays(run: R
     assert result.exit_code == 1
     assert "1 damaged, 1 repaired" in result.output
     assert "no answer. What was repaired stays so" in result.output
-    assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"gone process": 1, "unused placeholder": 1}
+    assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
 
 
 def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
@@ -144,4 +144,4 @@ def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Work
 def test_the_table_in_the_docs_is_the_codes_own() -> None:
     text = (Path(__file__).parents[2] / "docs/operate/recovery.md").read_text()
     table = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", text.partition("## Verify")[2], re.MULTILINE)
-    assert table == [(kind.name, kind.means, kind.mends) for kind in KINDS]
+    assert table == [(kind.name, kind.meaning, kind.verb) for kind in KINDS]

@@ -1,10 +1,10 @@
-"""`python -m tests.faults`: live through seeded histories on storage and catalog that fail, and look how they end.
+"""`python -m tests.faults`: simulate seeded histories with failing storage and catalog, and check how they end.
 
 python -m tests.faults --seconds 600       ten minutes, from a seed of its own (printed)
 python -m tests.faults --seeds 0 2000      these 2,000 histories
 python -m tests.faults --seed 7            one history again, exactly
 python -m tests.faults --seed 7 --trace    … with every call that was made
-python -m tests.faults --seeds 0 2000 --delivery polling   … in one way of delivery, which is drawn otherwise
+python -m tests.faults --seeds 0 2000 --delivery polling   … with one way of delivery; it is drawn otherwise
 """
 
 import argparse
@@ -16,60 +16,60 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.faults.delivery import NAMES, Name
-from tests.faults.hunt import live, way_of
+from tests.faults.hunt import scenario_of, simulate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when all ended as they should, 1 when one did not."""
+    """Run the command line: 0 when all histories ended as expected, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--seed", type=int, help="one history")
     which.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
-    parser.add_argument("--seconds", type=float, help="begin no other history after so long")
+    parser.add_argument("--seconds", type=float, help="start no further history after so many seconds")
     parser.add_argument("--delivery", choices=NAMES, help="the one way in which the host learns of blobs")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
     if options.seed is not None:
         first, before = options.seed, options.seed + 1
-        _say(str(way_of(first, options.delivery)))
+        _print(str(scenario_of(first, options.delivery)))
     else:
         first, before = options.seeds or (random.randrange(10**6) * 1000, None)
-        _say(f"from seed {first}")
+        _print(f"from seed {first}")
     seconds = options.seconds or (float("inf") if before else 600)
     return hunt(first, before, seconds, trace=options.trace, delivery=options.delivery)
 
 
 def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False, delivery: Name | None = None) -> int:
-    """Live through the histories of these seeds; says what fails at once, and figures at the end."""
+    """Simulate the histories of these seeds; prints each failure at once, and figures at the end."""
     began, failed, met, seed = time.monotonic(), 0, Counter[str](), first
     ways = Counter[str]()
     fixed = f" --delivery {delivery}" if delivery else ""
     calls = poisoned = 0
     while (before is None or seed < before) and time.monotonic() - began < seconds:
         try:
-            outcome, wrong = live(seed, _say if trace else lambda _line: None, delivery)
+            outcome, wrong = simulate(seed, _print if trace else lambda _line: None, delivery)
         except KeyboardInterrupt:
             break
         met += outcome.faults.met
-        ways[way_of(seed, delivery).delivery] += 1
+        ways[scenario_of(seed, delivery).delivery] += 1
         calls += outcome.faults.calls
         poisoned += outcome.poisoned
         if wrong:
             failed += 1
-            _say(f"seed {seed}: {'; '.join(wrong)}\n  again with: python -m tests.faults --seed {seed}{fixed}")
+            _print(f"seed {seed}: {'; '.join(wrong)}\n  again with: python -m tests.faults --seed {seed}{fixed}")
         seed += 1
     spent = time.monotonic() - began
-    lived = seed - first
+    histories = seed - first
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
     by_way = ", ".join(f"{ways[name]:,} by {name}" for name in NAMES if ways[name])
-    _say(f"{lived:,} histories ({by_way}), {calls:,} calls ({kinds}; {poisoned:,} messages poisoned) in {spent:.0f} s:")
-    _say(f"{lived / spent:.1f} histories and {calls / spent:,.0f} calls a second; {failed} ended wrong")
+    _print(f"{histories:,} histories ({by_way}), {calls:,} calls ({kinds}; {poisoned:,} poisoned) in {spent:.0f} s:")
+    _print(f"{histories / spent:.1f} histories and {calls / spent:,.0f} calls a second; {failed} ended wrong")
     return 1 if failed else 0
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -16,8 +16,8 @@ from typing import Literal, Protocol, get_args
 
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from tests.faults.faulty import Faults
-from tests.faults.turns import Turns
+from tests.faults.fault_injection import Faults
+from tests.faults.scheduler import Scheduler
 
 Name = Literal["eventGrid", "polling", "emulator"]
 """Event Grid; the scan of a real account; the scan of the emulator."""
@@ -46,10 +46,10 @@ class Flaws:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class DeliveryEnvironment:
     """The history around it. `call` calls the function at a time (in seconds) for a blob; `chance` draws."""
 
-    turns: Turns
+    scheduler: Scheduler
     faults: Faults
     storage: MemoryStorage
     chance: random.Random
@@ -60,7 +60,7 @@ class World:
     @property
     def now(self) -> float:
         """Seconds since the history began."""
-        return self.turns.now
+        return self.scheduler.now
 
     def listing(self) -> list[tuple[str, int]]:
         """All events in order of their names, with the second in which each arrived."""
@@ -81,7 +81,7 @@ class Delivery(Protocol):
         """A blob was written."""
 
 
-def delivery(name: Name, world: World, flaws: Flaws) -> Delivery:
+def delivery(name: Name, world: DeliveryEnvironment, flaws: Flaws) -> Delivery:
     """The way of this name."""
     if name == "eventGrid":
         return _EventGrid(world, flaws)
@@ -89,7 +89,7 @@ def delivery(name: Name, world: World, flaws: Flaws) -> Delivery:
 
 
 class _EventGrid:
-    def __init__(self, world: World, flaws: Flaws) -> None:
+    def __init__(self, world: DeliveryEnvironment, flaws: Flaws) -> None:
         self.pending = False
         self._world, self._flaws = world, flaws
 
@@ -118,7 +118,7 @@ class _Seen:
 class _Scan:
     """Looks as long as there may be a blob that it has not listed: what it would see later is what it has seen."""
 
-    def __init__(self, world: World, flaws: Flaws, *, emulator: bool) -> None:
+    def __init__(self, world: DeliveryEnvironment, flaws: Flaws, *, emulator: bool) -> None:
         self.pending = False
         self._world, self._flaws, self._emulator = world, flaws, emulator
         self._every = _EMULATOR_SECONDS if emulator else _REAL_SECONDS
@@ -139,14 +139,14 @@ class _Scan:
         self.pending = True
         unneeded = math.ceil(max(0.0, self._world.now - self._next) / self._every)
         self._next += unneeded * self._every
-        self._world.turns.happens(self._next, self._look)
+        self._world.scheduler.schedule(self._next, self._look)
 
     def _look(self) -> None:
         world, chance = self._world, self._world.chance
         if back := world.away_until():  # the host ends; another one begins with the receipts
             self._seen = _Seen(receipts=self._seen.receipts)
             self._next = back + self._every
-            world.turns.happens(self._next, self._look)
+            world.scheduler.schedule(self._next, self._look)
             return
         self._news = self._news and bool(self._seen.after)
         found, whole = self._page()

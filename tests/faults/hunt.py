@@ -1,4 +1,4 @@
-"""A seed to a life, and what is wrong with how it ended."""
+"""From a seed to a simulated history, and to the differences between its end and the expected one."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -15,20 +15,20 @@ from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.faults.delivery import NAMES, Flaws, Name
-from tests.faults.faulty import Rates
-from tests.faults.life import END, EPOCH, NEVER, Life, Outcome, Way, faultless
-from tests.faults.material import events_of
+from tests.faults.fault_injection import Rates
+from tests.faults.generated_events import events_of
+from tests.faults.simulation import END, EPOCH, NEVER, Outcome, Scenario, Simulation, fault_free
 
 _USUAL = Rates(before=0.008, after=0.008, late=0.005, race=0.008, slow=0.008, torn=0.02, refused=0.05, death=0.004)
 
-_MOST_CALLS = 40
-"""So many times the calls of the faultless life are far too many: workers keep each other from coming to an end. Of
+_MAX_CALLS = 40
+"""A history with more than so many times the calls of the fault-free one is a failure: workers hinder each other. Of
 500 histories the longest took six times as many.
 """
 
 
-def way_of(seed: int, delivery: Name | None = None) -> Way:
-    """How this seed's history is lived through; `delivery` is drawn too unless it is given."""
+def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
+    """The scenario of a seed; `delivery` is drawn too unless it is given."""
     draw = random.Random(f"way {seed}")
     strength = draw.choice((0.0, 0.3, 1.0, 1.0, 2.0, 4.0))
     only = draw.choice((None, None, *Rates.__slots__))
@@ -46,7 +46,7 @@ def way_of(seed: int, delivery: Name | None = None) -> Way:
         if draw.random() < 0.15
         for begins in (draw.uniform(0, span),)
     )
-    way = Way(
+    scenario = Scenario(
         seed=seed,
         workers=draw.choice((1, 2, 3, 4, 6)),
         processes=draw.choice((1, 2)),
@@ -59,48 +59,48 @@ def way_of(seed: int, delivery: Name | None = None) -> Way:
         end_timeout=draw.choice((NEVER, timedelta(hours=1))),
         quiet=draw.choice((NEVER, timedelta(hours=1))),
     )
-    # Drawn last: all else of a seed stays as it was before there were ways of delivery.
+    # Drawn last, so that the rest of a seed does not depend on it.
     drawn = draw.choice(NAMES)
-    flaws = replace(way.flaws, late=draw.choice((0.0, 0.0, 0.1)), page=draw.choice((3, 10, 5000)))
-    return replace(way, delivery=delivery or drawn, flaws=flaws)
+    flaws = replace(scenario.flaws, late=draw.choice((0.0, 0.0, 0.1)), page=draw.choice((3, 10, 5000)))
+    return replace(scenario, delivery=delivery or drawn, flaws=flaws)
 
 
-def live(
+def simulate(
     seed: int, trace: Callable[[str], None] = lambda _line: None, delivery: Name | None = None
 ) -> tuple[Outcome, list[str]]:
-    """Live through a seed's history: how it ended, and what is wrong with that."""
-    return lived(events_of(seed), way_of(seed, delivery), trace)
+    """Simulate a seed's history: how it ended, and how that differs from the expected end."""
+    return simulate_events(events_of(seed), scenario_of(seed, delivery), trace)
 
 
-def lived(
-    bodies: Sequence[bytes], way: Way, trace: Callable[[str], None] = lambda _line: None
+def simulate_events(
+    bodies: Sequence[bytes], scenario: Scenario, trace: Callable[[str], None] = lambda _line: None
 ) -> tuple[Outcome, list[str]]:
-    """Live through these events in this way."""
-    outcome = Life(bodies, way, trace).live()
-    return outcome, wrong_with(outcome, bodies, way)
+    """Simulate a history of these events."""
+    outcome = Simulation(bodies, scenario, trace).simulate()
+    return outcome, differences(outcome, bodies, scenario)
 
 
-def wrong_with(outcome: Outcome, bodies: Sequence[bytes], way: Way) -> list[str]:
-    """In what the end differs from that of the life in which the same events came in order and nothing went wrong."""
+def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -> list[str]:
+    """How the end differs from that of the fault-free history of the same events, in order."""
     stored = _stored(outcome)
     kept = [body for body in dict.fromkeys(bodies) if digest_of(body) in stored]
-    expected = faultless(kept, way)
-    told, should = outcome.status, expected.status
+    expected = fault_free(kept, scenario)
+    status, should = outcome.status, expected.status
     wrong = {
         "an event that was answered with a 2xx is lost": outcome.promised - set(kept),
         "an event is stored that nobody sent": stored - {digest_of(body) for body in bodies},
         "the processes differ": outcome.catalog.processes != expected.catalog.processes,
         "the data sets differ": _assets(outcome) != _assets(expected),
-        "a placeholder has other columns than are told of it": _wrongly_told(outcome),
-        "without faults a placeholder has other columns than are told of it": _wrongly_told(expected),
-        "the counts do not reconcile": not told.reconciles,
-        "something is still in progress": told.in_progress or told.dirty,
-        "something is dead": told.dead,
-        f"the counts differ: {_counts(told)} instead of {_counts(should)}": _counts(told) != _counts(should),
-        "the fault-free life is unlike the pure core": _unlike_core(expected, kept, way),
-        "a mark was left lying though nothing failed": outcome.left_due and _was_calm(outcome),
+        "a placeholder has other columns than on record": _wrong_columns(outcome),
+        "without faults a placeholder has other columns than on record": _wrong_columns(expected),
+        "the counts do not reconcile": not status.reconciles,
+        "something is still in progress": status.in_progress or status.dirty,
+        "something is dead": status.dead,
+        f"the counts differ: {_counts(status)} instead of {_counts(should)}": _counts(status) != _counts(should),
+        "the fault-free history differs from the pure core": _unlike_core(expected, kept, scenario),
+        "a queue entry was left though nothing failed": outcome.left_due and _had_no_faults(outcome),
         f"too many calls: {outcome.faults.calls:,} instead of {expected.faults.calls:,}": (
-            outcome.faults.calls > _MOST_CALLS * expected.faults.calls
+            outcome.faults.calls > _MAX_CALLS * expected.faults.calls
         ),
     }
     return [what for what, is_so in wrong.items() if is_so]
@@ -113,36 +113,36 @@ def _stored(outcome: Outcome) -> set[str]:
 
 
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
-    """The data sets that processes refer to; others may have been placed for what was taken back later."""
+    """The assets that processes refer to; other placeholders may be left of withdrawn contributions."""
     catalog = outcome.catalog
     wanted = {key for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)}
     return {key: catalog.assets.get(key) for key in wanted}
 
 
-def _wrongly_told(outcome: Outcome) -> list[AssetKey]:
-    """The placeholders whose columns are not what all that is on record says of them, whoever is known to tell them."""
+def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
+    """The placeholders whose columns differ from those of all processes on record."""
     now = EPOCH + timedelta(seconds=2 * END)
-    how, reading = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now), Reading()
+    options, reading = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now), Reading()
     storage = outcome.storage
-    said = [current(storage, row.partition, how, reading).process for row in storage.scan(LEDGER)]
+    processes = [current(storage, row.partition, options, reading).process for row in storage.scan(LEDGER)]
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, said))
+        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, processes))
     ]
 
 
-def _counts(told: object) -> dict[str, object]:
+def _counts(status: object) -> dict[str, object]:
     names = ("received", "published", "skipped", "waiting", "dead", "skipped_because", "waiting_for", "processes")
-    return {name: getattr(told, name) for name in names}
+    return {name: getattr(status, name) for name in names}
 
 
-def _unlike_core(expected: Outcome, kept: Sequence[bytes], way: Way) -> bool:
-    if way.end_timeout != NEVER or way.quiet != NEVER:
+def _unlike_core(expected: Outcome, kept: Sequence[bytes], scenario: Scenario) -> bool:
+    if scenario.end_timeout != NEVER or scenario.quiet != NEVER:
         return False  # the core knows no clock
     pure = translate_history(map(decode, kept))
     return expected.catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes}
 
 
-def _was_calm(outcome: Outcome) -> bool:
+def _had_no_faults(outcome: Outcome) -> bool:
     return set(outcome.faults.met) <= {"well"}

@@ -9,12 +9,12 @@ import pytest
 
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from tests.faults.delivery import NAMES, Flaws, Name, World, delivery
-from tests.faults.faulty import Faults
-from tests.faults.hunt import live, way_of
-from tests.faults.life import EPOCH, Life
-from tests.faults.material import events_of
-from tests.faults.turns import Turns
+from tests.faults.delivery import NAMES, DeliveryEnvironment, Flaws, Name, delivery
+from tests.faults.fault_injection import Faults
+from tests.faults.generated_events import events_of
+from tests.faults.hunt import scenario_of, simulate
+from tests.faults.scheduler import Scheduler
+from tests.faults.simulation import EPOCH, Simulation
 
 CALM = Flaws()
 
@@ -28,25 +28,25 @@ def called(
     flaws: Flaws = CALM,
 ) -> list[tuple[float, str]]:
     """The calls, by time, that follow when these blobs arrive at these times, until the host looks no more."""
-    turns, calls = Turns(), list[tuple[float, str]]()
-    storage = MemoryStorage(now=lambda: EPOCH + timedelta(seconds=turns.now))
+    scheduler, calls = Scheduler(), list[tuple[float, str]]()
+    storage = MemoryStorage(now=lambda: EPOCH + timedelta(seconds=scheduler.now))
     chance = random.Random(seed)
-    world = World(
-        turns=turns,
-        faults=Faults(turns=turns, chance=chance, away={"storage": away}),
+    world = DeliveryEnvironment(
+        scheduler=scheduler,
+        faults=Faults(scheduler=scheduler, chance=chance, away={"storage": away}),
         storage=storage,
         chance=chance,
         aside=random.Random(seed),
         call=lambda at, blob: calls.append((at, blob)),
         trace=lambda _line: None,
     )
-    way = delivery(name, world, flaws)
+    scenario = delivery(name, world, flaws)
     for blob, at in sorted(arrivals.items(), key=lambda each: each[1]):
-        turns.sleep(at - turns.now)
+        scheduler.sleep(at - scheduler.now)
         assert storage.put_new(EVENTS, blob, b"")
-        way.arrived(blob)
-    turns.sleep(10_000.0)
-    assert not way.pending
+        scenario.arrived(blob)
+    scheduler.sleep(10_000.0)
+    assert not scenario.pending
     return sorted(calls)
 
 
@@ -118,15 +118,15 @@ def test_a_host_that_ended_with_the_storage_finds_what_it_has_missed_and_nothing
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_way_can_be_chosen_for_a_history(name: Name) -> None:
-    way = way_of(5, name)
-    assert way.delivery == name
-    assert replace(way, delivery="eventGrid") == way_of(5, "eventGrid"), "all else is the seed's"
-    assert live(5, delivery=name)[1] == []
-    assert Life(events_of(5), way).live().promised
+    scenario = scenario_of(5, name)
+    assert scenario.delivery == name
+    assert replace(scenario, delivery="eventGrid") == scenario_of(5, "eventGrid"), "all else is the seed's"
+    assert simulate(5, delivery=name)[1] == []
+    assert Simulation(events_of(5), scenario).simulate().promised
 
 
 def test_all_ways_and_flaws_are_drawn() -> None:
-    ways = [way_of(seed) for seed in range(200)]
-    assert {way.delivery for way in ways} == set(NAMES)
+    ways = [scenario_of(seed) for seed in range(200)]
+    assert {scenario.delivery for scenario in ways} == set(NAMES)
     for flaw in ("missed", "doubled", "late", "page"):
-        assert len({getattr(way.flaws, flaw) for way in ways}) > 1
+        assert len({getattr(scenario.flaws, flaw) for scenario in ways}) > 1

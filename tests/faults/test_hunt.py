@@ -1,4 +1,4 @@
-"""Histories on storage and catalog that fail: all end as if nothing had failed; and the hunt would see it if not."""
+"""Histories with failing storage and catalog end as if nothing had failed; and planted defects are detected."""
 
 import os
 import subprocess
@@ -11,21 +11,21 @@ import pytest
 from shared.storage_layout import EVENTS
 from tests.faults.__main__ import main
 from tests.faults.delivery import NAMES, Flaws, Name
-from tests.faults.faulty import Rates
-from tests.faults.hunt import live, lived, way_of, wrong_with
-from tests.faults.life import Life, Way
-from tests.faults.material import events_of
-from tests.faults.turns import Turns
+from tests.faults.fault_injection import Rates
+from tests.faults.generated_events import events_of
+from tests.faults.hunt import differences, scenario_of, simulate, simulate_events
+from tests.faults.scheduler import Scheduler
+from tests.faults.simulation import Scenario, Simulation
 
 SHARE = 45
-"""Histories by each way of delivery that every test run lives through."""
+"""Histories by each way of delivery that every test run simulates."""
 
 
 @pytest.mark.parametrize(("first", "delivery"), [(SHARE * number, name) for number, name in enumerate(NAMES)])
 def test_every_history_ends_as_if_nothing_had_failed(first: int, delivery: Name) -> None:
     met = Counter[str]()
     for seed in range(first, first + SHARE):
-        outcome, wrong = live(seed, delivery=delivery)
+        outcome, wrong = simulate(seed, delivery=delivery)
         met += outcome.faults.met
         assert not wrong, f"python -m tests.faults --seed {seed} --delivery {delivery}: {wrong}"
     kinds = {name for name in Rates.__slots__ if name != "refused"} | {"away"}
@@ -56,38 +56,38 @@ FOUND = {
 @pytest.mark.parametrize("seed", FOUND, ids=FOUND.get)
 def test_what_the_hunt_found(seed: int) -> None:
     """These histories were found when there was one way of delivery, without late notifications."""
-    way = way_of(seed, "eventGrid")
-    assert lived(events_of(seed), replace(way, flaws=replace(way.flaws, late=0.0)))[1] == []
+    scenario = scenario_of(seed, "eventGrid")
+    assert simulate_events(events_of(seed), replace(scenario, flaws=replace(scenario.flaws, late=0.0)))[1] == []
 
 
 def test_what_lands_late_lands_in_its_time_though_all_workers_are_busy() -> None:
-    turns, seen = Turns(), list[float]()
+    scheduler, seen = Scheduler(), list[float]()
 
     def work() -> None:
-        turns.happens(5.0, lambda: seen.append(turns.now))
-        turns.sleep(60.0)
-        seen.append(turns.now)
+        scheduler.schedule(5.0, lambda: seen.append(scheduler.now))
+        scheduler.sleep(60.0)
+        seen.append(scheduler.now)
 
-    turns.run([work])
-    turns.happens(70.0, lambda: seen.append(turns.now))
-    turns.sleep(60.0)
-    assert (seen, turns.now) == ([5.0, 60.0, 70.0], 120.0)
+    scheduler.run([work])
+    scheduler.schedule(70.0, lambda: seen.append(scheduler.now))
+    scheduler.sleep(60.0)
+    assert (seen, scheduler.now) == ([5.0, 60.0, 70.0], 120.0)
 
 
 def test_a_seed_is_lived_through_in_the_same_way_again() -> None:
     traces: list[list[str]] = [[], []]
     for trace in traces:
-        live(7, trace.append)
+        simulate(7, trace.append)
     assert traces[0] == traces[1]
     assert len(traces[0]) > 100
     assert events_of(7) != events_of(8)
-    assert way_of(7) != way_of(8)
+    assert scenario_of(7) != scenario_of(8)
 
 
 def test_a_seed_is_lived_through_in_the_same_way_whatever_order_sets_have() -> None:
     traces = {
         subprocess.run(
-            [sys.executable, "-c", "from tests.faults.hunt import live; live(20436, print, 'eventGrid')"],
+            [sys.executable, "-c", "from tests.faults.hunt import simulate; simulate(20436, print, 'eventGrid')"],
             env={**os.environ, "PYTHONHASHSEED": order},
             capture_output=True,
             check=True,
@@ -99,23 +99,25 @@ def test_a_seed_is_lived_through_in_the_same_way_whatever_order_sets_have() -> N
 
 
 def test_the_hunt_sees_what_is_wrong() -> None:
-    way = Way(seed=1)
-    bodies = next(bodies for bodies in map(events_of, range(100)) if Life(bodies, way).live().catalog.processes)
-    outcome, wrong = lived(bodies, way)
+    scenario = Scenario(seed=1)
+    bodies = next(
+        bodies for bodies in map(events_of, range(100)) if Simulation(bodies, scenario).simulate().catalog.processes
+    )
+    outcome, wrong = simulate_events(bodies, scenario)
     assert wrong == []
     name = next(iter(outcome.catalog.processes))
     process = outcome.catalog.processes.pop(name)
-    assert wrong_with(outcome, bodies, way)[0] == "the processes differ"
+    assert differences(outcome, bodies, scenario)[0] == "the processes differ"
     outcome.catalog.processes[name] = process
     outcome.catalog.assets.popitem()
     outcome.catalog.assets.pop(process.inputs[0], None)
-    assert "the data sets differ" in wrong_with(outcome, bodies, way)
+    assert "the data sets differ" in differences(outcome, bodies, scenario)
     outcome.faults.calls *= 100
-    assert any(each.startswith("too many calls") for each in wrong_with(outcome, bodies, way))
+    assert any(each.startswith("too many calls") for each in differences(outcome, bodies, scenario))
     outcome.promised.add(b"another")
-    assert "an event that was answered with a 2xx is lost" in wrong_with(outcome, bodies, way)
+    assert "an event that was answered with a 2xx is lost" in differences(outcome, bodies, scenario)
     outcome.storage.put_new(EVENTS, "foreign_name.json.gz", b"")
-    assert "an event is stored that nobody sent" in wrong_with(outcome, bodies, way)
+    assert "an event is stored that nobody sent" in differences(outcome, bodies, scenario)
 
 
 def test_without_the_pipeline_s_care_histories_end_wrong() -> None:
@@ -123,11 +125,11 @@ def test_without_the_pipeline_s_care_histories_end_wrong() -> None:
     the sweeper finds them. Without a sweeper they would be left in progress.
     """
     bodies = events_of(3)
-    life = Life(bodies, Way(flaws=Flaws(missed=1.0)))
+    life = Simulation(bodies, Scenario(flaws=Flaws(missed=1.0)))
     life._sweep = lambda: None  # type: ignore[method-assign]  # the planted mistake
-    outcome = life.live()
+    outcome = life.simulate()
     assert outcome.status.in_progress > 0
-    assert "something is still in progress" in wrong_with(outcome, bodies, Way())
+    assert "something is still in progress" in differences(outcome, bodies, Scenario())
 
 
 def test_the_command_tells_how_to_live_through_a_failing_seed_again(capsys: pytest.CaptureFixture[str]) -> None:

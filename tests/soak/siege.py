@@ -28,7 +28,7 @@ from shared.processing.sweeper import sweep
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
 from shared.translation.reference import translate_history
-from tests.faults.verdicts import verdicts
+from tests.faults.expected_states import expected_states
 from tests.support.publishing import publish
 
 _LONGEST_APPLICATION = 60
@@ -219,7 +219,7 @@ def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
     twice = [name for name, count in Counter(held).items() if count > 1]
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
     found = reporting_status(parts.storage)
-    states, reasons = verdicts(history, sent)
+    states, reasons = expected_states(history, sent)
     told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
         f"{len(set(expected) - set(held))} processes are missing": set(expected) - set(held),

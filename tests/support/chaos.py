@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from shared.catalog.memory import MemoryCatalog
 from shared.storage.memory import MemoryStorage
-from tests.faults.faulty import Rates
-from tests.faults.life import EPOCH, Life, Way
+from tests.faults.fault_injection import Rates
+from tests.faults.simulation import EPOCH, Scenario, Simulation
 
 __all__ = ["EPOCH", "Outcome", "live_through"]
 
@@ -38,7 +38,7 @@ def live_through(
     """Post these bodies and deliver their blobs in an order drawn by `seed`, with so many workers and deaths; `kill_at`
     names the one call before or after which a worker dies. `storage` may be a kind of store that looks on.
     """
-    way = Way(
+    scenario = Scenario(
         seed=seed,
         workers=workers,
         rates=Rates(death=death),
@@ -46,7 +46,7 @@ def live_through(
         span=5.0,
         duplicates=duplicates,
     )
-    found = Life(bodies, way, storage=storage).live()
+    found = Simulation(bodies, scenario, storage=storage).simulate()
     deaths = sum(count for kind, count in found.faults.met.items() if kind.startswith("death"))
     return Outcome(
         storage=found.storage, catalog=found.catalog, deaths=deaths, calls=found.calls, left_due=found.left_due

@@ -12,7 +12,7 @@ from msgspec import structs
 from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.checks import VerifyContext
 from shared.publishing.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.run_state import ContributionRecord, RunState, content_digest
@@ -34,7 +34,7 @@ PUBLISHING = PublishOptions(
 BROKEN, MENDED = write("damaged", "app4", "14:00", "/x", sink="/y")
 
 
-def whole(storage: Storage, catalog: Catalog) -> World:
+def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
     """Jobs of five application runs: two write one sink, one drops what it had staged, one has so many columns that
     they fill a blob, and of one a START can't be read. All is settled and published.
     """
@@ -57,7 +57,9 @@ def whole(storage: Storage, catalog: Catalog) -> World:
     for place in (*places[:-1], *post(storage, MENDED)):
         settle(storage, place)
     publish_all(storage, catalog, PUBLISHING)
-    return World(storage=storage, catalog=catalog, publishing=PUBLISHING, grace=timedelta(0), end_timeout=timedelta(0))
+    return VerifyContext(
+        storage=storage, catalog=catalog, publishing=PUBLISHING, grace=timedelta(0), end_timeout=timedelta(0)
+    )
 
 
 def remove_blob(storage: Storage, container: str, name: str) -> None:
@@ -74,100 +76,100 @@ def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
     storage.put_new(container, name, data)
 
 
-def _events(world: World, run: str) -> list[StoredEvent]:
+def _events(world: VerifyContext, run: str) -> list[StoredEvent]:
     found = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
     return [each for each in found if each.run_id == run_id(run)]
 
 
-def _row(world: World, table: str, fits: Callable[[Row], bool]) -> Row:
+def _row(world: VerifyContext, table: str, fits: Callable[[Row], bool]) -> Row:
     return next(row for row in world.storage.scan(table) if fits(row))
 
 
-def _drop(world: World, table: str, fits: Callable[[Row], bool]) -> None:
+def _drop(world: VerifyContext, table: str, fits: Callable[[Row], bool]) -> None:
     row = _row(world, table, fits)
     world.storage.delete(table, row.partition, row.key)
 
 
-def _state(world: World, run: str) -> RunState:
+def _state(world: VerifyContext, run: str) -> RunState:
     return RunState.of(
         _row(world, "runs", lambda row: (row.partition, row.key) == (run_id(run), "state")), world.storage
     )
 
 
-def _contribution(world: World, application: str) -> ContributionRecord:
+def _contribution(world: VerifyContext, application: str) -> ContributionRecord:
     row = _row(world, "contributions", lambda row: row.key.startswith(run_id(application)) and "~" not in row.key)
     return ContributionRecord.of(row, world.storage)
 
 
-def _entry(world: World, sink: str) -> LedgerEntry:
+def _entry(world: VerifyContext, sink: str) -> LedgerEntry:
     return next(
         each for row in world.storage.scan("ledger") if (each := LedgerEntry.of(row)).qualified_name.endswith(sink)
     )
 
 
-def _lost_event_row(world: World) -> None:
+def _lost_event_row(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("a") and row.key.startswith("event|"))
 
 
-def _foreign_copy(world: World) -> None:
+def _foreign_copy(world: VerifyContext) -> None:
     """A blob that somebody copied here, of a run that nobody knows."""
     body = write("copied", "app1", "10:10", "/a")[1]
     place = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
     world.storage.put_new(EVENTS, place.blob, gzip.compress(body))
 
 
-def _lost_event_blob(world: World) -> None:
+def _lost_event_blob(world: VerifyContext) -> None:
     remove_blob(world.storage, EVENTS, _events(world, "a")[0].blob)
 
 
-def _row_that_never_had_a_blob(world: World) -> None:
+def _row_that_never_had_a_blob(world: VerifyContext) -> None:
     place = replace(_events(world, "a")[1], digest="f" * 32)
     world.storage.insert("runs", Row(partition=place.run_id, key=place.row_key))
 
 
-def _never_delivered(world: World) -> None:
+def _never_delivered(world: VerifyContext) -> None:
     post(world.storage, *write("again", "app1", "10:10", "/a"))
 
 
-def _delivered_in_part(world: World) -> None:
+def _delivered_in_part(world: VerifyContext) -> None:
     post(world.storage, event("a", "RUNNING", "10:00:10", inputs=["/a"], outputs=["/out"], application="app1"))
 
 
-def _cut_off(world: World) -> None:
+def _cut_off(world: VerifyContext) -> None:
     world.storage.replace("runs", replace(_state(world, "a"), settled=False).row(world.storage))
 
 
-def _forgotten_open_run(world: World) -> None:
+def _forgotten_open_run(world: VerifyContext) -> None:
     """Without an end, and before the place from which the sweeper looks."""
     post(world.storage, write("open", "app1", "10:10", "/a")[0])
 
 
-def _lost_state(world: World) -> None:
+def _lost_state(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
 
 
-def _lost_state_of_one_who_left_word(world: World) -> None:
+def _lost_state_of_one_who_left_word(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("e"), "state"))
 
 
-def _lost_lists(world: World) -> None:
+def _lost_lists(world: VerifyContext) -> None:
     row = _row(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
     values = {name: value for name, value in row.values.items() if name != "lists"}
     world.storage.replace("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
 
 
-def _lost_contribution(world: World) -> None:
+def _lost_contribution(world: VerifyContext) -> None:
     _drop(world, "contributions", lambda row: row.key.startswith(run_id("app1")))
 
 
-def _lost_voice(world: World) -> None:
+def _lost_voice(world: VerifyContext) -> None:
     """The contribution is there, but has lost who said it."""
     record = _contribution(world, "app1")
     other = {run_id("nobody"): structs.replace(word, content=None) for word in record.supporters.values()}
     world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
 
 
-def _ghost(world: World) -> None:
+def _ghost(world: VerifyContext) -> None:
     """What a run said of which nothing is stored."""
     said = _contribution(world, "app1")
     if said.content is None:
@@ -183,7 +185,7 @@ def _ghost(world: World) -> None:
     world.storage.insert("contributions", ghost.row(world.storage))
 
 
-def _wrong_voice(world: World) -> None:
+def _wrong_voice(world: VerifyContext) -> None:
     """A run stands in a contribution of another."""
     record = _contribution(world, "app1")
     word = structs.replace(next(iter(record.supporters.values())), generation=1)
@@ -191,48 +193,48 @@ def _wrong_voice(world: World) -> None:
     world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
 
 
-def _lost_content(world: World) -> None:
+def _lost_content(world: VerifyContext) -> None:
     remove_blob(world.storage, "contributions", next(iter(world.storage.blobs("contributions"))).name)
 
 
-def _lost_link(world: World) -> None:
+def _lost_link(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("app1") and row.key.startswith("process|"))
 
 
-def _lost_word(world: World) -> None:
+def _lost_word(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith(LIFECYCLE))
 
 
-def _lost_mark(world: World) -> None:
+def _lost_mark(world: VerifyContext) -> None:
     for place in post(world.storage, *write("more", "app2", "11:10", "/more")):
         settle(world.storage, place)
     for row in list(world.storage.scan("publishqueue")):
         world.storage.delete("publishqueue", row.partition, row.key)
 
 
-def _lost_entry(world: World) -> None:
+def _lost_entry(world: VerifyContext) -> None:
     world.storage.delete("ledger", _entry(world, "/out").process, "catalog")
 
 
-def _never_noted_end(world: World) -> None:
+def _never_noted_end(world: VerifyContext) -> None:
     past = datetime.now(UTC) - timedelta(hours=1)
     world.storage.replace("ledger", replace(_entry(world, "/out"), state=LedgerState.WRITING, until=past).row())
 
 
-def _deleted_process(world: World) -> None:
+def _deleted_process(world: VerifyContext) -> None:
     world.catalog.delete_process(PROCESS_TYPE, _entry(world, "/out").qualified_name)
 
 
-def _held(world: World, sink: str) -> ProcessEntity:
+def _held(world: VerifyContext, sink: str) -> ProcessEntity:
     name = _entry(world, sink).qualified_name
     return world.catalog.read_processes([name])[name].entity
 
 
-def _write(world: World, entity: ProcessEntity) -> None:
+def _write(world: VerifyContext, entity: ProcessEntity) -> None:
     world.catalog.write_processes([entity], world.catalog.find([*entity.inputs, *entity.outputs]))
 
 
-def _input_taken_away(world: World) -> None:
+def _input_taken_away(world: VerifyContext) -> None:
     """The guid stays, as it does with another hand: our own makes a process anew where deletes are soft."""
     held = _held(world, "/out")
     _write(world, replace(held, inputs=held.inputs[:1]))
@@ -240,24 +242,24 @@ def _input_taken_away(world: World) -> None:
     world.storage.replace("ledger", replace(_entry(world, "/out"), guid=now.guid).row())
 
 
-def _columns_taken_away(world: World) -> None:
+def _columns_taken_away(world: VerifyContext) -> None:
     held = _held(world, "/out")
     _write(world, replace(held, attributes=tuple({**dict(held.attributes), "columnMapping": "[]"}.items())))
 
 
-def _wrong_guid(world: World) -> None:
+def _wrong_guid(world: VerifyContext) -> None:
     guid = "00000000-0000-0000-0000-000000000000"
     world.storage.replace("ledger", replace(_entry(world, "/out"), guid=guid).row())
 
 
-def _made_anew(world: World) -> None:
+def _made_anew(world: VerifyContext) -> None:
     """Deleted and made anew by another hand, just as it was."""
     held = _held(world, "/out")
     world.catalog.delete_process(PROCESS_TYPE, held.qualified_name)
     _write(world, held)
 
 
-def _orphan_process(world: World) -> None:
+def _orphan_process(world: VerifyContext) -> None:
     """Of which nothing is on record: what it alone wrote is nobody's then."""
     sink = asset_entity(asset("/nobodys"))
     world.catalog.create_assets([sink])
@@ -265,7 +267,7 @@ def _orphan_process(world: World) -> None:
     _write(world, replace(wanted, outputs=(sink.key,)))
 
 
-def _removed_in_the_ledger_alone(world: World) -> None:
+def _removed_in_the_ledger_alone(world: VerifyContext) -> None:
     """The process of a run that failed: the ledger says that it is gone, but it is not."""
     name = _entry(world, "/final").qualified_name
     held = replace(_held(world, "/final"), qualified_name=f"{name}/old")
@@ -274,26 +276,27 @@ def _removed_in_the_ledger_alone(world: World) -> None:
     world.storage.insert("ledger", entry.row())
 
 
-def _unused_placeholder(world: World) -> None:
+def _unused_placeholder(world: VerifyContext) -> None:
     world.catalog.create_assets([asset_entity(asset("/nobodys"))])
 
 
-def _mended_letter(world: World) -> None:
+def _mended_letter(world: VerifyContext) -> None:
     put_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob, gzip.compress(BROKEN))
 
 
-def _lost_letter_blob(world: World) -> None:
+def _lost_letter_blob(world: VerifyContext) -> None:
     remove_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """A way to plant damage, and the kinds as which it is found: what follows from it is found with it. `adds`: what
-    the catalog has more when it is mended, for something new was lost.
+    """A way to plant damage, and the kinds as which it and what follows from it are found; `says`: a part of what the
+    findings say. `adds`: the repair adds something to the catalog that was never published.
     """
 
-    plant: Callable[[World], None]
+    plant: Callable[[VerifyContext], None]
     kinds: tuple[str, ...]
+    says: str = ""
     adds: bool = False
 
     @property
@@ -307,28 +310,28 @@ def _all() -> Iterator[Planted]:
     yield Planted(plant=_foreign_copy, kinds=("blob without row",))
     yield Planted(plant=_lost_event_blob, kinds=("row without blob",))
     yield Planted(plant=_row_that_never_had_a_blob, kinds=("row without blob",))
-    yield Planted(plant=_never_delivered, kinds=("unsettled run",))
-    yield Planted(plant=_delivered_in_part, kinds=("unsettled run",))
-    yield Planted(plant=_cut_off, kinds=("unsettled run",))
-    yield Planted(plant=_forgotten_open_run, kinds=("unsettled run",))
-    yield Planted(plant=_lost_state, kinds=("lost state",))
-    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("lost state",))
-    yield Planted(plant=_lost_lists, kinds=("lost state",))
-    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "lost mark"))
-    yield Planted(plant=_lost_voice, kinds=("lost contribution", "lost mark"))
-    yield Planted(plant=_ghost, kinds=("lost link", "lost mark", "orphan contribution"))
+    yield Planted(plant=_never_delivered, kinds=("unprocessed run",), says="has ended, and has no state")
+    yield Planted(plant=_delivered_in_part, kinds=("unprocessed run",), says="was processed without 1 of its events")
+    yield Planted(plant=_cut_off, kinds=("unprocessed run",), says="was interrupted")
+    yield Planted(plant=_forgotten_open_run, kinds=("unprocessed run",), says="was not timed out")
+    yield Planted(plant=_lost_state, kinds=("unprocessed run",), says="has no state")
+    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("unprocessed run",), says="has no state")
+    yield Planted(plant=_lost_lists, kinds=("unprocessed run",), says="a blob of it is gone")
+    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution")
+    yield Planted(plant=_lost_voice, kinds=("lost contribution", "unpublished process"), says="its contribution")
+    yield Planted(plant=_ghost, kinds=("lost reference", "unpublished process", "orphan contribution"))
     yield Planted(plant=_wrong_voice, kinds=("orphan contribution",))
     yield Planted(plant=_lost_content, kinds=("lost content",))
-    yield Planted(plant=_lost_link, kinds=("lost link",))
-    yield Planted(plant=_lost_word, kinds=("lost mark", "lost word"))
-    yield Planted(plant=_lost_mark, kinds=("lost mark",), adds=True)
-    yield Planted(plant=_lost_entry, kinds=("lost ledger entry",))
-    yield Planted(plant=_never_noted_end, kinds=("unfinished write",))
-    yield Planted(plant=_deleted_process, kinds=("gone process",))
-    yield Planted(plant=_input_taken_away, kinds=("changed process",))
-    yield Planted(plant=_columns_taken_away, kinds=("changed process",))
-    yield Planted(plant=_wrong_guid, kinds=("other guid",))
-    yield Planted(plant=_made_anew, kinds=("other guid",))
+    yield Planted(plant=_lost_link, kinds=("lost reference",))
+    yield Planted(plant=_lost_word, kinds=("lost contribution", "unpublished process"), says="its entry")
+    yield Planted(plant=_lost_mark, kinds=("unpublished process",), says="is not in the publish queue", adds=True)
+    yield Planted(plant=_lost_entry, kinds=("unpublished process",), says="is in the catalog, but not in the ledger")
+    yield Planted(plant=_never_noted_end, kinds=("unpublished process",), says="no end is recorded")
+    yield Planted(plant=_deleted_process, kinds=("changed process",), says="the catalog has no such process")
+    yield Planted(plant=_input_taken_away, kinds=("changed process",), says="was changed in the catalog: inputs")
+    yield Planted(plant=_columns_taken_away, kinds=("changed process",), says="changed in the catalog: columnMapping")
+    yield Planted(plant=_wrong_guid, kinds=("changed process",), says="has the guid")
+    yield Planted(plant=_made_anew, kinds=("changed process",), says="has the guid")
     yield Planted(plant=_orphan_process, kinds=("orphan process",))
     yield Planted(plant=_removed_in_the_ledger_alone, kinds=("orphan process",))
     yield Planted(plant=_unused_placeholder, kinds=("unused placeholder",))

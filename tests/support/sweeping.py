@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.storage.memory import MemoryStorage
 from tests.support.events import run_id
 from tests.support.processing import Watched
@@ -30,6 +30,6 @@ class Later:
     def __call__(self) -> datetime:
         return self.at
 
-    def sweep(self, storage: Any, minutes: float = 1) -> Swept:
+    def sweep(self, storage: Any, minutes: float = 1) -> SweepResult:
         self.at += timedelta(minutes=minutes)
         return sweep(storage, SweepOptions(end_timeout=timedelta(days=100), now=self))

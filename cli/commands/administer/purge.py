@@ -11,7 +11,7 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
-from shared.maintenance.purge import Purged, our_placeholders, ours
+from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
 from shared.maintenance.purge import purge as maintenance_purge
 
 
@@ -44,8 +44,10 @@ def purge(
             code=2,
         )
     with reported(NOTHING_HALF_DONE):
-        processes = sorted(each.qualified_name for each in tracked(ours(parts.storage), "reading processes"))
-        found = our_placeholders(parts.storage, parts.catalog, parts.publishing)
+        processes = sorted(
+            each.qualified_name for each in tracked(processes_to_purge(parts.storage), "reading processes")
+        )
+        found = placeholders_to_purge(parts.storage, parts.catalog, parts.publishing)
         placeholders = list(tracked(found, "looking up placeholders"))
         if as_json:
             assets = [{"type": kind, "qualified_name": name} for kind, name in placeholders]

@@ -14,7 +14,7 @@ from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey
-from shared.maintenance.retirement import Unseen, lonely, unseen
+from shared.maintenance.retirement import UnseenProcess, unseen_processes, unused_placeholders
 from shared.maintenance.retirement import retire as maintenance_retire
 from shared.publishing.publisher_lease import batches, remove_placeholders
 
@@ -60,16 +60,16 @@ def retire(
         _retire(parts, leaving, unused)
 
 
-def _look(parts: Worker, span: timedelta) -> tuple[list[Unseen], list[AssetKey]]:
+def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[AssetKey]]:
     with progress_bar() as progress:
         task = progress.add_task("reading processes", total=None)
-        found = unseen(parts.storage, parts.publishing.now() - span, looked=lambda: progress.advance(task))
+        found = unseen_processes(parts.storage, parts.publishing.now() - span, progress=lambda: progress.advance(task))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
-    unused = lonely(parts.storage, parts.catalog, parts.publishing, leaving)
+    unused = unused_placeholders(parts.storage, parts.catalog, parts.publishing, leaving)
     return leaving, list(tracked(unused, "looking up placeholders"))
 
 
-def _retire(parts: Worker, leaving: list[Unseen], unused: list[AssetKey]) -> None:
+def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey]) -> None:
     retired = removed = 0
     with stopping() as stop:
         for each in tracked(leaving, "retiring", len(leaving)):

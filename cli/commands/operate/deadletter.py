@@ -18,7 +18,7 @@ from cli.ui.teaching import App
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
-from shared.maintenance.replay import Outcome, replay_letters
+from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.storage.port import Storage
 
 app = App(help="List events that can't be used, show why, replay or discard them.")
@@ -117,10 +117,10 @@ def replay(
         fail("name the dead letters: by ids, --all or --reason TEXT", code=2)
     quiet()
     parts = parts_of(context, home, writes=True)
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[LetterOutcome] = Counter()
     with reported("What was not used is still a dead letter: replay it again once storage answers"):
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
-        letters = replay_letters(
+        letters = replay_dead_letters(
             parts.storage,
             lambda each: each.digest in chosen if ids else not each.discarded and _fits(each, reason),
             names=parts.names,
@@ -130,7 +130,7 @@ def replay(
             out.print(replayed_line(replayed))
         out.print(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "nothing to replay")
         published = publish_and_report(parts)
-    if not published or set(outcomes) - {Outcome.USED, Outcome.GONE}:
+    if not published or set(outcomes) - {LetterOutcome.USED, LetterOutcome.GONE}:
         raise typer.Exit(1)
 
 

@@ -11,7 +11,7 @@ from cli.ui.options import Plan, Resume
 from cli.ui.published import publish_and_report
 from shared.bootstrap import Worker
 from shared.events.stored_runs import Wanted, stored_runs
-from shared.maintenance.rebuild import Extent, Rebuild, Stage, extent, last_rebuild
+from shared.maintenance.rebuild import Rebuild, RebuildPlan, Stage, last_rebuild, plan_rebuild
 from shared.maintenance.rebuild import rebuild as maintenance_rebuild
 from shared.processing.sweeper import sweep
 
@@ -38,11 +38,13 @@ def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = Fals
         begin = last_rebuild(parts.storage)
         if resume and begin is None:
             fail("no rebuild was stopped: there is nothing to resume", code=2)
-        todo = extent(parts.storage)
+        todo = plan_rebuild(parts.storage)
         if plan:
             out.print(f"{counted(todo.rows, 'row')} would be deleted and rebuilt, from {_sources(todo)}")
-            if todo.gone:
-                out.print(f"{counted(todo.gone, 'run')} stay as they are: retention has deleted a part of their events")
+            if todo.expired:
+                out.print(
+                    f"{counted(todo.expired, 'run')} stay as they are: retention has deleted a part of their events"
+                )
             return
         _rebuild(parts, begin if resume else None, todo)
         sweep(parts.storage, parts.sweeping)
@@ -51,11 +53,11 @@ def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = Fals
         raise typer.Exit(1)
 
 
-def _sources(todo: Extent) -> str:
+def _sources(todo: RebuildPlan) -> str:
     return f"{counted(todo.files, 'file')} of the archive and {counted(todo.events, 'unarchived event')}"
 
 
-def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
+def _rebuild(parts: Worker, begin: Rebuild | None, todo: RebuildPlan) -> None:
     """Rebuild and report; ends the command when it was stopped."""
     totals = {Stage.WIPE: todo.rows, Stage.ARCHIVE: todo.files, Stage.EVENTS: todo.events}
     runs = 0
@@ -65,12 +67,12 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: Extent) -> None:
         for each in maintenance_rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
             if each.stage is not stage:
                 stage = each.stage
-                if stage is Stage.SETTLE:
+                if stage is Stage.PROCESS:
                     listed = stored_runs(parts.storage, Wanted())
                     totals[stage] = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))
                 progress.reset(task, description=str(stage), total=totals[stage])
             progress.advance(task)
-            runs += each.stage is Stage.SETTLE
+            runs += each.stage is Stage.PROCESS
     if last_rebuild(parts.storage):
         note("stopped", _AGAIN)
         raise typer.Exit(INTERRUPTED)

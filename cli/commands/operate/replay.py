@@ -16,14 +16,14 @@ from cli.ui.published import publish_and_report
 from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
 from shared.bootstrap import Worker
 from shared.events.stored_runs import Wanted, stored_runs
-from shared.maintenance.replay import Outcome, ReplayedLetter, RunChange, Stop, last_stop
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
 
-_OTHERS: Mapping[RunChange, str] = {
-    RunChange.OPEN: "still waiting for the end of the run",
-    RunChange.OTHER_JOB: "of another job",
-    RunChange.BUSY: "busy: another worker processes them",
+_OTHERS: Mapping[ReplayOutcome, str] = {
+    ReplayOutcome.WAITING: "still waiting for the end of the run",
+    ReplayOutcome.OTHER_JOB: "of another job",
+    ReplayOutcome.BUSY: "busy: another worker processes them",
 }
 
 
@@ -53,7 +53,7 @@ def replay(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
-        begin = last_stop(parts.storage) if resume else Stop(wanted=wanted)
+        begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
         if begin is None:
             fail("no replay was stopped: there is nothing to resume", code=2)
         if run:
@@ -66,31 +66,33 @@ def replay(
         raise typer.Exit(1)
 
 
-def _show_plan(parts: Worker, begin: Stop) -> None:
-    changes: Counter[RunChange] = Counter()
+def _show_plan(parts: Worker, begin: ReplayPosition) -> None:
+    changes: Counter[ReplayOutcome] = Counter()
     events = 0
     for each in tracked(maintenance_plan(parts.storage, begin), "looking"):
-        changes[each.fate] += 1
-        events += len(each.run.events) if each.fate in {RunChange.SETTLED, RunChange.EARLIER} else 0
+        changes[each.outcome] += 1
+        events += (
+            len(each.run.events) if each.outcome in {ReplayOutcome.PROCESSED, ReplayOutcome.PROCESSED_EARLIER} else 0
+        )
     _refuse_other_jobs(parts, begin, changes)
-    processed = counted(changes[RunChange.SETTLED], "run")
+    processed = counted(changes[ReplayOutcome.PROCESSED], "run")
     out.print(", ".join([f"{processed} would be processed again, with {counted(events, 'event')}", *_others(changes)]))
 
 
-def _refuse_other_jobs(parts: Worker, begin: Stop, changes: Counter[RunChange]) -> None:
+def _refuse_other_jobs(parts: Worker, begin: ReplayPosition, changes: Counter[ReplayOutcome]) -> None:
     """End the command where runs were found, and none of a job called so."""
-    if begin.wanted.job and changes.total() and changes.total() == changes[RunChange.OTHER_JOB]:
+    if begin.wanted.job and changes.total() and changes.total() == changes[ReplayOutcome.OTHER_JOB]:
         refuse_unknown_job(parts.storage, begin.wanted.job)
 
 
-def _others(changes: Counter[RunChange]) -> list[str]:
+def _others(changes: Counter[ReplayOutcome]) -> list[str]:
     return [f"{changes[each]:,} {words}" for each, words in _OTHERS.items() if changes[each]]
 
 
-def _replay(parts: Worker, begin: Stop) -> bool:
+def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
-    changes: Counter[RunChange] = Counter()
-    letters: Counter[Outcome] = Counter()
+    changes: Counter[ReplayOutcome] = Counter()
+    letters: Counter[LetterOutcome] = Counter()
     with stopping() as stop, progress_bar() as progress:
         task = progress.add_task("looking", total=None)
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
@@ -101,22 +103,22 @@ def _replay(parts: Worker, begin: Stop) -> bool:
                 letters[each.outcome] += 1
                 out.print(replayed_line(each))
             else:
-                changes[each.fate] += 1
+                changes[each.outcome] += 1
                 progress.advance(task)
     _refuse_other_jobs(parts, begin, changes)
-    out.print(", ".join([f"{counted(changes[RunChange.SETTLED], 'run')} processed again", *_others(changes)]))
+    out.print(", ".join([f"{counted(changes[ReplayOutcome.PROCESSED], 'run')} processed again", *_others(changes)]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
-    here = last_stop(parts.storage) if stop.is_set() else None
+    here = last_position(parts.storage) if stop.is_set() else None
     if here:
         note("stopped", f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` goes on")
         raise typer.Exit(INTERRUPTED)
-    if changes[RunChange.BUSY]:
+    if changes[ReplayOutcome.BUSY]:
         note("busy", "other workers were processing some runs: replay those again if their result is not enough")
-    return publish_and_report(parts) and not changes[RunChange.BUSY] and not set(letters) - {Outcome.USED}
+    return publish_and_report(parts) and not changes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}
 
 
-def _place(here: Stop) -> str:
+def _place(here: ReplayPosition) -> str:
     if not here.after:
         return "before the first run"
     hour, _, run_id = here.after.rpartition("/")

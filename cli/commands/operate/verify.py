@@ -11,9 +11,8 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.inconsistencies import World
-from shared.maintenance.verify.kinds import KINDS
-from shared.maintenance.verify.verification import Found
+from shared.maintenance.verify.checks import Finding, VerifyContext
+from shared.maintenance.verify.verification import KINDS
 from shared.maintenance.verify.verification import verify as maintenance_verify
 from shared.publishing.catalog_write import Published
 
@@ -44,7 +43,7 @@ def verify(
         fail("--plan only shows what --fix would do: leave one of them out", code=2)
     quiet()
     parts = parts_of(context, home, writes=fix)
-    damages: list[Found] = []
+    damages: list[Finding] = []
     published = Published()
     try:
         stopped = _verify(parts, damages, published, fix=fix)
@@ -57,31 +56,31 @@ def verify(
     if stopped:
         note("stopped", "what was repaired is not found again: run the command again to go on")
         raise typer.Exit(INTERRUPTED)
-    if published.error or published.refused or any(not each.mended for each in damages):
+    if published.error or published.refused or any(not each.repaired for each in damages):
         raise typer.Exit(1)
 
 
-def _verify(parts: Worker, damages: list[Found], published: Published, *, fix: bool) -> bool:
+def _verify(parts: Worker, damages: list[Finding], published: Published, *, fix: bool) -> bool:
     """Fill `damages` and `published`, with a bar on standard error. Whether it was stopped."""
     with stopping() as stop, reading_bars() as seen:
-        world = World(
+        world = VerifyContext(
             storage=parts.storage,
             catalog=parts.catalog,
             publishing=parts.publishing,
             names=parts.names,
             grace=parts.sweeping.grace,
             end_timeout=parts.sweeping.end_timeout,
-            seen=seen,
+            progress=seen,
         )
         for each in maintenance_verify(world, fix=fix, stopped=stop.is_set):
-            if isinstance(each, Found):
+            if isinstance(each, Finding):
                 damages.append(each)
             else:
                 published.add(each)
         return stop.is_set()
 
 
-def _report(damages: list[Found], published: Published, *, plan: bool, as_json: bool) -> None:
+def _report(damages: list[Finding], published: Published, *, plan: bool, as_json: bool) -> None:
     if as_json:
         print_json(_document(damages, published))
         return
@@ -90,38 +89,40 @@ def _report(damages: list[Found], published: Published, *, plan: bool, as_json: 
         own = [each for each in damages if each.kind is kind]
         if not own:
             continue
-        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.means)}")
+        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.meaning)}")
         if plan:
-            out.print(f"  [cyan]--fix:[/] {plain(kind.mends)}")
+            out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
         for each in own[:_MAX_SHOWN]:
             out.print(
-                f"  {plain(each.damage.subject)}: {plain(each.damage.words)}{_outcome(each)}",
+                f"  {plain(each.inconsistency.subject)}: {plain(each.inconsistency.description)}{_outcome(each)}",
                 soft_wrap=not out.is_terminal,
             )
         if len(own) > _MAX_SHOWN:
             out.print(f"  [dim]and {len(own) - _MAX_SHOWN:,} more (--json shows all)[/]")
-    mended = sum(each.mended is True for each in damages)
-    asked = any(each.mended is not None for each in damages)
-    out.print(f"{len(damages):,} damaged" + (f", {mended:,} repaired" if asked else ""))
+    repaired = sum(each.repaired is True for each in damages)
+    asked = any(each.repaired is not None for each in damages)
+    out.print(f"{len(damages):,} damaged" + (f", {repaired:,} repaired" if asked else ""))
     if published.written or published.removed:
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 
 
-def _outcome(each: Found) -> str:
-    return "" if each.mended is None else " [green]repaired[/]" if each.mended else f" [red]left: {plain(each.why)}[/]"
+def _outcome(each: Finding) -> str:
+    if each.repaired is None:
+        return ""
+    return " [green]repaired[/]" if each.repaired else f" [red]left: {plain(each.reason)}[/]"
 
 
-def _document(damages: list[Found], published: Published) -> dict[str, Any]:
+def _document(damages: list[Finding], published: Published) -> dict[str, Any]:
     """Every damage, and their number by kind."""
     by_kind = Counter(each.kind.name for each in damages)
     return {
         "damages": [
             {
                 "kind": each.kind.name,
-                "subject": each.damage.subject,
-                "words": each.damage.words,
-                "mended": each.mended,
-                **({"why": each.why} if each.why else {}),
+                "subject": each.inconsistency.subject,
+                "description": each.inconsistency.description,
+                "repaired": each.repaired,
+                **({"reason": each.reason} if each.reason else {}),
             }
             for each in damages
         ],

@@ -1,170 +1,148 @@
-"""Damage to contributions: against the runs that speak for them, the links that lead to them, and their contents."""
+"""Checks of contributions against the runs behind them, the references to their processes, and their contents."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import msgspec
-
-from shared.events.stored_runs import noted
-from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.maintenance.verify.runs import settle_anew, state_of
-from shared.records.process_index import note_process_ref
-from shared.records.publish_queue import enqueue
-from shared.records.run_state import ContentKey, ContributionRecord, RunState, contribution_key
-from shared.storage.port import Row, Storage
+from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.repairs import (
+    delete_supporter,
+    is_orphan,
+    process_again,
+    process_supporters_again,
+    publish_contribution_again,
+    read_contribution,
+    read_state,
+    stored_state,
+)
+from shared.records.digest_set import combined_digest
+from shared.records.process_index import RESOLVE_TOGETHER
+from shared.records.run_state import ContentKey, ContributionRecord, EntryKey, RunState
+from shared.reporting.run_outcomes import counted
+from shared.storage.port import Storage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, PROCESS_REF, RUNS, STATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
-    """A contribution: `unspoken` are the runs that stand behind it though their states, as they were read, do not say
-    so; `blob` is its content's, where that is gone; `linked`: whether the application knows the process.
+class ContributionRow:
+    """A contribution: `unsupported` are runs behind it whose states, as they were read, do not list it; `lost_blob` is
+    the blob of its content, where that is gone; `referenced`: whether its application run has the process's reference.
     """
 
-    row: Row
     record: ContributionRecord
-    unspoken: tuple[str, ...] = ()
-    blob: str = ""
-    linked: bool = True
+    unsupported: tuple[str, ...] = ()
+    lost_blob: str = ""
+    referenced: bool = True
 
     @property
     def key(self) -> ContentKey:
-        """Where it is."""
+        """Its address."""
         return self.record.process, self.record.application_run, self.record.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A run whose state tells of contributions or words that were not seen."""
+class UnmetState:
+    """A run whose state lists contributions, or entries for its application, that were not read."""
 
     state: RunState
     contributions: tuple[ContentKey, ...]
-    words: tuple[tuple[str, str], ...]
+    entries: tuple[EntryKey, ...]
 
 
 def _named(key: ContentKey) -> str:
     return f"contribution of {key[1]} to process {key[0]}"
 
 
-def _read(storage: Storage, key: ContentKey) -> Row | None:
-    process, by, digest = key
-    return storage.read(CONTRIBUTIONS, process, contribution_key(by, digest))
+@check("lost content", Verb.PROCESS, process_supporters_again)
+def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
+    """A contribution whose content is a blob that is gone."""
+    if found.lost_blob and context.storage.get(CONTENTS, found.lost_blob) is None:
+        description = f"its content, blob {found.lost_blob}, is gone"
+        yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
 
 
-def orphans(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
-    """Words in a contribution of runs that do not stand behind it (any more)."""
-    for run_id in spoken.unspoken:
-        if _is_orphan(world.storage, run_id, spoken.key):
-            yield Inconsistency(
-                subject=_named(spoken.key),
-                words=f"run {run_id} is named as saying it, but says no such thing",
-                about=(run_id, spoken.key),
-            )
+@check("orphan contribution", Verb.DELETE, delete_supporter)
+def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[tuple[str, ContentKey]]]:
+    """A contribution that names a run which does not stand behind it."""
+    for run_id in found.unsupported:
+        if is_orphan(context.storage, run_id, found.key):
+            description = f"names run {run_id}, which does not make it"
+            yield Inconsistency(subject=_named(found.key), description=description, evidence=(run_id, found.key))
 
 
-def _is_orphan(storage: Storage, run_id: str, key: ContentKey) -> bool:
-    """Whether the run is settled without it; or nothing at all is known of the run."""
-    state, unreadable = state_of(storage, storage.read(RUNS, run_id, STATE))
-    if unreadable:
-        return False
-    if state is None:
-        return not noted(storage, run_id).events
-    return state.settled and bool(state.context_digest) and key not in state.current
+@check("lost reference", Verb.PUBLISH, publish_contribution_again)
+def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
+    """An application run without the reference to a process which it wrote."""
+    process, by, _ = found.key
+    if found.referenced or not found.record.seen:
+        return
+    if context.storage.read(RUNS, by, f"{PROCESS_REF}{process}") is None:
+        description = "its application run has no reference to the process"
+        yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
 
 
-def take_back(world: World, damage: Inconsistency) -> bool:
-    """Withdraw the run's word, and publish the process anew."""
-    run_id, key = damage.about
-    found = _read(world.storage, key)
-    record = ContributionRecord.without_content(found) if found else None
-    if found is None or record is None or run_id not in record.supporters:
-        return True
-    if not _is_orphan(world.storage, run_id, key):
-        return True
-    gone = msgspec.structs.replace(record.supporters[run_id], content=None)
-    supporters = replace(record, supporters={**record.supporters, run_id: gone}).row(world.storage).values["supporters"]
-    fresh = replace(found, values={**found.values, "supporters": supporters})
-    if world.storage.replace(CONTRIBUTIONS, fresh) is None:
-        return False
-    enqueue(world.storage, [record.process])
-    return True
+@check("lost contribution", Verb.PROCESS, process_again)
+def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency[str]]:
+    """What a run contributed to a process, or left for others of its application, and is gone or does not name it."""
+    storage, run_id = context.storage, found.state.run_id
+    state, _ = stored_state(storage, run_id)
+    if state is None or not state.settled:
+        return
+    lost = [_named(key) for key in found.contributions if state.context_digest and _is_lost(storage, state, key)]
+    for by, key in found.entries:
+        if (by, key) in state.entries and storage.read(RUNS, by, key) is None:
+            lost.append(f"entry {key.partition('|')[0]} for application {by}")
+    for each in lost:
+        yield Inconsistency(subject=f"run {run_id}", description=f"its {each} is gone", evidence=run_id)
 
 
-def lost_contents(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
-    """Contributions whose content is a blob that is gone."""
-    if spoken.blob and world.storage.get(CONTENTS, spoken.blob) is None:
-        yield Inconsistency(
-            subject=_named(spoken.key), words=f"its content, blob {spoken.blob}, is gone", about=spoken.key
+def _is_lost(storage: Storage, state: RunState, key: ContentKey) -> bool:
+    row = read_contribution(storage, key)
+    if row is None or key not in state.current:
+        return key in state.current
+    record = ContributionRecord.without_content(row)
+    supporter = record.supporters.get(state.run_id)
+    return supporter.retracted if supporter else record.folded is None
+
+
+def _contributions(context: VerifyContext) -> Iterator[ContributionRow]:
+    survey = context.survey
+    for fact in counted(context.progress, "contents", context.storage.blobs(CONTENTS)):
+        survey.contents.add(combined_digest(fact.name))
+    for row in counted(context.progress, "contributions", context.storage.scan(CONTRIBUTIONS)):
+        application_run, _, digest = row.key.partition("|")
+        if digest == RESOLVE_TOGETHER:
+            continue
+        record = ContributionRecord.without_content(row)
+        key = (record.process, application_run, digest)
+        if record.folded:
+            survey.compacted.add(combined_digest(*key))
+        supporters = [run for run, supporter in record.supporters.items() if not supporter.retracted]
+        blob = str(row.values.get("content_blob") or "")
+        yield ContributionRow(
+            record=record,
+            unsupported=tuple(run for run in supporters if not survey.supported.meet(combined_digest(run, *key))),
+            lost_blob=blob if blob and not survey.contents.meet(combined_digest(blob)) else "",
+            referenced=survey.references.meet(combined_digest(application_run, record.process)),
         )
 
 
-def say_again(world: World, damage: Inconsistency) -> bool:
-    """Have the runs that stand behind it say it again: the row waits for that without a content."""
-    storage, key = world.storage, damage.about
-    found = _read(storage, key)
-    if found is None:
-        return True
-    record = ContributionRecord.without_content(found)
-    if storage.get(CONTENTS, str(found.values.get("content_blob", ""))) is None:
-        if storage.replace(CONTRIBUTIONS, record.row(storage)) is None:
-            return False
-        for run_id, word in sorted(record.supporters.items()):
-            if not word.retracted:
-                settle_anew(world, run_id)
-        enqueue(storage, [record.process])
-    after = _read(storage, key)
-    said = ContributionRecord.of(after, storage) if after else record
-    return said.content is not None or said.seen is None
+def _unmet_states(context: VerifyContext) -> Iterator[UnmetState]:
+    survey = context.survey
+    supported, entries = survey.supported.unmet(), survey.entries.unmet()
+    rows = context.storage.scan(RUNS) if supported or entries else iter(())
+    for row in counted(context.progress, "contributions of runs", rows):
+        state = read_state(context.storage, row)[0] if row.key == STATE else None
+        if state is None or not state.settled:
+            continue
+        lost = tuple(
+            key
+            for key in sorted(state.current)
+            if combined_digest(state.run_id, *key) in supported and combined_digest(*key) not in survey.compacted
+        )
+        missing = tuple(entry for entry in sorted(state.entries) if combined_digest(*entry) in entries)
+        if lost or missing:
+            yield UnmetState(state=state, contributions=lost, entries=missing)
 
 
-def lost_links(world: World, spoken: Spoken) -> Iterator[Inconsistency]:
-    """Processes that an application run wrote without knowing of it: its end and its tables' fates would miss them."""
-    process, by, _ = spoken.key
-    if not spoken.linked and spoken.record.seen and world.storage.read(RUNS, by, f"{PROCESS_REF}{process}") is None:
-        yield Inconsistency(subject=_named(spoken.key), words="the application run has no link to it", about=spoken.key)
-
-
-def link_again(world: World, damage: Inconsistency) -> bool:
-    """Write the link, and publish the process anew: the end of the application may have missed it."""
-    found = _read(world.storage, damage.about)
-    record = ContributionRecord.of(found, world.storage) if found else None
-    if record and record.content and record.seen:
-        note_process_ref(world.storage, record.application_run, record.content)
-        enqueue(world.storage, [record.process])
-    return True
-
-
-def lost_contributions(world: World, said: Said) -> Iterator[Inconsistency]:
-    """Contributions that a run stands behind, and that are not there or do not know of it."""
-    for key in said.contributions:
-        if _is_lost(world.storage, said.state.run_id, key):
-            yield Inconsistency(
-                subject=_named(key),
-                words=f"run {said.state.run_id} says it, but it is not there",
-                about=said.state.run_id,
-            )
-
-
-def _is_lost(storage: Storage, run_id: str, key: ContentKey) -> bool:
-    state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
-    if state is None or not state.settled or not state.context_digest or key not in state.current:
-        return False
-    found = _read(storage, key)
-    if found is None:
-        return True
-    record = ContributionRecord.without_content(found)
-    word = record.supporters.get(run_id)
-    return word.retracted if word else record.folded is None
-
-
-def lost_words(world: World, said: Said) -> Iterator[Inconsistency]:
-    """What a run left for the others of its application (a stream's batch, a dropped table), and that is not there."""
-    for by, key in said.words:
-        state, _ = state_of(world.storage, world.storage.read(RUNS, said.state.run_id, STATE))
-        kept = state is not None and state.settled and (by, key) in state.entries
-        if kept and world.storage.read(RUNS, by, key) is None:
-            yield Inconsistency(
-                subject=f"run {said.state.run_id}",
-                words=f"left word for its application {by} ({key.partition('|')[0]}), which is gone",
-                about=said.state.run_id,
-            )
+CONTRIBUTION_ROWS = Stage(read=_contributions, checks=(lost_contents, orphans, lost_references))
+UNMET_STATES = Stage(read=_unmet_states, checks=(lost_contributions,))

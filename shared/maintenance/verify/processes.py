@@ -1,199 +1,199 @@
-"""Damage to processes: what is on record, dirty marks, the ledger and the catalog against one another."""
+"""Checks of processes: contributions, publish queue, ledger and catalog against one another."""
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby, islice
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
-from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.publishing.planner import Plan, Reading, current
-from shared.publishing.publisher_lease import try_remove_placeholders
+from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.repairs import delete_placeholder, publish_again
+from shared.publishing.placeholders.creation import with_resolved_names
+from shared.publishing.planner import Plan, Reading, current, plan_for
+from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
-from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
-from shared.records.publish_queue import QueueEntry, enqueue
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.publish_queue import QueueEntry, queue_entries
 from shared.records.states import LedgerState
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, process_key
+from shared.reporting.run_outcomes import counted
+from shared.storage_layout import CONTRIBUTIONS, LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A process as it should be, with what the ledger says (`plan.entry`), and what the catalog holds of it; `dirty`:
-    it is to be published anyway, or only time may change it (`revisit`); `at_work`: it is to be published now.
+class PlannedProcess:
+    """A process as it should be (`plan`), as the ledger has it (`plan.entry`) and as the catalog holds it (`held`);
+    `queued`: its entry in the publish queue; `is_due`: the publisher publishes it anyway.
     """
 
     plan: Plan
-    dirty: QueueEntry | None = None
-    at_work: bool = False
+    queued: QueueEntry | None = None
+    is_due: bool = False
     held: HeldProcess | None = None
 
     @property
     def entry(self) -> LedgerEntry:
-        """What the ledger says."""
+        """What the ledger has."""
         return self.plan.entry
 
     @property
     def name(self) -> str:
-        """What it is called, as far as that is known."""
+        """Its qualified name, as far as that is known."""
         return self.entry.qualified_name or (self.plan.entity.qualified_name if self.plan.entity else "")
 
-    @property
-    def subject(self) -> str:
-        """What people see."""
-        return f"process {self.name or self.entry.process}"
-
-    def damage(self, words: str) -> Iterator[Inconsistency]:
-        """This is wrong with it."""
-        yield Inconsistency(subject=self.subject, words=words, about=self.entry)
+    def found(self, description: str, corrected: LedgerEntry | None = None) -> Iterator[Inconsistency[LedgerEntry]]:
+        """This is wrong with it, and what the ledger should have instead."""
+        subject = f"process {self.name or self.entry.process}"
+        yield Inconsistency(subject=subject, description=description, evidence=corrected or self.entry)
 
 
-def is_at_work(world: World, dirty: QueueEntry | None) -> bool:
-    """Whether somebody is to publish what is marked so: now, not only once time may have changed it."""
-    return dirty is not None and (not dirty.revisit or dirty.due <= world.publishing.now())
+Found = Iterator[Inconsistency[LedgerEntry]]
 
 
-def lost_marks(world: World, found: Planned) -> Iterator[Inconsistency]:
-    """What contributions say is not what was last written, and nobody is told to write it; or time may change it, and
-    nobody is told to look.
-    """
-    plan, storage, process = found.plan, world.storage, found.entry.process
-    if found.at_work or found.entry.state is LedgerState.WRITING or (found.held and not found.entry.etag):
+def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
+    """Whether it is to be published now, not only once time may have changed it."""
+    return queued is not None and (not queued.revisit or queued.due <= context.publishing.now())
+
+
+@check("unpublished process", Verb.PUBLISH, publish_again)
+def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Found:
+    """A process that should be in the publish queue and is not, or whose write was interrupted or is not recorded."""
+    plan, entry = process.plan, process.entry
+    if entry.state is LedgerState.WRITING:
+        if context.publishing.now() - entry.until >= context.grace:
+            yield from process.found(f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and no end is recorded")
+    elif process.held and not entry.etag:
+        if plan.entity and not process.is_due:
+            yield from process.found("is in the catalog, but not in the ledger")
+    elif (description := _why_queued(process)) and not process.is_due:
+        row = context.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+        is_due = _is_due(context, QueueEntry.of(row) if row else None)
+        if not is_due and ledger_entry(context.storage, entry.process) == entry:
+            yield from process.found(f"{description}, and is not in the publish queue")
+
+
+def _why_queued(process: PlannedProcess) -> str:
+    """Why a process should be in the publish queue, if it should."""
+    plan = process.plan
+    if plan.unchanged:
+        is_later = plan.revisit and not process.queued
+        return f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}" if is_later else ""
+    if plan.entity is None:
+        return "has no contributions any more, but is in the catalog"
+    is_written = process.entry.state is LedgerState.WRITTEN
+    return "differs from what was last written" if is_written else "was never written"
+
+
+@check("changed process", Verb.PUBLISH, publish_again)
+def changed_processes(_context: VerifyContext, process: PlannedProcess) -> Found:
+    """A process that was deleted, recreated or changed in the catalog: its inputs, outputs or columns."""
+    plan, entry, held = process.plan, process.entry, process.held
+    if entry.state is not LedgerState.WRITTEN:
         return
-    if not plan.unchanged:
-        before = found.entry.state is LedgerState.WRITTEN
-        words = "differs from what was last written" if before else "was never written"
-        words = words if plan.entity else "has nothing to say any more, but is in the catalog"
-    elif plan.revisit and not found.dirty:
-        words = f"is to be looked at again at {plan.revisit:%Y-%m-%d %H:%M}"
-    else:
+    if held is None:
+        corrected = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="")
+        yield from process.found("was written, but the catalog has no such process", corrected)
         return
-    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, process)
-    if not is_at_work(world, QueueEntry.of(row) if row else None) and ledger_entry(storage, process) == found.entry:
-        yield from found.damage(f"{words}, and no mark says so")
+    found: list[str] = []
+    corrected = replace(entry, guid=held.guid)
+    if held.guid != entry.guid:
+        found.append(f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
+    if plan.entity and plan.unchanged and (differences := _differences(held.entity, plan.entity)):
+        found.append(f"was changed in the catalog: {', '.join(differences)}")
+        corrected = replace(corrected, fingerprint="")
+    if found:
+        yield from process.found("; ".join(found), corrected)
 
 
-def publish_again(world: World, damage: Inconsistency) -> bool:
-    """Mark it, so that it is published as it should be."""
-    enqueue(world.storage, [damage.about.process])
-    return True
+def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
+    """The parts of lineage that differ; names and descriptions may be changed in the catalog."""
+    sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(planned, name)]
+    columns = [dict(each.attributes).get("columnMapping", "") for each in (held, planned)]
+    return sides + (["columnMapping"] if columns[0] != columns[1] else [])
 
 
-def lost_entries(_world: World, found: Planned) -> Iterator[Inconsistency]:
-    """Processes that the catalog holds, that runs speak for, and that the ledger does not know."""
-    if found.plan.entity and found.held and not found.entry.etag and not found.at_work:
-        yield from found.damage("is in the catalog, but not in the ledger")
-
-
-def unfinished_writes(world: World, found: Planned) -> Iterator[Inconsistency]:
-    """Writes that somebody began and did not end, long after they can still land."""
-    entry = found.entry
-    if entry.state is LedgerState.WRITING and world.publishing.now() - entry.until >= world.grace:
-        yield from found.damage(
-            f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and nobody says how that ended"
-        )
-
-
-def gone_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
-    """Processes that we have written and somebody has deleted."""
-    if found.entry.state is LedgerState.WRITTEN and found.held is None:
-        yield from found.damage("was written, but the catalog has no such process")
-
-
-def forget_written(world: World, damage: Inconsistency) -> bool:
-    """Have the ledger say that nothing is there; then it is published anew."""
-    return _change(world, replace(damage.about, state=LedgerState.NOTHING, fingerprint="", guid=""))
-
-
-def _change(world: World, entry: LedgerEntry) -> bool:
-    """Change the ledger, unless it has changed meanwhile, and have the process published by what it says then."""
-    if put_entry(world.storage, entry) is None:
-        return False
-    enqueue(world.storage, [entry.process])
-    return True
-
-
-_LINEAGE = ("columnMapping",)
-"""Of a process's attributes those that are lineage: its name and description people may word as they like."""
-
-
-def changed_processes(_world: World, found: Planned) -> Iterator[Inconsistency]:
-    """Processes whose lineage in the catalog is not what we wrote."""
-    if found.entry.state is LedgerState.WRITTEN and found.held and found.plan.entity and found.plan.unchanged:
-        differs = _differences(found.held.entity, found.plan.entity)
-        if differs:
-            yield from found.damage(f"was changed in the catalog by another hand: {', '.join(differs)}")
-
-
-def _differences(held: ProcessEntity, wanted: ProcessEntity) -> list[str]:
-    own, other = dict(held.attributes), dict(wanted.attributes)
-    sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(wanted, name)]
-    return sides + [name for name in _LINEAGE if own.get(name, "") != other.get(name, "")]
-
-
-def write_again(world: World, damage: Inconsistency) -> bool:
-    """Forget what was written, so that it counts as changed and is published."""
-    return _change(world, replace(damage.about, fingerprint=""))
-
-
-def other_guids(_world: World, found: Planned) -> Iterator[Inconsistency]:
-    """Processes that somebody deleted and made anew under the same name: ours is no longer the one that it was."""
-    if found.entry.state is LedgerState.WRITTEN and found.held and found.held.guid != found.entry.guid:
-        yield Inconsistency(
-            subject=found.subject,
-            words=f"has the guid {found.held.guid} in the catalog, and {found.entry.guid or 'none'} in the ledger",
-            about=(found.entry, found.held.guid),
-        )
-
-
-def note_guid(world: World, damage: Inconsistency) -> bool:
-    """Have the ledger say what the catalog says."""
-    entry, guid = damage.about
-    return put_entry(world.storage, replace(entry, guid=guid)) is not None
-
-
-def orphan_processes(world: World, node: Node) -> Iterator[Inconsistency]:
-    """Processes of ours in the catalog that nothing on record speaks for."""
-    name = node.qualified_name
-    if world.survey.written.meet(short(process_key(name))) or _is_spoken_for(world, name):
+@check("orphan process", Verb.PUBLISH, publish_again)
+def orphan_processes(context: VerifyContext, node: Node) -> Found:
+    """A process of ours in the catalog that has no contributions."""
+    name, storage = node.qualified_name, context.storage
+    if context.survey.written.meet(short(process_key(name))):
         return
-    if name in world.catalog.read_processes([name]):
-        yield Inconsistency(subject=f"process {name}", words="is in the catalog, and nothing speaks for it", about=node)
+    entry = ledger_entry(storage, process_key(name))
+    with suppress(ContentLost):  # found among the contributions
+        if (
+            entry.state is not LedgerState.NOTHING
+            or current(storage, entry.process, context.publishing, Reading()).process
+        ):
+            return
+        if name in context.catalog.read_processes([name]):
+            corrected = replace(
+                entry, state=LedgerState.WRITTEN, qualified_name=name, guid=node.guid, fingerprint="", retired=None
+            )
+            description = "is in the catalog, and has no contributions"
+            yield Inconsistency(subject=f"process {name}", description=description, evidence=corrected)
 
 
-def _is_spoken_for(world: World, qualified_name: str) -> bool:
-    """Whether anything on record stands for a process."""
-    entry = ledger_entry(world.storage, process_key(qualified_name))
-    if entry.state is not LedgerState.NOTHING:
-        return True
-    try:
-        return current(world.storage, entry.process, world.publishing, Reading()).process is not None
-    except ContentLost:
-        return True
-
-
-def adopt(world: World, damage: Inconsistency) -> bool:
-    """Have the ledger know of it: then the publisher removes it, as all that has nothing to say any more."""
-    node: Node = damage.about
-    if _is_spoken_for(world, node.qualified_name):
-        return True
-    entry = ledger_entry(world.storage, process_key(node.qualified_name))
-    return _change(world, replace(entry, state=LedgerState.WRITTEN, qualified_name=node.qualified_name, guid=node.guid))
-
-
-def unused_placeholders(world: World, node: Node) -> Iterator[Inconsistency]:
-    """Data sets that we placed and that no process reads or writes any more."""
-    if world.survey.used.meet(combined_digest(node.type, node.qualified_name)):
+@check("unused placeholder", Verb.DELETE, delete_placeholder)
+def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency[Node]]:
+    """A placeholder of ours that nothing is linked to."""
+    key = (node.type, node.qualified_name)
+    if context.survey.used.meet(combined_digest(*key)):
         return
-    key = node.key
-    found = world.catalog.placeholders([key]).get(key)
-    if found and not found.links:
-        yield Inconsistency(
-            subject=f"{node.type} {node.qualified_name}", words="was placed by us, and no process uses it", about=node
-        )
+    placeholder = context.catalog.placeholders([key]).get(key)
+    if placeholder and not placeholder.links:
+        subject = f"{node.type} {node.qualified_name}"
+        yield Inconsistency(subject=subject, description="is a placeholder that no process uses", evidence=node)
 
 
-def remove_placeholder(world: World, damage: Inconsistency) -> bool:
-    """Remove it, while nobody publishes: a publisher creates data sets before it writes what uses them."""
-    node: Node = damage.about
-    removed = try_remove_placeholders(world.storage, world.catalog, [node.key], wait=False)
-    return removed is not None and not removed.kept
+def _processes(context: VerifyContext) -> Iterator[PlannedProcess]:
+    """Every process with contributions or a ledger entry; one call to the catalog for each batch."""
+    storage = context.storage
+    contributed = (row.partition for row in storage.scan(CONTRIBUTIONS))
+    written = (row.partition for row in storage.scan(LEDGER))
+    keys = (key for key, _ in groupby(heapq.merge(contributed, written)))
+    while batch := list(islice(keys, context.publishing.batch)):
+        yield from counted(context.progress, "processes", _planned(context, batch))
+
+
+def _planned(context: VerifyContext, keys: Sequence[str]) -> list[PlannedProcess]:
+    queue = {each.process: each for each in queue_entries(context.storage)[0]}
+    now, reading = datetime.now(UTC), Reading()
+    planned = []
+    for key in keys:
+        with suppress(ContentLost):  # found among the contributions; until it is repaired there is no plan
+            plan = plan_for(context.storage, context.publishing, QueueEntry(process=key, due=now), reading)
+            matches = read_matches(context.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
+            plan = with_resolved_names(plan, matches, context.publishing)
+            queued = queue.get(key)
+            planned.append(PlannedProcess(plan=plan, queued=queued, is_due=_is_due(context, queued)))
+    held = context.catalog.read_processes([each.name for each in planned if each.name])
+    for each in planned:
+        if each.entry.state is not LedgerState.NOTHING:
+            context.survey.written.add(short(each.entry.process))
+        for asset in (*each.plan.entity.inputs, *each.plan.entity.outputs) if each.plan.entity else ():
+            context.survey.used.add(combined_digest(*asset))
+    return [replace(each, held=held.get(each.name)) for each in planned]
+
+
+def _nodes(context: VerifyContext, what: str, *, processes: bool) -> Iterator[Node]:
+    """All of ours before any is removed, since the catalog's search answers page by page."""
+    ours = [node for node in context.catalog.ours() if node.is_process is processes]
+    return counted(context.progress, what, ours)
+
+
+PROCESSES = Stage(
+    read=_processes,
+    checks=(unpublished_processes, changed_processes),
+    after_publishing=True,
+)
+CATALOG_PROCESSES = Stage(
+    read=lambda context: _nodes(context, "processes in the catalog", processes=True), checks=(orphan_processes,)
+)
+PLACEHOLDERS = Stage(
+    read=lambda context: _nodes(context, "placeholders", processes=False),
+    checks=(unused_placeholders,),
+    after_publishing=True,
+)

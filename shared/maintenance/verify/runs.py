@@ -1,35 +1,46 @@
-"""Damage to events and runs: rows against blobs, and states against both."""
+"""Checks of dead letters, runs and events: rows against blobs, run states against both."""
 
 import gzip
-import logging
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
-from shared.errors import ContentLost, Refused, WriteConflict
-from shared.events.stored_runs import Arrived, last_arrival, noted, packed_event
-from shared.maintenance.replay import settle_stored
-from shared.maintenance.verify.inconsistencies import Inconsistency, World
-from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import merge, stronger_end
-from shared.processing.processor import RunProcessor
-from shared.processing.triggers import TimedOut
-from shared.records.application_entries import generations_in, holds_entries
-from shared.records.process_index import contributions_of, processes_written_by
-from shared.records.run_state import ContentKey, EntryKey, RunState
-from shared.secrets import text_without_secrets
-from shared.storage.compare_and_swap import write_if_unchanged
-from shared.storage.port import Row, Storage
-from shared.storage_layout import LONGEST_JOB_NAME, RUNS, STATE, StoredEvent
-
-_LOG = logging.getLogger("throughline.verify")
+from shared.errors import Refused
+from shared.events.archive_index import ARCHIVED, Archived
+from shared.events.dead_letters import DeadLetter, dead_letters
+from shared.events.stored_runs import Arrived, arrivals, noted, packed_event
+from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.repairs import (
+    UNUSABLE,
+    delete_event_row,
+    delete_letter,
+    has_end,
+    is_over,
+    letter_is_stored,
+    process_again,
+    process_event_again,
+    process_letter_again,
+    read_state,
+)
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.records.application_entries import holds_entries
+from shared.records.application_record import read_application
+from shared.records.digest_set import combined_digest, short
+from shared.records.run_context import context_of
+from shared.records.run_state import RunState
+from shared.reporting.run_outcomes import counted
+from shared.storage.port import Row
+from shared.storage_layout import PROCESS_REF, RUNS, STATE, StoredEvent, stored_from_row
+from shared.translation.run.translate import translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOnRecord:
-    """A run as its rows tell: the events that are `stored` and those that are `missing`; `state` is None when there is
-    none, or (`unreadable`) none that can be read.
+class RunRows:
+    """A run by its rows: events that are `stored` and `missing` ones; `state`: None where there is none, or none that
+    can be read (`unreadable`).
     """
 
     run_id: str
@@ -39,173 +50,140 @@ class RunOnRecord:
     unreadable: bool = False
 
 
-def state_of(storage: Storage, row: Row | None) -> tuple[RunState | None, bool]:
-    """The state that a row holds; and whether there is one that can't be read."""
-    if row is None:
-        return None, False
-    try:
-        return RunState.of(row, storage), False
-    except ContentLost:
-        return None, True
-
-
-def rows_without_blob(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
-    """Rows of events whose blobs are gone, or never came."""
-    for event in run.missing:
-        if world.settling(event.time) or packed_event(world.storage, event) is not None:
-            continue
-        merged = run.state is not None and event.digest in run.state.merged
-        words = "was merged into its run, and its blob is gone" if merged else "has a row, but no blob"
-        yield Inconsistency(subject=event.blob, words=words, about=event)
-
-
-def drop_row(world: World, damage: Inconsistency) -> bool:
-    """The row goes: what was said of the event stays, and its blob gets a row again should it come back."""
-    event: StoredEvent = damage.about
-    if packed_event(world.storage, event) is None:
-        world.storage.delete(RUNS, event.run_id, event.row_key)
-    return True
-
-
-def blobs_without_row(world: World, found: Arrived) -> Iterator[Inconsistency]:
-    """Blobs that nobody noted: of a row that was lost, or put there by another hand."""
-    event = found.event
-    fresh = found.arrived is not None and world.settling(found.arrived)
-    if event and not fresh and not _has_row(world.storage, event):
-        yield Inconsistency(subject=event.blob, words="is stored, but has no row", about=event)
-
-
-def note_row(world: World, damage: Inconsistency) -> bool:
-    """The row as the receiver would have written it; the run is settled anew if it may be over."""
-    event: StoredEvent = damage.about
-    opened = _opened(world.storage, event)
-    values = {"job": text_without_secrets(opened.body.job.name[:LONGEST_JOB_NAME])} if opened and opened.body else {}
-    world.storage.insert(RUNS, Row(partition=event.run_id, key=event.row_key, values=values))
-    state, unreadable = state_of(world.storage, world.storage.read(RUNS, event.run_id, STATE))
-    if state or unreadable or event.end:
-        settle_anew(world, event.run_id)
-    return True
-
-
-def _has_row(storage: Storage, event: StoredEvent) -> bool:
-    return storage.read(RUNS, event.run_id, event.row_key) is not None
-
-
-def unsettled_runs(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
-    """Runs that somebody should have settled: they have an end, or were settled with less than is stored."""
-    if not run.unreadable and (words := _unsettled(run)) and _is_over(world, run.stored):
-        restored = _said_before(world, run) if run.state is None else None
-        if restored is None or not (restored.attempted or restored.entries):
-            yield Inconsistency(subject=f"run {run.run_id}", words=words, about=run.run_id)
-
-
-def lost_states(world: World, run: RunOnRecord) -> Iterator[Inconsistency]:
-    """Runs whose state is gone though they have said something, or can't be read."""
-    if run.unreadable:
+@check("letter without blob", Verb.DELETE, delete_letter)
+def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[DeadLetter]]:
+    """A dead letter whose blob is gone."""
+    if not letter_is_stored(context.storage, letter):
         yield Inconsistency(
-            subject=f"run {run.run_id}", words="has a state, but a blob of it is gone", about=run.run_id
+            subject=f"dead letter {letter.digest}", description=f"its blob {letter.blob!r} is gone", evidence=letter
         )
-    elif run.state is None and run.stored and _is_over(world, run.stored):
-        restored = _said_before(world, run)
-        if restored.attempted or restored.entries:
-            said = f"has said {len(restored.attempted)} contributions, but has no state"
-            yield Inconsistency(subject=f"run {run.run_id}", words=said, about=run.run_id)
 
 
-def _unsettled(run: RunOnRecord) -> str:
-    """Why it should be settled; empty when there is nothing to do."""
-    if not run.stored:
-        return ""
-    if run.state and run.state.closed:
+@check("usable letter", Verb.PROCESS, process_letter_again)
+def usable_letters(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[str]]:
+    """A dead letter whose event can be used now."""
+    if not letter.discarded and _is_usable(context, letter):
+        yield Inconsistency(
+            subject=f"dead letter {letter.digest}",
+            description=f"({letter.reason}) can be used now",
+            evidence=letter.digest,
+        )
+
+
+def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
+    """Whether the event can be decoded, and its run merged and translated."""
+    storage, place = context.storage, letter.place
+    if place is None or packed_event(storage, place) is None:
+        return False
+    events = []
+    for each in {place, *noted(storage, place.run_id).events}:
+        packed = packed_event(storage, each)
+        try:
+            events += [decode(gzip.decompress(packed))] if packed else []
+        except (Refused, OSError, EOFError, zlib.error):
+            if each == place:
+                return False
+    try:
+        run = merge(events)
+        known = read_application(storage, run.application_run)
+        translate(run, context_of(storage, run, known, context.names))
+    except UNUSABLE:
+        return False
+    return True
+
+
+@check("row without blob", Verb.DELETE, delete_event_row)
+def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[StoredEvent]]:
+    """An event's row, and its blob is gone or never came."""
+    for event in run.missing:
+        if not context.is_recent(event.time) and packed_event(context.storage, event) is None:
+            merged = run.state is not None and event.digest in run.state.merged
+            description = "was merged into its run, and its blob is gone" if merged else "has a row, but no blob"
+            yield Inconsistency(subject=event.blob, description=description, evidence=event)
+
+
+@check("unprocessed run", Verb.PROCESS, process_again)
+def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
+    """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
+    description = _why_unprocessed(run)
+    if description and (run.unreadable or is_over(context, run.stored)):
+        yield Inconsistency(subject=f"run {run.run_id}", description=description, evidence=run.run_id)
+
+
+def _why_unprocessed(run: RunRows) -> str:
+    if run.unreadable:
+        return "has a state, but a blob of it is gone"
+    if not run.stored or (run.state and run.state.closed):
         return ""
     if run.state is None:
-        return "has ended, and was never settled" if _ends(run.stored) else "waits for an end, and nobody looks"
+        return "has ended, and has no state" if has_end(run.stored) else "has no end, and was not timed out"
     if not run.state.settled or not run.state.context_digest:
-        return "was cut off while it was settled"
+        return "was interrupted while it was processed"
     left = sum(event.digest not in run.state.merged for event in run.stored)
-    return f"was settled without {left} of its events" if left else ""
+    return f"was processed without {left} of its events" if left else ""
 
 
-def _ends(events: Iterable[StoredEvent]) -> bool:
-    return any(event.end for event in events)
+@check("blob without row", Verb.PROCESS, process_event_again)
+def blobs_without_row(context: VerifyContext, found: Arrived) -> Iterator[Inconsistency[StoredEvent]]:
+    """A stored event that has no row."""
+    event = found.event
+    is_recent = found.arrived is not None and context.is_recent(found.arrived)
+    if event and not is_recent and context.storage.read(RUNS, event.run_id, event.row_key) is None:
+        yield Inconsistency(subject=event.blob, description="is stored, but has no row", evidence=event)
 
 
-def _is_over(world: World, events: tuple[StoredEvent, ...]) -> bool:
-    """Whether no event of it came for so long that it should have been settled."""
-    last = last_arrival(world.storage, events)
-    wait = world.grace if _ends(events) else max(world.grace, world.end_timeout)
-    return last is None or datetime.now(UTC) - last >= wait
+def _letters(context: VerifyContext) -> Iterator[DeadLetter]:
+    return counted(context.progress, "dead letters", dead_letters(context.storage))
 
 
-def _said_before(world: World, run: RunOnRecord) -> RunState:
-    return _restored(world.storage, run.run_id, run.stored)
+def _runs(context: VerifyContext) -> Iterator[RunRows]:
+    """Every run that has rows, after the blobs were listed: a row comes before its blob."""
+    survey = context.survey
+    for each in counted(context.progress, "stored events", arrivals(context.storage)):
+        if each.event:
+            survey.events.add(short(each.event.digest))
+    entries = array("Q")
+    rows = counted(context.progress, "runs", context.storage.scan(RUNS))
+    for run_id, own in groupby(rows, key=lambda row: row.partition):
+        yield _run(context, run_id, own, entries)
+    for entry in entries:
+        survey.entries.meet(entry)
 
 
-def mend_run(world: World, damage: Inconsistency) -> bool:
-    """Settle it anew."""
-    return settle_anew(world, damage.about)
+def _run(context: VerifyContext, run_id: str, rows: Iterator[Row], entries: "array[int]") -> RunRows:
+    survey, storage = context.survey, context.storage
+    state_row: Row | None = None
+    places: list[StoredEvent] = []
+    archived: list[Row] = []
+    for row in rows:
+        if row.key == STATE:
+            state_row = row
+        elif row.key.startswith(ARCHIVED):
+            archived.append(row)
+        elif holds_entries(row):
+            entries.append(combined_digest(run_id, row.key))
+        elif row.key.startswith(PROCESS_REF):
+            survey.references.add(combined_digest(run_id, row.key.removeprefix(PROCESS_REF)))
+        elif place := stored_from_row(run_id, row.key):
+            places.append(place)
+    state, unreadable = read_state(storage, state_row)
+    if state and state.settled:
+        survey.add_state(state)
+    stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
+    missing = tuple(sorted(set(places) - set(stored), key=lambda place: place.blob))
+    if state is None:  # else it does not matter what is archived
+        stored += tuple(event for row in archived for event in Archived.of(row, storage).events)
+    return RunRows(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=unreadable)
 
 
-def settle_anew(world: World, run_id: str) -> bool:
-    """Settle a run from all that is stored of it, whatever is on record; a state that was lost is found again first, so
-    that the run can take back what it says no more. False when nothing of it is stored.
-    """
-    storage = world.storage
-    events = tuple(each for each in noted(storage, run_id).events if packed_event(storage, each) is not None)
-    if not events:
-        return False
-    row = storage.read(RUNS, run_id, STATE)
-    state, unreadable = state_of(storage, row)
-    if state is None:
-        fresh = _restored(storage, run_id, events).row(storage)
-        if not write_if_unchanged(storage, RUNS, replace(fresh, etag=row.etag if row else "")):
-            raise WriteConflict(f"Run {run_id} is being settled by somebody else", after=2)
-        _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
-        state, _ = state_of(storage, storage.read(RUNS, run_id, STATE))
-    if _ends(events) or not _is_over(world, events):
-        settle_stored(storage, run_id, state, events, world.names)
-    else:
-        RunProcessor(storage=storage, names=world.names).process(run_id, TimedOut())
-    return True
+def _events_without_row(context: VerifyContext) -> Iterator[Arrived]:
+    unmet = context.survey.events.unmet()
+    if unmet:
+        for each in counted(context.progress, "events without rows", arrivals(context.storage)):
+            if each.event and short(each.event.digest) in unmet:
+                yield each
 
 
-def _restored(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> RunState:
-    """The state of a run as far as others tell of it: what it may have said, in its latest generation."""
-    places = tuple(events)
-    opened = [event for place in places if (event := _opened(storage, place))]
-    try:
-        by = merge(opened).application_run if opened else run_id
-    except (RecursionError, ValueError, TypeError, LookupError, ArithmeticError):
-        by = run_id  # settling will say what is wrong with it: a dead letter
-    end: str | None = None
-    for place in places:
-        end = stronger_end(end, place.end)
-    generations: dict[ContentKey, int] = {}
-    for process in processes_written_by(storage, by):
-        for _, record in contributions_of(storage, process, by):
-            if run_id in record.supporters:
-                generations[process, by, record.digest] = record.supporters[run_id].generation
-    left = _left_by(storage, by, run_id)
-    return RunState(
-        run_id=run_id,
-        end=end,
-        generation=max((*generations.values(), *left.values()), default=0),
-        attempted=frozenset(generations),
-        entries=frozenset(left),
-    )
-
-
-def _left_by(storage: Storage, application_run: str, run_id: str) -> dict[EntryKey, int]:
-    """Where a run has left an entry for the others, with the generation of each."""
-    rows = (row for row in storage.partition(RUNS, application_run) if holds_entries(row))
-    left = ((row.key, generations_in(storage, row)) for row in rows)
-    return {(application_run, key): each[run_id] for key, each in left if run_id in each}
-
-
-def _opened(storage: Storage, place: StoredEvent) -> Event | None:
-    """The event, if its bytes can be used."""
-    packed = packed_event(storage, place)
-    try:
-        return decode(gzip.decompress(packed)) if packed else None
-    except (Refused, OSError, EOFError, zlib.error):
-        return None  # settling makes a dead letter of it
+LETTERS = Stage(read=_letters, checks=(letters_without_blob, usable_letters))
+RUN_ROWS = Stage(read=_runs, checks=(rows_without_blob, unprocessed_runs))
+STORED_EVENTS = Stage(read=_events_without_row, checks=(blobs_without_row,))

@@ -1,66 +1,59 @@
-"""Verify: blobs against tables against the catalog, and mending what differs.
+"""Verify: hold blobs against tables against the catalog, and repair what differs.
 
-Nothing is noted of how far it has come, for nothing has to be: what was mended is not found again, so whoever is
-stopped begins anew, and doing it twice writes nothing.
+No checkpoint is kept: what was repaired is not found again, so an interrupted verify starts over, and a second one
+writes nothing.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Protocol
 
-from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.inconsistencies import Inconsistency, Kind, Stage, Survey, World
-from shared.maintenance.verify.kinds import KINDS
-from shared.maintenance.verify.scanners import WALKS
+from shared.maintenance.verify.checks import Finding, Kind, Survey, VerifyContext
+from shared.maintenance.verify.contributions import CONTRIBUTION_ROWS, UNMET_STATES
+from shared.maintenance.verify.processes import CATALOG_PROCESSES, PLACEHOLDERS, PROCESSES
+from shared.maintenance.verify.runs import LETTERS, RUN_ROWS, STORED_EVENTS
 from shared.publishing.catalog_write import Published
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """One damage of a kind: `mended` is None where mending was not asked for; `why` not, if it could not be."""
-
-    kind: Kind
-    damage: Inconsistency
-    mended: bool | None = None
-    why: str = ""
+class _AnyStage(Protocol):
+    @property
+    def after_publishing(self) -> bool: ...
+    @property
+    def kinds(self) -> tuple[Kind, ...]: ...
+    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[Finding | None]: ...
 
 
-_PUBLISHED_BEFORE = frozenset({Stage.PROCESSES, Stage.PLACED})
-"""Stages that look at what earlier ones had published: what they mended must not be taken for damage."""
-_IN_CATALOG = frozenset({Stage.PLACED})
-"""Stages whose mending changes the catalog at once; the others leave that to the publisher, who minds shadow mode."""
+_STAGES: tuple[_AnyStage, ...] = (
+    LETTERS,
+    RUN_ROWS,
+    STORED_EVENTS,
+    CONTRIBUTION_ROWS,
+    UNMET_STATES,
+    PROCESSES,
+    CATALOG_PROCESSES,
+    PLACEHOLDERS,
+)
+KINDS: tuple[Kind, ...] = tuple(kind for stage in _STAGES for kind in stage.kinds)
+"""What `verify` finds. A test compares docs/operate/recovery.md with it."""
 
 
 def verify(
-    world: World, *, fix: bool = False, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Found | Published]:
-    """All damage, stage by stage, as it is found. With `fix` each is mended at once, and what that changed is
-    published before what the catalog holds is looked at and at the end: those counts come too.
+    context: VerifyContext, *, fix: bool = False, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Finding | Published]:
+    """All inconsistencies, stage by stage, as they are found; with `fix` each is repaired at once, and what that queued
+    is published before the catalog is read and at the end: counts of that come in between.
 
-    Goes no further once `stopped`. Raises StorageUnavailable, CatalogUnavailable or CatalogRefused: what was mended by
-    then stays so.
+    Ends once `stopped`. Raises StorageUnavailable, CatalogUnavailable or CatalogRefused; repairs made by then stay.
     """
-    world = replace(world, survey=Survey())
-    for stage, walk in WALKS.items():
-        if fix and stage in _PUBLISHED_BEFORE:
-            yield publish_all(world.storage, world.catalog, world.publishing)[0]
-        kinds = [kind for kind in KINDS if kind.stage is stage]
-        for item in walk(world):
-            for kind in kinds:
-                for damage in kind.find(world, item):
-                    yield _mended(world, kind, damage) if fix else Found(kind=kind, damage=damage)
-            if stopped():
+    context = replace(context, survey=Survey())
+    for stage in _STAGES:
+        if fix and stage.after_publishing:
+            yield publish_all(context.storage, context.catalog, context.publishing)[0]
+        for found in stage.run(context, fix=fix):
+            if found:
+                yield found
+            elif stopped():
                 return
     if fix:
-        yield publish_all(world.storage, world.catalog, world.publishing)[0]
-
-
-def _mended(world: World, kind: Kind, damage: Inconsistency) -> Found:
-    if world.publishing.shadow and kind.stage in _IN_CATALOG:
-        return Found(kind=kind, damage=damage, mended=False, why="shadow mode leaves the catalog as it is")
-    try:
-        mended = kind.mend(world, damage)
-        why = "" if mended else "it changed meanwhile, or can't be mended: verify again"
-    except (WriteConflict, ContentLost) as error:
-        mended, why = False, str(error)
-    return Found(kind=kind, damage=damage, mended=mended, why=why)
+        yield publish_all(context.storage, context.catalog, context.publishing)[0]

@@ -26,7 +26,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
-from tests.faults.verdicts import verdicts
+from tests.faults.expected_states import expected_states
 from tests.plugins.sample import Sample
 from tests.support.chaos import live_through
 from tests.support.events import event
@@ -41,7 +41,7 @@ def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequen
     """In what the end differs from what the pure core says: the catalog, or what is told of single events."""
     pure = translate_history(map(decode, bodies))
     found = status(storage)
-    states, reasons = verdicts(pure, bodies)
+    states, reasons = expected_states(pure, bodies)
     told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
         "catalog": catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes},

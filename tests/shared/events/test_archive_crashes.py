@@ -15,7 +15,7 @@ from shared.events.archive_index import archived_of
 from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
-from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay
+from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import ContextChanged, Replayed
@@ -149,9 +149,9 @@ def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
     assert standing(storage) == ["/a"], "it stays as it was"
     assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
     archive(storage, AT_ONCE)
-    (again,) = replay(storage, Stop(wanted=Wanted()))
+    (again,) = replay(storage, ReplayPosition(wanted=Wanted()))
     assert isinstance(again, ReplayedRun)
-    assert again.fate is RunChange.GONE
+    assert again.outcome is ReplayOutcome.GONE
     written = dict(catalog.processes)
     publish(storage, catalog, HOW)
     assert (catalog.processes, bool(written)) == (written, True)

@@ -19,9 +19,9 @@ from shared.events.archiver import archive
 from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import Wanted
 from shared.ingest.receiver import receive
-from shared.maintenance.replay import ReplayedRun, RunChange, Stop, replay, replay_letters
+from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay, replay_dead_letters
 from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.processing.triggers import Replayed
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
@@ -65,12 +65,12 @@ def test_the_sweeper_archives_after_it_has_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     how = SweepOptions(grace=timedelta(0), archiving=AT_ONCE)
-    assert sweep(storage, how) == Swept(undelivered=1, archived=2)
-    assert sweep(storage, how) == Swept()
+    assert sweep(storage, how) == SweepResult(undelivered=1, archived=2)
+    assert sweep(storage, how) == SweepResult()
     lease = storage.lease("sweeper", 60)
     assert lease
     settled(storage, *write("b", "app", "10:00", "/a"))
-    assert sweep(storage, how) == Swept(), "only one at a time"
+    assert sweep(storage, how) == SweepResult(), "only one at a time"
 
 
 def test_nothing_is_archived_when_that_is_off() -> None:
@@ -166,16 +166,16 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
     for table in ("contributions", "publishqueue"):
         for row in list(storage.scan(table)):
             storage.delete(table, row.partition, row.key)
-    done = [each for each in replay(storage, Stop(wanted=Wanted())) if isinstance(each, ReplayedRun)]
-    assert [(each.run.run_id, each.fate) for each in done] == [
-        (run_id("a"), RunChange.SETTLED),
-        (run_id("b"), RunChange.SETTLED),
-        (run_id("a"), RunChange.EARLIER),
+    done = [each for each in replay(storage, ReplayPosition(wanted=Wanted())) if isinstance(each, ReplayedRun)]
+    assert [(each.run.run_id, each.outcome) for each in done] == [
+        (run_id("a"), ReplayOutcome.PROCESSED),
+        (run_id("b"), ReplayOutcome.PROCESSED),
+        (run_id("a"), ReplayOutcome.PROCESSED_EARLIER),
     ]
     assert sorted(standing(storage)) == ["/a", "/b"]
     assert counts(storage)["skipped"]["closed"] == 1
-    only = replay(storage, Stop(wanted=Wanted(run_id=run_id("b"))))
-    assert [each.fate for each in only if isinstance(each, ReplayedRun)] == [RunChange.SETTLED]
+    only = replay(storage, ReplayPosition(wanted=Wanted(run_id=run_id("b"))))
+    assert [each.outcome for each in only if isinstance(each, ReplayedRun)] == [ReplayOutcome.PROCESSED]
 
 
 def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> None:
@@ -191,7 +191,7 @@ def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> No
     assert archive(storage, AT_ONCE) == Counter(archived=2)
     assert counts(storage) == before
     assert stored_packed(storage, start.blob) == b"no gzip", "the very bytes, for whoever wants to see them"
-    (tried,) = replay_letters(storage, lambda _: True)
+    (tried,) = replay_dead_letters(storage, lambda _: True)
     assert tried.outcome == "failed again", "it is looked for in the archive"
 
 

@@ -14,7 +14,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.errors import WriteConflict
 from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
 from shared.events.run_loader import add_dead_letter
-from shared.maintenance.replay import Outcome, ReplayedLetter, publish_all, replay_letters
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter, publish_all, replay_dead_letters
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import Replayed, TimedOut
@@ -38,7 +38,7 @@ def one(storage: Storage) -> DeadLetter:
 
 
 def all_of(storage: Storage) -> list[ReplayedLetter]:
-    return list(replay_letters(storage, lambda _: True))
+    return list(replay_dead_letters(storage, lambda _: True))
 
 
 def damaged(storage: MemoryStorage, packed: bytes) -> StoredEvent:
@@ -106,7 +106,7 @@ def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, rea
     assert one(storage).reason == reason
     put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
     (replayed,) = all_of(storage)
-    assert (replayed.outcome, replayed.now) == (Outcome.USED, "contributed")
+    assert (replayed.outcome, replayed.now) == (LetterOutcome.USED, "contributed")
     assert list(dead_letters(storage)) == []
     assert state_of(storage, "a").merged == {start.digest, end.digest}
     assert publish(storage, catalog, PublishOptions()).written == 1
@@ -122,7 +122,7 @@ def test_a_letter_that_fails_again_is_there_again_with_a_higher_count() -> None:
     put(storage, start, gzip.compress(b"{"))
     for count in (2, 3):
         (replayed,) = all_of(storage)
-        assert replayed.outcome is Outcome.FAILED
+        assert replayed.outcome is LetterOutcome.FAILED
         assert replayed.letter == one(storage)
         assert replayed.letter.count == count
         assert replayed.letter.reason == "unreadable event", "why it failed last"
@@ -143,15 +143,20 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert {letter.error for letter in letters} == {"KeyError: 'host'"}
     assert {letter.digest for letter in letters} == {place.digest for place in places}
     assert (state_of(storage, "a").verdict, status(storage).dead) == ("dead", 2)
-    again = list(replay_letters(storage, lambda _: True, names=MISWRITTEN))
-    assert [(each.outcome, each.letter.count) for each in again] == [(Outcome.FAILED, 2), (Outcome.FAILED, 2)]
+    again = list(replay_dead_letters(storage, lambda _: True, names=MISWRITTEN))
+    assert [(each.outcome, each.letter.count) for each in again] == [
+        (LetterOutcome.FAILED, 2),
+        (LetterOutcome.FAILED, 2),
+    ]
     meant = places[1].digest
-    mended = list(replay_letters(storage, lambda letter: letter.digest == meant))
-    assert [each.outcome for each in mended] == [Outcome.USED, Outcome.USED], "both leave, though one was asked for"
+    mended = list(replay_dead_letters(storage, lambda letter: letter.digest == meant))
+    assert [each.outcome for each in mended] == [LetterOutcome.USED, LetterOutcome.USED], (
+        "both leave, though one was asked for"
+    )
     assert list(dead_letters(storage)) == []
     publish_all(storage, catalog, PublishOptions())
     assert (status(storage).published, catalog.writes) == (2, 2)
-    again = list(replay_letters(storage, lambda _: True))
+    again = list(replay_dead_letters(storage, lambda _: True))
     publish_all(storage, catalog, PublishOptions())
     assert (again, catalog.writes) == ([], 2)
 
@@ -169,9 +174,9 @@ def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
             add_dead_letter(storage, start.blob, start.digest, EOFError("read long ago"))
 
     watched.step_in = late
-    assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.FAILED]
+    assert [each.outcome for each in replay_dead_letters(watched, lambda _: True)] == [LetterOutcome.FAILED]
     assert one(storage).count == 2
-    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
 
 
 def test_a_replay_that_dies_anywhere_loses_no_letter() -> None:
@@ -189,7 +194,7 @@ def test_a_replay_that_dies_anywhere_loses_no_letter() -> None:
 
         watched.step_in = dies
         try:
-            list(replay_letters(watched, lambda _: True))
+            list(replay_dead_letters(watched, lambda _: True))
         except KeyboardInterrupt:
             assert one(storage).digest == start.digest
             all_of(storage)
@@ -206,7 +211,7 @@ def test_a_letter_whose_blob_is_missing_stays() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     del storage._blobs[EVENTS][start.blob]
-    assert [each.outcome for each in all_of(storage)] == [Outcome.MISSING]
+    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.MISSING]
     assert one(storage).digest == start.digest
 
 
@@ -220,10 +225,10 @@ def test_a_blob_with_a_foreign_name_leaves_when_it_was_given_its_right_one() -> 
     sweep(storage, SweepOptions())
     settle(storage, end)
     (replayed,) = all_of(storage)
-    assert (replayed.outcome, replayed.letter.count) == (Outcome.FAILED, 2)
+    assert (replayed.outcome, replayed.letter.count) == (LetterOutcome.FAILED, 2)
     storage.put_new(EVENTS, start.blob, packed)
     del storage._blobs[EVENTS]["copy of an event"]
-    assert [each.outcome for each in all_of(storage)] == [Outcome.GONE]
+    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.GONE]
     assert list(dead_letters(storage)) == []
 
 
@@ -233,7 +238,7 @@ def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
     put(storage, start, b"hello")
     add_dead_letter(storage, start.blob, start.digest, EOFError("met by whoever read it first"))
     put(storage, start, gzip.compress(START))
-    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
     assert state_of(storage, "a").end == "COMPLETE"
 
 
@@ -247,7 +252,7 @@ def test_a_discarded_letter_stays_so_when_it_is_met_again_and_leaves_when_it_is_
     RunProcessor(storage=storage).process(run_id("a"), Replayed())
     assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
     put(storage, start, gzip.compress(START))
-    assert [each.outcome for each in all_of(storage)] == [Outcome.USED]
+    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
     assert discard(storage, start.digest) is None, "there is nothing to discard any more"
 
 
@@ -273,7 +278,7 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
     with pytest.raises(WriteConflict):
         note_letter(watched, start.blob, start.digest, EOFError())
     put(storage, start, gzip.compress(b"{"))
-    assert [each.outcome for each in replay_letters(watched, lambda _: True)] == [Outcome.BUSY]
+    assert [each.outcome for each in replay_dead_letters(watched, lambda _: True)] == [LetterOutcome.BUSY]
 
 
 @pytest.mark.azurite
@@ -293,14 +298,14 @@ def test_a_dead_letter_comes_goes_and_converges_on_azurite(azurite: Azurite) -> 
     put_blob(b"hello")
     settle(storage, end)
     assert [(letter.reason, letter.count) for letter in mine()] == [("damaged bytes", 1)]
-    replayed = replay_letters(storage, lambda letter: letter.digest == start.digest)
-    assert [(each.outcome, each.letter.count) for each in replayed] == [(Outcome.FAILED, 2)]
+    replayed = replay_dead_letters(storage, lambda letter: letter.digest == start.digest)
+    assert [(each.outcome, each.letter.count) for each in replayed] == [(LetterOutcome.FAILED, 2)]
     found = discard(storage, start.digest)
     assert found
     assert mine() == [found]
     put_blob(gzip.compress(write("on azurite", "app", "10:00", "/more", sink="/azurite")[0]))
-    replayed = replay_letters(storage, lambda letter: letter.digest == start.digest)
-    assert [each.outcome for each in replayed] == [Outcome.USED]
+    replayed = replay_dead_letters(storage, lambda letter: letter.digest == start.digest)
+    assert [each.outcome for each in replayed] == [LetterOutcome.USED]
     assert mine() == []
     done, _ = publish_all(storage, catalog, PublishOptions())
     assert done.error == ""

@@ -10,7 +10,7 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.purge import purge
-from shared.maintenance.retirement import lonely, retire, unseen
+from shared.maintenance.retirement import retire, unseen_processes, unused_placeholders
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import EventArrived, Replayed
@@ -45,8 +45,8 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
 
 
 def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
-    leaving = list(unseen(storage, BEFORE))
-    alone = list(lonely(storage, catalog, how(clock), leaving))
+    leaving = list(unseen_processes(storage, BEFORE))
+    alone = list(unused_placeholders(storage, catalog, how(clock), leaving))
     for each in leaving:
         retire(storage, each)
     publish(storage, catalog, how(clock))

@@ -12,8 +12,8 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.stored_runs import Wanted
-from shared.maintenance.purge import Purged, our_placeholders, ours, purge
-from shared.maintenance.replay import Stop, publish_all, replay
+from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
+from shared.maintenance.replay import ReplayPosition, publish_all, replay
 from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -60,8 +60,8 @@ def total(steps: Sequence[Purged]) -> Purged:
 
 def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
     storage = filled(catalog)
-    assert len(list(ours(storage))) == 5
-    assert list(our_placeholders(storage, catalog, by_twos())) == [file(name) for name in NAMES[1:]]
+    assert len(list(processes_to_purge(storage))) == 5
+    assert list(placeholders_to_purge(storage, catalog, by_twos())) == [file(name) for name in NAMES[1:]]
     steps = list(purge(storage, catalog, by_twos()))
     assert total(steps) == Purged(processes=5, placeholders=5)
     assert max(step.processes + step.placeholders for step in steps) == 2
@@ -74,7 +74,7 @@ def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
 def test_a_replay_makes_all_anew(catalog: Catalog) -> None:
     storage = filled(catalog)
     list(purge(storage, catalog, by_twos()))
-    list(replay(storage, Stop(wanted=Wanted())))
+    list(replay(storage, ReplayPosition(wanted=Wanted())))
     assert publish_all(storage, catalog, how(Clock()))[0].written == 5
     assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
     assert (status(storage).published, status(storage).processes) == (10, 5)

@@ -15,7 +15,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.events.archiver import archive
 from shared.ingest.receiver import receive
-from shared.maintenance.rebuild import Rebuild, Stage, extent, last_rebuild, rebuild
+from shared.maintenance.rebuild import Rebuild, Stage, last_rebuild, plan_rebuild, rebuild
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.records.asset_lifecycle import states
 from shared.reporting.status import status
@@ -216,7 +216,7 @@ def test_what_retention_has_deleted_stays_as_it_was_said() -> None:
     publish(storage, catalog, HOW)
     archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
     wipe(storage, "control")
-    assert extent(storage).gone == 2
+    assert plan_rebuild(storage).expired == 2
     before, rows, processes = counts(storage), said(storage), dict(catalog.processes)
     for _ in range(2):
         rebuilt(storage, catalog)
@@ -242,8 +242,8 @@ def test_with_the_tables_lost_what_retention_has_deleted_is_not_taken_from_the_c
 def test_the_plan_counts_and_writes_nothing() -> None:
     storage, _ = small_world()
     before = [list(storage.scan(table)) for table in (*REBUILT, "control")]
-    found = extent(storage)
-    assert (found.files, found.events, found.gone) == (1, 5, 0)
+    found = plan_rebuild(storage)
+    assert (found.files, found.events, found.expired) == (1, 5, 0)
     assert found.rows > 10
     assert [list(storage.scan(table)) for table in (*REBUILT, "control")] == before
 

@@ -15,12 +15,12 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import Wanted, prefixes, stored_runs
 from shared.maintenance.replay import (
-    Outcome,
+    LetterOutcome,
     ReplayedLetter,
     ReplayedRun,
-    RunChange,
-    Stop,
-    last_stop,
+    ReplayOutcome,
+    ReplayPosition,
+    last_position,
     plan,
     publish_all,
     replay,
@@ -39,7 +39,7 @@ from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
 from tests.support.publishing import Moody
 
-ALL = Stop(wanted=Wanted())
+ALL = ReplayPosition(wanted=Wanted())
 MINE = Names(rules=(rule("mine", type="fs_path", namespace="file", path="(?P<path>.*)", to="mine:/{path}"),))
 """A file of names that was put right after the runs had been settled."""
 
@@ -55,12 +55,14 @@ def settled(storage: MemoryStorage, *bodies: bytes) -> list[StoredEvent]:
     return places
 
 
-def runs_of(storage: Any, wanted: Wanted, *, after: str = "", names: Names = BUILT_IN) -> dict[str, list[RunChange]]:
+def runs_of(
+    storage: Any, wanted: Wanted, *, after: str = "", names: Names = BUILT_IN
+) -> dict[str, list[ReplayOutcome]]:
     """What was done to each run, hour by hour."""
-    found: dict[str, list[RunChange]] = {}
-    for each in replay(storage, Stop(wanted=wanted, after=after), names=names):
+    found: dict[str, list[ReplayOutcome]] = {}
+    for each in replay(storage, ReplayPosition(wanted=wanted, after=after), names=names):
         if isinstance(each, ReplayedRun):
-            found.setdefault(each.run.run_id, []).append(each.fate)
+            found.setdefault(each.run.run_id, []).append(each.outcome)
     return found
 
 
@@ -112,7 +114,7 @@ def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing()
 def test_what_is_wanted_is_replayed_and_nothing_else(wanted: Wanted, expected: list[str]) -> None:
     storage = MemoryStorage()
     three_days(storage)
-    assert runs_of(storage, wanted) == {run_id(name): [RunChange.SETTLED] for name in expected}
+    assert runs_of(storage, wanted) == {run_id(name): [ReplayOutcome.PROCESSED] for name in expected}
 
 
 def test_jobs_are_chosen_by_their_names() -> None:
@@ -124,9 +126,9 @@ def test_jobs_are_chosen_by_their_names() -> None:
     for place in post(storage, event("c", "COMPLETE", "10:01:00", application="x", outputs=["/c"], job="nightly.r")):
         storage.delete("runs", place.run_id, place.row_key)
     assert runs_of(storage, Wanted(job="nightly*")) == {
-        run_id("a"): [RunChange.SETTLED],
-        run_id("b"): [RunChange.OTHER_JOB],
-        run_id("c"): [RunChange.SETTLED],
+        run_id("a"): [ReplayOutcome.PROCESSED],
+        run_id("b"): [ReplayOutcome.OTHER_JOB],
+        run_id("c"): [ReplayOutcome.PROCESSED],
     }
 
 
@@ -141,10 +143,12 @@ def test_a_run_over_several_hours_is_settled_once() -> None:
     storage = MemoryStorage()
     long_run(storage)
     before = state_of(storage, "long").generation
-    assert runs_of(storage, Wanted()) == {run_id("long"): [RunChange.SETTLED, RunChange.EARLIER, RunChange.EARLIER]}
+    assert runs_of(storage, Wanted()) == {
+        run_id("long"): [ReplayOutcome.PROCESSED, ReplayOutcome.PROCESSED_EARLIER, ReplayOutcome.PROCESSED_EARLIER]
+    }
     assert state_of(storage, "long").generation == before + 1
     assert runs_of(storage, Wanted(since=utc("2026-11-21T11:00"))) == {
-        run_id("long"): [RunChange.SETTLED, RunChange.EARLIER]
+        run_id("long"): [ReplayOutcome.PROCESSED, ReplayOutcome.PROCESSED_EARLIER]
     }
 
 
@@ -164,14 +168,14 @@ def test_blobs_that_lost_their_rows_are_taken_in() -> None:
 def test_a_run_that_nobody_has_settled_yet_is_left_waiting_for_its_end() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
-    assert runs_of(storage, Wanted()) == {run_id("a"): [RunChange.OPEN]}
+    assert runs_of(storage, Wanted()) == {run_id("a"): [ReplayOutcome.WAITING]}
     assert storage.read("runs", run_id("a"), "state") is None
 
 
 def test_an_end_that_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert runs_of(storage, Wanted()) == {run_id("a"): [RunChange.SETTLED]}
+    assert runs_of(storage, Wanted()) == {run_id("a"): [ReplayOutcome.PROCESSED]}
     assert (state_of(storage, "a").end, standing(storage)) == ("COMPLETE", ["/a"])
 
 
@@ -181,11 +185,15 @@ def test_a_plan_writes_nothing_and_tells_what_a_replay_does() -> None:
     long_run(storage)
     post(storage, write("open", "app", "10:00", "/a")[0])
     before = {table: list(storage.scan(table)) for table in storage._tables}
-    planned = [(each.run.folder, each.fate) for each in plan(storage, ALL)]
+    planned = [(each.run.folder, each.outcome) for each in plan(storage, ALL)]
     assert {table: list(storage.scan(table)) for table in storage._tables} == before
-    done = [(each.run.folder, each.fate) for each in replay(storage, ALL) if isinstance(each, ReplayedRun)]
+    done = [(each.run.folder, each.outcome) for each in replay(storage, ALL) if isinstance(each, ReplayedRun)]
     assert planned == done
-    assert Counter(fate for _, fate in planned) == {RunChange.SETTLED: 4, RunChange.EARLIER: 2, RunChange.OPEN: 1}
+    assert Counter(outcome for _, outcome in planned) == {
+        ReplayOutcome.PROCESSED: 4,
+        ReplayOutcome.PROCESSED_EARLIER: 2,
+        ReplayOutcome.WAITING: 1,
+    }
 
 
 def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
@@ -193,17 +201,17 @@ def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
     three_days(storage)
     taken: list[str] = []
     wanted = Wanted(since=utc("2026-11-20T00:00"), job="app*")
-    for each in replay(storage, Stop(wanted=wanted), stopped=lambda: len(taken) == 2):
+    for each in replay(storage, ReplayPosition(wanted=wanted), stopped=lambda: len(taken) == 2):
         assert isinstance(each, ReplayedRun)
         taken.append(each.run.run_id)
     assert taken == [run_id("r20"), run_id("r21")]
-    stop = last_stop(storage)
+    stop = last_position(storage)
     assert stop
     assert stop.wanted == wanted
     assert stop.after == f"2026/11/21/10/{run_id('r21')}"
     rest = [each.run.run_id for each in replay(storage, stop) if isinstance(each, ReplayedRun)]
     assert rest == [run_id("r22")]
-    assert last_stop(storage) is None
+    assert last_position(storage) is None
 
 
 def test_storage_that_goes_away_leaves_word_of_where_to_go_on() -> None:
@@ -220,7 +228,7 @@ def test_storage_that_goes_away_leaves_word_of_where_to_go_on() -> None:
     folders = (each.run.folder for each in replay(storage, ALL) if isinstance(each, ReplayedRun))
     with pytest.raises(StorageUnavailable):
         taken.extend(folders)
-    stop = last_stop(storage.real)
+    stop = last_position(storage.real)
     assert stop
     assert stop.after == taken[99]
     rest = [each.run.folder for each in replay(storage.real, stop) if isinstance(each, ReplayedRun)]
@@ -234,10 +242,10 @@ def test_a_replay_that_begins_while_another_runs_keeps_its_own_note() -> None:
     first = replay(storage, ALL)
     next(first)
     other = Wanted(since=utc("2026-11-21T00:00"))
-    second = replay(storage, Stop(wanted=other))
+    second = replay(storage, ReplayPosition(wanted=other))
     next(second)
     assert len(list(first)) == 2
-    stop = last_stop(storage)
+    stop = last_position(storage)
     assert stop
     assert stop.wanted == other
 
@@ -248,15 +256,15 @@ def test_dead_letters_within_are_replayed_first_and_their_runs_settled_once() ->
     start, end = post(storage, *write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
     put(storage, start, b"hello")
     settle(storage, end)
-    replayed = list(replay(storage, Stop(wanted=Wanted(since=utc("2026-11-22T00:00")))))
+    replayed = list(replay(storage, ReplayPosition(wanted=Wanted(since=utc("2026-11-22T00:00")))))
     assert [type(each) for each in replayed] == [ReplayedRun], "it is not within"
     replayed = list(replay(storage, ALL))
     assert isinstance(replayed[0], ReplayedLetter)
-    assert (replayed[0].outcome, replayed[0].letter.count) == (Outcome.FAILED, 2)
+    assert (replayed[0].outcome, replayed[0].letter.count) == (LetterOutcome.FAILED, 2)
     assert [each.count for each in dead_letters(storage)] == [2]
     put(storage, start, gzip.compress(write("dead", "app", "2026-11-21T11:00", "/a")[0]))
     replayed = list(replay(storage, ALL))
-    assert [each.outcome for each in replayed if isinstance(each, ReplayedLetter)] == [Outcome.USED]
+    assert [each.outcome for each in replayed if isinstance(each, ReplayedLetter)] == [LetterOutcome.USED]
     assert list(dead_letters(storage)) == []
 
 
@@ -311,7 +319,7 @@ def test_a_catalog_that_is_away_is_told_of_and_costs_nothing() -> None:
     assert (done.error, left) == ("no answer", 1)
     calls = catalog.calls
     done, left = publish_all(storage, catalog, PublishOptions())
-    assert "left alone until" in done.error
+    assert "publishing is paused until" in done.error
     assert "no answer" in done.error
     assert (catalog.calls, left) == (calls, 1)
 

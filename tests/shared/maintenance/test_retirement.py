@@ -11,7 +11,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.errors import WriteConflict
-from shared.maintenance.retirement import is_unseen, lonely, retire, unseen
+from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
 from shared.publishing.planner import recorded
@@ -54,8 +54,8 @@ def catalog_of(storage: MemoryStorage) -> Moody:
 def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) -> tuple[int, int, int]:
     """How many were retired, and how many processes and placeholders were removed."""
     clock = Clock()
-    leaving = list(unseen(storage, BEFORE))
-    alone = list(lonely(storage, catalog, how(clock), leaving))
+    leaving = list(unseen_processes(storage, BEFORE))
+    alone = list(unused_placeholders(storage, catalog, how(clock), leaving))
     retired = sum(retire(storage, each) for each in leaving)
     removed = publish(storage, catalog, how(clock)).removed
     return retired, removed, sum(remove_placeholders(storage, catalog, keys)[0] for keys in batches(alone, 50))
@@ -84,10 +84,10 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
         {table: list(storage.scan(table)) for table in ("ledger", "publishqueue", "contributions")},
     )
     looked: list[int] = []
-    (found,) = unseen(storage, BEFORE, looked=lambda: looked.append(1))
+    (found,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
     assert found.qualified_name.endswith("/gone")
     assert found.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
-    assert list(lonely(storage, catalog, how(Clock()), [found])) == [file("gone")]
+    assert list(unused_placeholders(storage, catalog, how(Clock()), [found])) == [file("gone")]
     assert len(looked) == 2
     assert catalog.writes == writes
     assert {table: list(storage.scan(table)) for table in tables} == tables
@@ -132,12 +132,12 @@ def test_a_new_run_brings_it_back_without_what_was_retired(storage: MemoryStorag
     back = next(process for name, process in catalog.processes.items() if name.endswith("/gone"))
     assert back.inputs == (file("c"),)
     assert status(storage).reconciles
-    assert list(unseen(storage, BEFORE)) == []
+    assert list(unseen_processes(storage, BEFORE)) == []
 
 
 def test_a_run_that_speaks_between_looking_and_retiring_keeps_the_process(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    leaving = list(unseen(storage, BEFORE))
+    leaving = list(unseen_processes(storage, BEFORE))
     settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
     assert retire(storage, leaving[0])
     done = publish(storage, catalog, how(Clock()))
@@ -146,7 +146,7 @@ def test_a_run_that_speaks_between_looking_and_retiring_keeps_the_process(storag
 
 def test_what_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    (leaving,) = unseen(storage, BEFORE)
+    (leaving,) = unseen_processes(storage, BEFORE)
     row = storage.read("ledger", leaving.process, "catalog")
     assert row
     storage.upsert("ledger", replace(row, values={**row.values, "state": "writing"}))
@@ -156,7 +156,7 @@ def test_what_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
 
 def test_cut_off_before_the_publisher_knew_it_is_retired_again(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    (leaving,) = unseen(storage, BEFORE)
+    (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
     storage.delete("publishqueue", "process", leaving.process)
     assert retire_all(storage, catalog) == (1, 1, 1)
@@ -183,7 +183,7 @@ def test_a_placeholder_that_is_used_by_now_is_kept(storage: MemoryStorage) -> No
 
 def test_in_shadow_mode_it_is_only_held_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    (leaving,) = unseen(storage, BEFORE)
+    (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
     publish(storage, catalog, replace(how(Clock()), shadow=True))
     assert [each.qualified_name for _, each in held_back(storage)] == [leaving.qualified_name]

@@ -15,10 +15,10 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.archiver import archive
-from shared.maintenance.verify.inconsistencies import World
-from shared.maintenance.verify.kinds import KINDS
-from shared.maintenance.verify.verification import Found, verify
-from shared.records.ledger import ledger_entry
+from shared.maintenance.verify.checks import CHANGED, Finding, VerifyContext
+from shared.maintenance.verify.repairs import publish_again
+from shared.maintenance.verify.verification import KINDS, verify
+from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue
 from shared.reporting.status import By, status
 from shared.storage.azure import AzureStorage
@@ -31,16 +31,16 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
 
-def found(world: World, *, fix: bool = False) -> list[Found]:
-    return [each for each in verify(world, fix=fix) if isinstance(each, Found)]
+def found(world: VerifyContext, *, fix: bool = False) -> list[Finding]:
+    return [each for each in verify(world, fix=fix) if isinstance(each, Finding)]
 
 
-def kinds(damages: list[Found]) -> tuple[str, ...]:
+def kinds(damages: list[Finding]) -> tuple[str, ...]:
     return tuple(sorted({each.kind.name for each in damages}))
 
 
-def told(damages: list[Found]) -> list[str]:
-    return [f"{each.kind.name}: {each.damage.subject} {each.damage.words} {each.why}" for each in damages]
+def described(findings: list[Finding]) -> list[str]:
+    return [f"{each.kind.name}: {each.inconsistency} {each.reason}" for each in findings]
 
 
 def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
@@ -51,21 +51,22 @@ def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
     return {name: each.entity for name, each in processes.items()}, placed
 
 
-def check(world: World, planted: Planted) -> None:
+def check(world: VerifyContext, planted: Planted) -> None:
     """The whole way of one damage."""
-    assert told(found(world)) == [], "the world is whole"
+    assert described(found(world)) == [], "the world is whole"
     before = held(world.catalog)
     planted.plant(world)
     after_planting = held(world.catalog)
     damages = found(world)
-    assert kinds(damages) == tuple(sorted(planted.kinds)), told(damages)
-    assert all(each.mended is None for each in damages)
+    assert kinds(damages) == tuple(sorted(planted.kinds)), described(damages)
+    assert planted.says in " ".join(each.inconsistency.description for each in damages), described(damages)
+    assert all(each.repaired is None for each in damages)
     assert kinds(found(world)) == kinds(damages), "looking changes nothing"
     assert held(world.catalog) == after_planting
-    mended = found(world, fix=True)
-    assert mended
-    assert [each for each in mended if not each.mended] == [], told(mended)
-    assert told(found(world)) == [], "nothing is left"
+    repaired = found(world, fix=True)
+    assert repaired
+    assert [each for each in repaired if not each.repaired] == [], described(repaired)
+    assert described(found(world)) == [], "nothing is left"
     assert (held(world.catalog) == before) is not planted.adds
     assert status(world.storage).reconciles
     assert status(world.storage).dirty == 0
@@ -108,14 +109,15 @@ def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     assert status(world.storage).dirty == 0
 
 
-def test_mending_that_somebody_gets_ahead_of_changes_nothing() -> None:
-    """Between finding and mending the run speaks again: what it says then stands."""
+def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
+    """A publisher writes between finding and repair: its entry stays."""
     world = whole(MemoryStorage(), MemoryCatalog())
     PLANTED["deleted process"].plant(world)
-    (damage,) = found(world)
-    entry = damage.damage.about
+    (finding,) = found(world)
+    entry = finding.inconsistency.evidence
+    assert isinstance(entry, LedgerEntry)
     world.storage.replace("ledger", replace(entry, guid="another").row())
-    assert damage.kind.mend(world, damage.damage) is False
+    assert publish_again(world, entry) == CHANGED
     assert ledger_entry(world.storage, entry.process).guid == "another"
 
 
@@ -124,11 +126,11 @@ def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found(
     before = status(world.storage, by=(By.DAY, By.JOB)).groups
     assert archive(world.storage, AT_ONCE)["archived"] > 0
     assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
-    assert told(found(world)) == []
+    assert described(found(world)) == []
     PLANTED["lost state"].plant(world)
-    assert kinds(found(world)) == ("lost state",)
-    assert [each.mended for each in found(world, fix=True)] == [True]
-    assert told(found(world)) == []
+    assert kinds(found(world)) == ("unprocessed run",)
+    assert [each.repaired for each in found(world, fix=True)] == [True]
+    assert described(found(world)) == []
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None
         settle(storage, post(storage, *first), old)
         settle(storage, post(storage, *telling))  # elsewhere
         if old:
-            assert not old.ask(storage, run_id("app")).facts.identities
+            assert not old.get(storage, run_id("app")).facts.identities
         settle(storage, post(storage, *last), old)
         ends.append(standing(storage))
     assert ends[0] == ends[1]
@@ -75,11 +75,11 @@ def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None
 
 
 def test_only_the_applications_that_were_met_last_are_held() -> None:
-    storage, application_cache = Watched(MemoryStorage()), ApplicationCache(most=2)
+    storage, application_cache = Watched(MemoryStorage()), ApplicationCache(size=2)
     for run in ("one", "two", "three"):
         application_cache.note(Application(run=run))
     for run in ("two", "three"):
-        application_cache.ask(storage, run)
+        application_cache.get(storage, run)
     assert storage.calls["read"] == 0
-    application_cache.ask(storage, "one")
+    application_cache.get(storage, "one")
     assert storage.calls["read"] == 1

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.catalog.memory import MemoryCatalog
-from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -41,7 +41,7 @@ def test_the_start_of_an_application_that_no_trigger_delivered_tells_that_it_is_
     publish(storage, catalog, HOW)
     assert inputs(catalog) == ["a"]
     post(storage, event("late", "START", "10:00:00"))
-    assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
+    assert replace(sweep(storage, LATER), oldest=0.0) == SweepResult(waiting=1)
     publish(storage, catalog, HOW)
     assert inputs(catalog) == ["b"]
     sweep(storage, LATER)
@@ -54,7 +54,7 @@ def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> 
     post(storage, event("late", "START", "10:00:00"))
     taken(storage, *write("z", "another", "10:20", "/z"))
     for _ in range(2):
-        assert replace(sweep(storage, LATER), oldest=0.0) == Swept(waiting=1)
+        assert replace(sweep(storage, LATER), oldest=0.0) == SweepResult(waiting=1)
     assert sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
 
 
@@ -91,7 +91,7 @@ def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> Non
     assert clock.sweep(slow, minutes=0).failed == 1
     assert clock.sweep(storage).waiting == 1
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
-    assert list(storage.partition("control", "trouble")) == []
+    assert list(storage.partition("control", "retry")) == []
 
 
 class Overtaken(MemoryStorage):

@@ -9,8 +9,8 @@ import pytest
 
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.dead_letters import dead_letters
-from shared.maintenance.replay import Outcome, replay_letters
-from shared.processing.sweeper import SweepOptions, Swept, sweep
+from shared.maintenance.replay import LetterOutcome, replay_dead_letters
+from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
@@ -25,10 +25,10 @@ LATER = SweepOptions(end_timeout=timedelta(hours=6), grace=timedelta(0))
 def test_a_run_without_an_end_counts_after_the_timeout_when_it_read_and_wrote() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
-    assert sweep(storage, LATER) == Swept()
-    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert sweep(storage, LATER) == SweepResult()
+    assert sweep(storage, SOON) == SweepResult(timed_out=1)
     assert standing(storage) == ["/a"]
-    assert sweep(storage, SOON) == Swept(), "decided once"
+    assert sweep(storage, SOON) == SweepResult(), "decided once"
 
 
 def test_a_run_that_only_reads_is_skipped_after_the_timeout() -> None:
@@ -44,9 +44,9 @@ def test_a_run_that_only_reads_is_skipped_after_the_timeout() -> None:
 def test_what_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert sweep(storage, LATER) == SweepResult(undelivered=1)
     assert standing(storage) == ["/a"]
-    assert sweep(storage, LATER) == Swept()
+    assert sweep(storage, LATER) == SweepResult()
 
 
 def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
@@ -54,14 +54,14 @@ def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
     for place in post(storage, *write("a", "app", "10:00", "/a")):
         settle(storage, place)
     post(storage, write("a", "app", "10:01", "/a", end="FAIL")[1])
-    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert sweep(storage, LATER) == SweepResult(undelivered=1)
     assert standing(storage) == []
 
 
 def test_a_trigger_is_given_time() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert sweep(storage, SweepOptions()) == Swept()
+    assert sweep(storage, SweepOptions()) == SweepResult()
 
 
 def test_a_blob_that_is_no_event_is_a_dead_letter_and_counted() -> None:
@@ -77,18 +77,18 @@ def test_only_one_sweeps() -> None:
     post(storage, *write("a", "app", "10:00", "/a"))
     lease = storage.lease("sweeper", 60)
     assert lease
-    assert sweep(storage, SOON) == Swept()
+    assert sweep(storage, SOON) == SweepResult()
     lease.release()
-    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert sweep(storage, LATER) == SweepResult(undelivered=1)
 
 
 def test_a_blob_without_its_row_is_taken_in() -> None:
     storage = MemoryStorage()
     for place in post(storage, *write("a", "app", "10:00", "/a")):
         storage.delete("runs", place.run_id, place.row_key)
-    assert sweep(storage, LATER) == Swept(undelivered=1)
+    assert sweep(storage, LATER) == SweepResult(undelivered=1)
     assert standing(storage) == ["/a"]
-    assert sweep(storage, LATER) == Swept()
+    assert sweep(storage, LATER) == SweepResult()
 
 
 def test_runs_that_were_decided_are_not_looked_at_again() -> None:
@@ -108,7 +108,7 @@ def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:
     for place in post(storage, *write("b", "app", "10:00", "/b")):
         settle(storage, place)
     sweep(storage, LATER)
-    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert sweep(storage, SOON) == SweepResult(timed_out=1)
     assert sorted(standing(storage)) == ["/a", "/b"]
 
 
@@ -116,7 +116,7 @@ def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> 
     storage = MemoryStorage()
     for place in post(storage, write("a", "app", "10:00", "/a")[0]):
         storage.delete("runs", place.run_id, place.row_key)
-    assert sweep(storage, SOON) == Swept(timed_out=1)
+    assert sweep(storage, SOON) == SweepResult(timed_out=1)
     assert standing(storage) == ["/a"]
 
 
@@ -135,9 +135,9 @@ def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_le
     assert standing(storage) == ["/b"]
     found = status(storage)
     assert (found.published + found.waiting, found.dead, found.reconciles) == (2, 2, True)
-    assert {(letter.reason, "could not be settled, 3 times" in letter.error) for letter in dead_letters(storage)} == {
-        ("given up", True)
-    }
+    assert {
+        (letter.reason, "could not be processed in 3 attempts" in letter.error) for letter in dead_letters(storage)
+    } == {("given up", True)}
     watched = Watched(storage)
     clock.sweep(watched, minutes=0)
     assert watched.calls["partition"] == 1, "its trouble is looked up, but it is not tried each minute"
@@ -152,7 +152,7 @@ def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> 
     assert status(storage).dead == 2
     assert clock.sweep(storage, minutes=400).undelivered == 1
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
-    assert list(storage.partition("control", "trouble")) == []
+    assert list(storage.partition("control", "retry")) == []
 
 
 def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
@@ -177,14 +177,16 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
                 clock.sweep(second)
 
     first.step_in = the_next_ones_come
-    assert replace(clock.sweep(first), oldest=0.0) == Swept()
+    assert replace(clock.sweep(first), oldest=0.0) == SweepResult()
     assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
     assert first.calls["replace"] == 2, "its first word, and its last that was refused"
-    assert {row.key for row in storage.partition("control", "trouble")} == {run_id("a"), "at"}, "of the one that died"
+    assert {row.key for row in storage.partition("control", "retry")} == {run_id("a"), "current"}, (
+        "of the sweep that crashed"
+    )
     assert clock.sweep(storage).failed == 1
     assert clock.sweep(storage, minutes=2).undelivered == 1
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
-    assert list(storage.partition("control", "trouble")) == []
+    assert list(storage.partition("control", "retry")) == []
 
 
 def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None:
@@ -226,8 +228,8 @@ def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
     bad: Any = cursed(storage, "a", ValueError("not today"))
     for _ in range(10):
         clock.sweep(bad)
-    assert {each.outcome for each in replay_letters(bad, lambda _: True)} == {Outcome.FAILED}
-    assert {each.outcome for each in replay_letters(storage, lambda _: True)} == {Outcome.USED}
+    assert {each.outcome for each in replay_dead_letters(bad, lambda _: True)} == {LetterOutcome.FAILED}
+    assert {each.outcome for each in replay_dead_letters(storage, lambda _: True)} == {LetterOutcome.USED}
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
 
 

@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
-from shared.maintenance.replay import replay_letters
+from shared.maintenance.replay import replay_dead_letters
 from shared.processing.processor import RunProcessor
 from shared.publishing.options import PublishOptions
 from shared.records.ledger import LedgerEntry
@@ -154,7 +154,7 @@ def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> 
     assert catalog.moods == []
     (letter,) = dead_letters(storage)
     discard(storage, letter.digest)
-    assert [each.outcome.value for each in replay_letters(storage, lambda _: True)] == ["used"]
+    assert [each.outcome.value for each in replay_dead_letters(storage, lambda _: True)] == ["used"]
     assert forbidden(storage.seen) == []
     assert {(RUN.title, State.RECEIVED, State.DEAD), (RUN.title, State.DEAD, State.SKIPPED)} <= set(storage.seen)
     assert {

@@ -10,7 +10,7 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
-from shared.maintenance.verify.inconsistencies import World
+from shared.maintenance.verify.checks import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
@@ -124,7 +124,7 @@ def test_what_the_catalog_holds_is_compared_without_them(catalog: MemoryCatalog 
     assert held.entity == wanted
     assert held.entity.fingerprint == wanted.fingerprint
     assert (held.entity.facts != "", wanted.facts) == (True, "")
-    world = World(storage=storage, catalog=catalog, publishing=how())
+    world = VerifyContext(storage=storage, catalog=catalog, publishing=how())
     assert list(verify(world)) == []
 
 

@@ -1,4 +1,4 @@
-"""Any storage or catalog, each call of which may fail in one of the ways in which calls over a network fail."""
+"""Storage or catalog whose calls may fail in the ways in which calls over a network fail."""
 
 import random
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
 from shared.storage.port import Row
-from tests.faults.turns import Turns
+from tests.faults.scheduler import Scheduler
 
 LISTS = frozenset({"partition", "scan", "blobs"})
 WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
@@ -17,10 +17,10 @@ WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", 
 BULKS = frozenset({"write_processes", "create_assets"})
 """Those of which a catalog may take a part only."""
 UNASKED = frozenset({"calls_to_write", "may_still_land"})
-"""What is known without a call."""
+"""Attributes that need no call."""
 
 _RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
-"""What a call answers that took effect unseen and was tried again by the SDK: it lost a race against itself."""
+"""The answer to a call that took effect, whose response was lost, and that the SDK tried again."""
 
 _LONGEST_STALL = 300.0
 _HALVED = 0.7
@@ -68,7 +68,7 @@ class Faults:
     new blob, `trace` of all calls.
     """
 
-    turns: Turns
+    scheduler: Scheduler
     chance: random.Random
     aside: random.Random = field(default_factory=lambda: random.Random("aside"))
     rates: Rates = field(default_factory=Rates)
@@ -85,7 +85,7 @@ class Faults:
         """What happens at this call to a store that may be away."""
         self.calls += 1
         begins, ends = self.away.get(away, (0.0, 0.0))
-        if begins <= self.turns.now < ends:
+        if begins <= self.scheduler.now < ends:
             return "away"
         if self.at and self.at[0] == self.calls:
             return self.at[1]
@@ -123,13 +123,13 @@ class Faulty:
             self._call("upsert_all", self._real.upsert_all, table, [row])
 
     def _call(self, name: str, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        faults, turns = self._faults, self._faults.turns
-        turns.sleep(faults.chance.expovariate(20.0))
+        faults, scheduler = self._faults, self._faults.scheduler
+        scheduler.sleep(faults.chance.expovariate(20.0))
         kind = faults.strike(away=self._what)
         if kind == "refused" and name not in WRITES:
             kind = "well"
         faults.met[kind] += 1
-        faults.trace(f"{turns.now:10.3f} {_who(turns)} #{faults.calls} {kind:6} {name}{_short(given)}")
+        faults.trace(f"{scheduler.now:10.3f} {_who(scheduler)} #{faults.calls} {kind:6} {name}{_short(given)}")
         act = partial(self._act, name, method, given, named, torn=kind == "torn")
         if kind == "refused" and name in BULKS and faults.aside.random() < _HALVED:
             return self._halve(name, method, given, named)
@@ -154,18 +154,18 @@ class Faulty:
         raise self._failure("did not answer")
 
     def _die_now(self, _act: Act) -> None:
-        self._faults.turns.kill(whole_process=False)
+        self._faults.scheduler.kill(whole_process=False)
 
     def _die(self, act: Act) -> None:
         whole, before = self._faults.chance.random() < 0.5, self._faults.chance.random() < 0.5
         if not before:
             act()
-        self._faults.turns.kill(whole_process=whole)
+        self._faults.scheduler.kill(whole_process=whole)
 
     def _time_out(self, act: Act) -> None:
         faults, longest = self._faults, self._faults.call_bound - 2
-        faults.later(faults.turns.now + faults.pause(longest), partial(self._unseen, act))
-        faults.turns.sleep(faults.pause(longest))
+        faults.later(faults.scheduler.now + faults.pause(longest), partial(self._unseen, act))
+        faults.scheduler.sleep(faults.pause(longest))
         raise self._failure(_TIMED_OUT)
 
     def _refuse(self, _act: Act) -> None:
@@ -189,10 +189,10 @@ class Faulty:
     def _dawdle(self, _act: Act) -> None:
         """Be slow to take effect; the catalog not beyond the bound of a call."""
         longest = self._faults.call_bound / 2 if self._what == "catalog" else _LONGEST_STALL
-        self._faults.turns.sleep(self._faults.pause(longest))
+        self._faults.scheduler.sleep(self._faults.pause(longest))
 
     def _stall(self, _act: Act) -> None:
-        self._faults.turns.sleep(self._faults.pause(_LONGEST_STALL))
+        self._faults.scheduler.sleep(self._faults.pause(_LONGEST_STALL))
 
     def _failure(self, how: str) -> Exception:
         after = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
@@ -223,7 +223,7 @@ class Faulty:
         faults = self._faults
         pages = faults.chance.randrange(len(found))
         yield from found[:pages]
-        faults.turns.sleep(faults.pause(60.0))
+        faults.scheduler.sleep(faults.pause(60.0))
         if faults.chance.random() < 0.2:
             raise self._failure("did not answer for the second page")
         last = _order(found[pages - 1]) if pages else None
@@ -235,8 +235,8 @@ def _order(item: Any) -> tuple[str, str]:
     return (item.name, "") if hasattr(item, "name") else (item.partition, item.key)
 
 
-def _who(turns: Turns) -> str:
-    return f"w{turns.current.number}" if turns.current else "calm"
+def _who(scheduler: Scheduler) -> str:
+    return f"w{scheduler.current.number}" if scheduler.current else "calm"
 
 
 def _short(given: tuple[Any, ...]) -> str:

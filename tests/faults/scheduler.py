@@ -1,7 +1,7 @@
-"""Workers that take turns in virtual time: real threads of which exactly one runs, handed over at every pause.
+"""A scheduler in virtual time: workers are real threads of which exactly one runs, until it pauses.
 
-Each pause names its length, and whoever is due first goes on, so lengths drawn from a seed draw the interleaving: any
-order of calls can come up, and the same seed gives the same one again.
+Each pause has a length, and the worker that is due first runs next; so lengths drawn from a seed draw the interleaving:
+any order of calls is possible, and a seed always gives the same one.
 """
 
 import heapq
@@ -18,7 +18,7 @@ class Killed(BaseException):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Worker:
-    """A thread that waits for its turn at `due`; `process` is what it dies with."""
+    """A thread that waits until it is `due`; a crash of its `process` kills it."""
 
     number: int
     process: int
@@ -29,8 +29,8 @@ class Worker:
     turn: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Turns:
-    """The clock (`now`, in seconds), and whose turn it is (`current`; None while no workers run)."""
+class Scheduler:
+    """The virtual clock (`now`, in seconds) and the running worker (`current`; None while none runs)."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,11 +44,11 @@ class Turns:
 
     @property
     def failed(self) -> bool:
-        """Whether a worker has raised something, and all others are to stop."""
+        """Whether a worker has raised an error, so that all others stop."""
         return self._failure is not None
 
     def run(self, bodies: Sequence[Callable[[], None]], *, processes: int = 1) -> None:
-        """Run these to their end, spread over so many processes. Raises the first thing that one of them raised."""
+        """Run workers to their end, spread over so many processes. Raises the first error of any of them."""
         self._workers = [
             Worker(number=number, process=number % processes, due=self.now + number / 1e6)
             for number in range(len(bodies))
@@ -70,16 +70,16 @@ class Turns:
         if self._failure:
             raise self._failure
 
-    def happens(self, at: float, act: Callable[[], None]) -> None:
-        """Something that happens by itself then, whatever the workers are at; it must not wait for anything."""
+    def schedule(self, at: float, act: Callable[[], None]) -> None:
+        """Call `act` at a time, whatever workers do; it must not pause."""
         heapq.heappush(self._due, (at, next(self._numbers), act))
 
     def sleep(self, seconds: float) -> None:
-        """Let others go on for so long. Raises Killed in a worker that has died meanwhile."""
+        """Let others run for so long. Raises Killed in a worker that died meanwhile."""
         me = self.current
         if me is None:
             until = self.now + seconds
-            self._happened(until)
+            self._run_scheduled(until)
             self.now = until
             return
         me.due = self.now + seconds
@@ -88,7 +88,7 @@ class Turns:
             raise Killed
 
     def park(self, until: float = math.inf) -> bool:
-        """Let others go on until then or until `wake`. False when nobody is left who could: all is over."""
+        """Let others run until then or until `wake`. False when no other worker can run any more."""
         me = self.current
         assert me is not None, "only a worker can wait for others"
         me.due, me.parked = until, True
@@ -97,14 +97,14 @@ class Turns:
         return not (self.idle or self._failure)
 
     def wake(self, at: float) -> None:
-        """Something is to be done then: one who waits for something later is to look."""
+        """Wake a parked worker at a time, as there is work."""
         for worker in self._workers:
             if worker.parked and worker.due > at:
                 worker.due = max(at, self.now)
                 return
 
     def kill(self, *, whole_process: bool) -> None:
-        """Kill the worker whose turn it is, perhaps with all others in its process. Always raises Killed."""
+        """Kill the running worker, perhaps with all others of its process. Always raises Killed."""
         me = self.current
         if me is not None:
             me.dead = True
@@ -115,7 +115,7 @@ class Turns:
         raise Killed
 
     def revive(self) -> None:
-        """The worker whose turn it is is a new one from here on."""
+        """Replace the running worker by a new one."""
         if self.current:
             self.current.dead = False
 
@@ -123,7 +123,7 @@ class Turns:
         me.turn.acquire()
         try:
             body()
-        except BaseException as error:  # noqa: BLE001 - handed to whoever runs the workers
+        except BaseException as error:  # noqa: BLE001 - raised by `run`
             if self._failure is None:
                 self._failure = error
         finally:
@@ -146,14 +146,14 @@ class Turns:
             self._over.release()
 
     def _choose(self) -> Worker | None:
-        """Whoever is due first; when all wait for one another, that is the end."""
+        """The worker due first; when all wait for one another, the simulation is over."""
         alive = [worker for worker in self._workers if not worker.ended]
         if not alive:
             return None
         chosen = min(alive, key=lambda worker: worker.due)
         while self._due and self._due[0][0] <= chosen.due:
-            self._happened(self._due[0][0])
-            chosen = min(alive, key=lambda worker: worker.due)  # it may have woken somebody
+            self._run_scheduled(self._due[0][0])
+            chosen = min(alive, key=lambda worker: worker.due)  # it may have woken a worker
         if chosen.due == math.inf:
             self.idle = True
         else:
@@ -161,8 +161,8 @@ class Turns:
         self.current = chosen
         return chosen
 
-    def _happened(self, until: float) -> None:
-        """All that happens by itself until then."""
+    def _run_scheduled(self, until: float) -> None:
+        """Run what is scheduled until then."""
         while self._due and self._due[0][0] <= until:
             at, _, act = heapq.heappop(self._due)
             self.now = max(self.now, at)

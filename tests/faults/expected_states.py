@@ -1,4 +1,4 @@
-"""What the pure core says became of each event, counted as the status counts."""
+"""The states of events according to the pure core, counted as `status` counts them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ from shared.openlineage.selection import Ignore, select
 from shared.translation.reference import History
 
 
-def verdicts(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:
-    """How many events have which state, and how many were skipped for which reason."""
+def expected_states(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:
+    """Events by state, and skipped events by reason."""
     of = {each.run_id: each for each in pure.runs}
     states: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

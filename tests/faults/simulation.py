@@ -1,8 +1,8 @@
-"""One history lived through: senders post, a host delivers, a timer sweeps; then calm, until all is done.
+"""The simulation of one history: senders post, a host delivers, a timer sweeps; then without faults, until all is done.
 
-The parts around the pipeline behave like the real ones: a sender comes again, or gives up; the host learns of new blobs
-in one of the ways of `delivery.py`; it tries five times and then puts the message among the poisoned; a crashed
-delivery is visible again some time later; the sweeper comes every minute or two.
+The parts around the pipeline behave like the real ones: a sender retries, or gives up; the host learns of new blobs in
+one of the ways of `delivery.py`, tries five times, and then moves the message to the poison queue; the message of a
+crashed delivery is visible again some time later; the sweeper runs every minute or two.
 """
 
 import heapq
@@ -28,37 +28,36 @@ from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
-from tests.faults.delivery import Flaws, Name, World, delivery
-from tests.faults.faulty import Faults, Faulty, Rates
-from tests.faults.turns import Killed, Turns
+from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
+from tests.faults.fault_injection import Faults, Faulty, Rates
+from tests.faults.scheduler import Killed, Scheduler
 from tests.support.publishing import publish
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
-"""When each life begins: after all that the real clock may write."""
+"""When each history begins: later than any time of the real clock."""
 
 END = timedelta(days=60).total_seconds()
-"""When each life is looked at."""
+"""When the end of a history is checked, in seconds."""
 
 NEVER = timedelta(days=100_000)
 _TRIES = 5
 _NO_FAULTS = Rates()
 _NO_FLAWS = Flaws()
 _NO_ARCHIVING = ArchiveOptions(after=None, keep=None)
-"""It has threads of its own, which take no turns."""
+"""Off: archiving has threads of its own, which the scheduler does not control."""
 
 _DAY = 86_400.0
 _CALM_TICKS = [60.0] * 15 + [1200.0] * 12 + [_DAY / 4] * 24
-"""Seconds between the sweeper's ticks once nothing fails any more: what is set back waits for six hours at most."""
+"""Seconds between sweeps once nothing fails any more; the longest backoff is six hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """How a history is lived through; all of it follows from `seed`.
+class Scenario:
+    """How a history is simulated; all of it follows from `seed`.
 
-    `workers` in `processes` share the work; `span` is the seconds over which events are sent, `persistent` how often a
-    sender comes again; `delivery` is the way in which the host learns of blobs, `flaws` what goes wrong with that;
-    `duplicates` are sent twice. `away` says when storage or catalog is not reached at all. `end_timeout`, `quiet`: as
-    in the settings.
+    `workers` in `processes` share the work; `span`: the seconds over which events are sent; `persistent`: how often a
+    sender retries; `delivery`: the way the host learns of blobs, `flaws`: what goes wrong with that; `duplicates`:
+    events sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`: as in the settings.
     """
 
     seed: int = 0
@@ -76,9 +75,9 @@ class Way:
     quiet: timedelta = NEVER
 
     @property
-    def faultless(self) -> "Way":
+    def fault_free(self) -> "Scenario":
         """The same life in which nothing goes wrong."""
-        return Way(end_timeout=self.end_timeout, quiet=self.quiet)
+        return Scenario(end_timeout=self.end_timeout, quiet=self.quiet)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,35 +108,35 @@ class _Job:
     again: bool = field(default=True, compare=False)
 
 
-class Life:
-    """The world of one history. `storage` may be a kind of store that looks on."""
+class Simulation:
+    """The simulation of one history; `storage` may be a store that records calls."""
 
     def __init__(
         self,
         bodies: Sequence[bytes],
-        way: Way,
+        scenario: Scenario,
         trace: Callable[[str], None] = lambda _line: None,
         storage: type[MemoryStorage] = MemoryStorage,
     ) -> None:
-        self.way = way
-        self.turns = turns = Turns()
-        self.chance = random.Random(f"life {way.seed}")
-        self.storage = storage(clock=lambda: turns.now)
+        self.scenario = scenario
+        self.scheduler = scheduler = Scheduler()
+        self.chance = random.Random(f"life {scenario.seed}")
+        self.storage = storage(clock=lambda: scheduler.now)
         self.storage.now = self._now
         self.catalog = MemoryCatalog()
         self.publishing = PublishOptions(
-            batch=3, patience=SupersessionPolicy(quiet=way.quiet), now=self._now, seconds=lambda: turns.now
+            batch=3, patience=SupersessionPolicy(quiet=scenario.quiet), now=self._now, seconds=lambda: scheduler.now
         )
         self.sweeping = SweepOptions(
-            end_timeout=way.end_timeout, now=self._now, seconds=lambda: turns.now, archiving=_NO_ARCHIVING
+            end_timeout=scenario.end_timeout, now=self._now, seconds=lambda: scheduler.now, archiving=_NO_ARCHIVING
         )
         self.faults = Faults(
-            turns=turns,
-            chance=random.Random(f"faults {way.seed}"),
-            aside=random.Random(f"aside {way.seed}"),
-            rates=way.rates,
-            at=way.at,
-            away={what: (begins, ends) for what, begins, ends in way.away},
+            scheduler=scheduler,
+            chance=random.Random(f"faults {scenario.seed}"),
+            aside=random.Random(f"aside {scenario.seed}"),
+            rates=scenario.rates,
+            at=scenario.at,
+            away={what: (begins, ends) for what, begins, ends in scenario.away},
             stored=self._noticed,
             later=self._later,
             trace=trace,
@@ -151,27 +150,27 @@ class Life:
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
-        around = World(
-            turns=turns,
+        around = DeliveryEnvironment(
+            scheduler=scheduler,
             faults=self.faults,
             storage=self.storage,
             chance=self.chance,
-            aside=random.Random(f"late {way.seed}"),
+            aside=random.Random(f"late {scenario.seed}"),
             call=lambda at, name: self._put(at, partial(self._deliver, name), delivery=1),
             trace=trace,
         )
-        self._delivery = delivery(way.delivery, around, way.flaws)
-        for body in (*bodies, *(self.chance.choice(bodies) for _ in range(way.duplicates))):
-            self._put(self.chance.random() * way.span, partial(self._post, body, 1))
+        self._delivery = delivery(scenario.delivery, around, scenario.flaws)
+        for body in (*bodies, *(self.chance.choice(bodies) for _ in range(scenario.duplicates))):
+            self._put(self.chance.random() * scenario.span, partial(self._post, body, 1))
 
-    def live(self) -> Outcome:
-        """Live through it, then let the sweeper come until all is done."""
+    def simulate(self) -> Outcome:
+        """Run the history, then sweep until all is done."""
         self._put(60.0, self._tick)
-        self.turns.run([self._work] * self.way.workers, processes=self.way.processes)
+        self.scheduler.run([self._work] * self.scenario.workers, processes=self.scenario.processes)
         calls = self.faults.calls
         self.faults.rates, self.faults.at, self.faults.away = _NO_FAULTS, None, {}
         left_due = self._left_due()
-        ticks = self._calm_down()
+        ticks = self._drain()
         return Outcome(
             storage=self.storage,
             catalog=self.catalog,
@@ -182,28 +181,28 @@ class Life:
             left_due=left_due,
             poisoned=self.poisoned,
             calm_after=ticks,
-            quiet=self.way.quiet,
+            quiet=self.scenario.quiet,
         )
 
     def _now(self) -> datetime:
-        return EPOCH + timedelta(seconds=self.turns.now)
+        return EPOCH + timedelta(seconds=self.scheduler.now)
 
     def _left_due(self) -> int:
         found, paused_until, _ = queue_entries(self.storage)
         return 0 if paused_until else sum(each.due <= self._now() and not each.attempts for each in found)
 
-    def _calm_down(self) -> int:
-        """Let the sweeper come until nobody has anything to do; then once more at the end of days."""
+    def _drain(self) -> int:
+        """Sweep until nothing is left to do; then once more at END."""
         ticks = 0
         for pause in _CALM_TICKS:
-            self.turns.now += pause
+            self.scheduler.now += pause
             self._sweep()
             ticks += 1
             found = status(self.storage)
             if not (found.in_progress or found.dirty):
                 break
         for _ in range(3):  # what time decides, and what comes of that
-            self.turns.now = max(self.turns.now + 3600, END)
+            self.scheduler.now = max(self.scheduler.now + 3600, END)
             self._sweep()
         return ticks
 
@@ -211,20 +210,20 @@ class Life:
 
     def _put(self, at: float, act: Callable[[], None], *, delivery: int = 0) -> None:
         heapq.heappush(self._jobs, _Job(at, next(self._numbers), act, delivery))
-        self.turns.wake(at)
+        self.scheduler.wake(at)
 
     def _later(self, at: float, act: Callable[[], object]) -> None:
-        self.turns.happens(at, partial(self._land, act))
+        self.scheduler.schedule(at, partial(self._land, act))
 
     def _land(self, act: Callable[[], object]) -> None:
-        self._trace(f"{self.turns.now:10.3f} lands late")
+        self._trace(f"{self.scheduler.now:10.3f} lands late")
         act()
 
     def _work(self) -> None:
-        turns = self.turns
+        scheduler = self.scheduler
         while True:
-            if not self._jobs or self._jobs[0].at > turns.now:
-                if not turns.park(self._jobs[0].at if self._jobs else float("inf")):
+            if not self._jobs or self._jobs[0].at > scheduler.now:
+                if not scheduler.park(self._jobs[0].at if self._jobs else float("inf")):
                     return
                 continue
             job = heapq.heappop(self._jobs)
@@ -232,25 +231,25 @@ class Life:
             try:
                 job.act()
             except Killed:
-                self._trace(f"{turns.now:10.3f} dies")
-                turns.revive()
-                if not turns.failed:
+                self._trace(f"{scheduler.now:10.3f} dies")
+                scheduler.revive()
+                if not scheduler.failed:
                     self._again(job, died=True)
             except Retry as error:
-                self._trace(f"{turns.now:10.3f} gives up: {error}")
+                self._trace(f"{scheduler.now:10.3f} gives up: {error}")
                 self._again(job, died=False)
             finally:
                 self._busy -= 1
 
     def _again(self, job: _Job, *, died: bool) -> None:
-        """A message is delivered again, five times in all; whatever else was cut off sees to itself."""
+        """Deliver a message again, five times in all; other interrupted work is not repeated."""
         if not job.delivery:
             return
         if job.delivery >= _TRIES:
             self.poisoned += 1
             return
         pause = self.chance.uniform(5, 600) if died else self.chance.uniform(0.1, 30)
-        self._put(self.turns.now + pause, job.act, delivery=job.delivery + 1)
+        self._put(self.scheduler.now + pause, job.act, delivery=job.delivery + 1)
 
     # --- who does it
 
@@ -259,8 +258,8 @@ class Life:
         try:
             receive(self._reached, body, most_bytes=10_000_000)
         except (Killed, Retry):
-            if tries < self.way.persistent and not self.turns.failed:
-                self._put(self.turns.now + self.chance.uniform(0.5, 10), partial(self._post, body, tries + 1))
+            if tries < self.scenario.persistent and not self.scheduler.failed:
+                self._put(self.scheduler.now + self.chance.uniform(0.5, 10), partial(self._post, body, tries + 1))
             raise
         self.promised.add(body)
 
@@ -272,7 +271,7 @@ class Life:
         """The parser's function."""
         packed = self.storage.get(EVENTS, name)
         assert packed is not None
-        current = self.turns.current
+        current = self.scheduler.current
         # Also that of a process that has died since: what it holds may be as old as it likes.
         application_cache = self._lately[current.process if current else 0]
         if RunProcessor(storage=self._reached, application_cache=application_cache).receive(
@@ -281,9 +280,9 @@ class Life:
             publish(self._reached, self._written, self.publishing)
 
     def _tick(self) -> None:
-        """The sweeper's function, and the timer behind it; the timer ends when nothing else is going on."""
+        """The sweeper's function and its timer, which ends when nothing else is left."""
         if self._jobs or self._busy > 1 or self._delivery.pending:
-            self._put(self.turns.now + self.chance.uniform(50, 150), self._tick)
+            self._put(self.scheduler.now + self.chance.uniform(50, 150), self._tick)
         self._sweep()
 
     def _sweep(self) -> None:
@@ -293,7 +292,7 @@ class Life:
             publish(self._reached, self._written, self.publishing)
 
 
-def faultless(bodies: Sequence[bytes], way: Way) -> Outcome:
-    """The life in which these bodies come one by one, in this order, and nothing goes wrong."""
-    calm = replace(way.faultless, span=0.0)
-    return Life(bodies, calm).live()
+def fault_free(bodies: Sequence[bytes], scenario: Scenario) -> Outcome:
+    """The end of the history in which these bodies arrive one by one, in order, without faults."""
+    calm = replace(scenario.fault_free, span=0.0)
+    return Simulation(bodies, calm).simulate()

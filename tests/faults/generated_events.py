@@ -1,4 +1,4 @@
-"""What happens in a history: made up, or captured from real jobs, with what may still come late."""
+"""The events of a history: generated, or captured from real jobs, some of them late."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.replay import families, moved
 from shared.openlineage.decoding import decode
-from tests.faults.life import EPOCH
+from tests.faults.simulation import EPOCH
 from tests.support.histories import history
 
 _LONGEST = 34
