@@ -1,4 +1,4 @@
-"""Every minute: what no trigger does. Ends that never come, events never delivered, processes left dirty."""
+"""Each minute, work that no trigger starts: run timeouts, events never delivered, retries, the publish queue."""
 
 import azure.functions as func
 
@@ -13,14 +13,14 @@ from shared.telemetry.kinds import SWEEP
 
 
 def main(timer: func.TimerRequest) -> None:
-    """One tick; the next one goes on where this one was cut short."""
+    """One sweep; the next one continues where this one was cut short."""
     parts = worker()
     with parts.telemetry.act(SWEEP) as act:
         act.note(past_due=timer.past_due)
         try:
             record_settings(parts.storage, parts.to_record)  # an older process may have started since we did
             act.note(**sweep(parts.storage, parts.sweeping).facts)
-        finally:  # whatever a sweep meets, what is dirty is published
+        finally:  # a failing sweep must not keep the queue from being published
             leave_shadow_mode(parts.storage, parts.publishing)
             reconcile_due(parts.storage, parts.catalog, parts.publishing)
             Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing).publish()

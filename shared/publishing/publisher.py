@@ -157,7 +157,8 @@ class _Drain:
                     else:
                         self._publish_step(step)
             except (CatalogUnavailable, CatalogRefused) as error:
-                vain = self._done.progress == before and not getattr(error, "furthered", False)
+                saved = isinstance(error, CatalogUnavailable) and error.made_progress
+                vain = self._done.progress == before and not saved
                 more = vain and batch_size(self._options.batch, self._failures) > 1
                 self._failed.pause(concerned, error, self._failures + more)
                 return False

@@ -10,7 +10,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.publishing.options import PublishOptions
-from shared.records.publish_queue import queue_entries
+from shared.records.publish_queue import failures_before, queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
@@ -234,3 +234,17 @@ def test_on_another_catalog_all_is_looked_up_again_in_one_go() -> None:
     done = publish(storage, other, how(clock))
     assert (done.written, done.refused) == (PROCESSES, 0)
     assert other.sizes == [PROCESSES, PROCESSES]
+
+
+@pytest.mark.parametrize("made_progress", [False, True])
+def test_a_pause_after_progress_counts_as_no_failure(made_progress: bool) -> None:
+    """What was saved makes the retry cheaper, so that its batch need not be smaller."""
+
+    class Throttled(MemoryCatalog):
+        def write_processes(self, *_: object) -> dict[str, str]:
+            raise CatalogUnavailable("429", after=30, over=True, blames=False, made_progress=made_progress)
+
+    storage = MemoryStorage()
+    jobs(storage, 3)
+    assert publish(storage, Throttled(), how(Clock())).error == "429"
+    assert failures_before(storage) == (0 if made_progress else 1)
