@@ -1,6 +1,6 @@
 """The versions of what Throughline writes. Raise one when stored data of an older version can no longer be read.
 
-The worker does not start on data of another version (docs/operate/control.md).
+The worker does not start on data of another version (docs/operate/upgrading.md).
 """
 
 NAMING = "v1"

@@ -53,6 +53,7 @@ PROOFS: dict[str, str] = {
     "throughline up": "tests/e2e/test_demo.py",
     "throughline verify": "tests/cli/test_verify_command.py",
     "make atlas": "tests/local/test_atlas.py",
+    "make check": ".github/workflows/test.yml",
     "make demo": "tests/e2e/test_demo.py",
     "make faults": "tests/faults/test_hunt.py",
     "make faults-long": "tests/faults/test_hunt.py",
@@ -82,7 +83,19 @@ PROOFS: dict[str, str] = {
 READ_ONLY = ("az ", "azd ", "%%configure")
 """Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
 
-PLAIN = ("git ", "cd ", "cp ", "source ", "export ", "for each in ", "for role in ", "done", "printf ")
+PLAIN = (
+    "git ",
+    "grep ",
+    "cd ",
+    "cp ",
+    "source ",
+    "export ",
+    "for each in ",
+    "for role in ",
+    "done",
+    "printf ",
+    "python -c ",
+)
 """What a shell has."""
 
 SETTING = re.compile(r"[A-Za-z_]+=\S*")
@@ -110,9 +123,9 @@ class Typed:
 
 
 def blocks(page: Path) -> Iterator[str]:
-    """The page's blocks that are in no other language, with continued lines put together."""
-    for language, found in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
-        if not language and not found.startswith(tuple(SHOWN)):
+    """The page's blocks without a language, those in lists too, with continued lines put together."""
+    for language, found in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        if not language and not found.lstrip().startswith(tuple(SHOWN)):
             yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
 
 
@@ -197,18 +210,28 @@ def test_targets_files_and_links_of_a_page_are_there(page: Path) -> None:
     text = page.read_text()
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
     assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
-    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    assert broken_links(page) == []
+    named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
+    assert [name for name in named if name not in MADE and not list(ROOT.glob(name))] == []
+
+
+def test_links_of_the_changelog_are_there() -> None:
+    """Commands and files that it names may have been removed since."""
+    assert broken_links(ROOT / "CHANGELOG.md") == []
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links to files or headings that do not exist; addresses in the web are not followed."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     broken = []
-    for link in links:
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
         place, _, anchor = link.partition("#")
         target = (page.parent / place) if place else page
         if "://" in link:
             continue
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
-    assert broken == []
-    named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
-    assert [name for name in named if name not in MADE and not list(ROOT.glob(name))] == []
+    return broken
 
 
 def anchors(page: Path) -> set[str]:
