@@ -19,7 +19,7 @@ from shared.bootstrap import assemble
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, digest_of
@@ -60,7 +60,7 @@ def _measure(
         for event in events(processes, number, source):
             arrives(storage, event)
         server.reset_calls()
-        done = publish(storage, parts.catalog, parts.publishing)
+        done = Publisher(storage=storage, catalog=parts.catalog, options=parts.publishing).publish()
         if done.error or done.written != (0 if name == "unchanged" else processes):
             raise BenchError(f"{name}: {done}")
         figures.append(_figure(name, server.calls(), processes))

@@ -29,9 +29,9 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import sweep
-from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.publisher import publish
-from shared.publishing.shadow import step_out
+from shared.publishing.placeholders.reconciliation import reconcile_due
+from shared.publishing.publisher import Publisher
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
@@ -116,7 +116,7 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
             },
         )
         worker = assemble(settings)
-        worker = replace(worker, publishing=replace(worker.publishing, linger=timedelta(0)))
+        worker = replace(worker, publishing=replace(worker.publishing, debounce=timedelta(0)))
         ports = {azurite.ports["blob"]: "blob", azurite.ports["table"]: "table"}
         ports[int(catalog.url.rpartition(":")[2])] = "catalog"
         captured = {family.name: family for family in families()}
@@ -149,7 +149,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
                 storage=worker.storage, names=worker.names, blob_cache=worker.blob_cache
             ).receive(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
-                publish(worker.storage, worker.catalog, worker.publishing)
+                Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
     requests.phase = ""
 
 
@@ -167,9 +167,9 @@ def _idle(worker: Worker, requests: Requests) -> None:
         requests.phase = phase
         record_settings(worker.storage, worker.to_record)
         sweep(worker.storage, worker.sweeping)
-        step_out(worker.storage, worker.publishing)
-        tidy(worker.storage, worker.catalog, worker.publishing)
-        publish(worker.storage, worker.catalog, worker.publishing)
+        leave_shadow_mode(worker.storage, worker.publishing)
+        reconcile_due(worker.storage, worker.catalog, worker.publishing)
+        Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
         backlog(worker.storage)
     requests.phase = ""
 

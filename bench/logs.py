@@ -30,8 +30,8 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -128,7 +128,7 @@ class _Site:
 
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
         """Applications as they come: each event is received, and settled by the parser, which publishes."""
-        how = PublishOptions(telemetry=self._telemetry, linger=timedelta(0))
+        how = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")
@@ -138,7 +138,7 @@ class _Site:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
                     if RunProcessor(storage=self._storage, telemetry=self._telemetry).receive(place, item.packed):
-                        publish(self._storage, self._catalog, how)
+                        Publisher(storage=self._storage, catalog=self._catalog, options=how).publish()
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:

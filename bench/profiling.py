@@ -24,7 +24,7 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.ingest.receiver import receive
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
 
@@ -92,7 +92,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
             storage=Counting(worker.storage, calls),
             catalog=Counting(worker.catalog, calls),
             names=worker.names,
-            publishing=replace(worker.publishing, linger=timedelta(0)),
+            publishing=replace(worker.publishing, debounce=timedelta(0)),
             sweeping=worker.sweeping,
         )
         sent = _send(counted, replay, events, profile.runcall, parse=parse)
@@ -118,7 +118,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
                 run(both, item.raw, item.packed, item.blob)
                 sent += 1
         if parse:
-            run(publish, worker.storage, worker.catalog, worker.publishing)
+            run(Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish)
     return sent
 
 

@@ -3,14 +3,12 @@
 Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """
 
-from functools import partial
-
 import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
 from shared.events.run_loader import add_dead_letter
-from shared.publishing.publisher import publish
+from shared.publishing.publisher import Publisher
 from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
 
@@ -24,4 +22,5 @@ def main(event: func.InputStream) -> None:
         add_dead_letter(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
     if parts.processor.receive(place, event.read()):
-        parts.publisher.run(partial(publish, parts.storage, parts.catalog, parts.publishing))
+        publisher = Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing)
+        parts.publisher.run(publisher.publish)

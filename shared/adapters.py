@@ -21,7 +21,7 @@ from shared.telemetry.port import Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class StorageRetryPolicy:
     """How often a call to storage is tried again, and the seconds to connect and to wait for an answer."""
 
     tries: int
@@ -29,13 +29,13 @@ class Effort:
     read: float
 
 
-def storage_at(settings: StorageSettings, effort: Effort) -> Storage:
+def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> Storage:
     """Azure's storage, or Azurite's. Nothing is called yet."""
     how: dict[str, Any] = {
-        "retry_total": effort.tries,
+        "retry_total": retry_policy.tries,
         "transport": transport(
-            connection_timeout=effort.connect,
-            read_timeout=effort.read,
+            connection_timeout=retry_policy.connect,
+            read_timeout=retry_policy.read,
             proxies=settings.network.proxies,
             authorities=settings.network.authorities,
         ),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from shared.adapters import Effort, credential_of, paths_of, storage_at, telemetry_to
+from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage_at, telemetry_to
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
 from shared.catalog.port import Account, Catalog, Types
@@ -25,7 +25,7 @@ from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.asset_resolution import ResolutionOptions
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
@@ -37,7 +37,7 @@ from shared.translation.aggregate import SupersessionPolicy
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
 
-_PATIENT = Effort(tries=4, connect=5, read=30)
+_PATIENT = StorageRetryPolicy(tries=4, connect=5, read=30)
 
 _SIDE_BY_SIDE = 8
 """Calls to storage at a time where many small ones are to be made: a connection pool of the SDK holds ten."""
@@ -115,8 +115,8 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
             with_statement=settings.show_sql,
             paths=paths_of(settings.paths),
             shadow=settings.shadow,
-            linger=_LINGER,
-            side_by_side=ParallelMap(at_once=_SIDE_BY_SIDE),
+            debounce=_LINGER,
+            parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
             finding=ResolutionOptions(
                 search=settings.lookup.search, hits=settings.lookup.hits, misses=settings.lookup.misses
             ),
@@ -149,10 +149,10 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
-    from shared.catalog.pace import Pace  # noqa: PLC0415 - the same
+    from shared.catalog.rate_limiter import RateLimiter  # noqa: PLC0415 - the same
     from shared.catalog.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
-        Effort,
+        RetryPolicy,
         StaticToken,
         SteadyAtlasClient,
     )
@@ -163,17 +163,17 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
         who = StaticToken(settings.token)
     else:
         who = CredentialToken(credential_of(settings.client_id), scope=_scope(settings))
-    effort = Effort()
+    retry_policy = RetryPolicy()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
         settings.endpoint,
         who,
-        effort=effort,
-        pace=Pace(settings.rate),
+        retry_policy=retry_policy,
+        rate_limiter=RateLimiter(settings.rate),
         parameters=parameters,
         telemetry=telemetry,
     )
-    return client, timedelta(seconds=effort.bound)
+    return client, timedelta(seconds=retry_policy.bound)
 
 
 def _scope(settings: CatalogSettings) -> str:

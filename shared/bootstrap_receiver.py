@@ -5,7 +5,7 @@ needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has
 from dataclasses import dataclass
 from functools import cache
 
-from shared.adapters import Effort, paths_of, storage_at, telemetry_to
+from shared.adapters import StorageRetryPolicy, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Redact
 from shared.openlineage.glob_filter import GlobFilter
@@ -17,7 +17,7 @@ from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from shared.telemetry.port import SILENT, Telemetry
 
-_QUICK = Effort(tries=0, connect=1, read=1.5)
+_QUICK = StorageRetryPolicy(tries=0, connect=1, read=1.5)
 """Spark waits for an answer, five seconds at most, and itself tries again after a 503."""
 
 

@@ -4,9 +4,9 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.processing.sweeper import sweep
-from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.publisher import publish
-from shared.publishing.shadow import step_out
+from shared.publishing.placeholders.reconciliation import reconcile_due
+from shared.publishing.publisher import Publisher
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.telemetry.kinds import SWEEP
@@ -21,7 +21,7 @@ def main(timer: func.TimerRequest) -> None:
             record_settings(parts.storage, parts.to_record)  # an older process may have started since we did
             act.note(**sweep(parts.storage, parts.sweeping).facts)
         finally:  # a failing sweep must not keep the queue from being published
-            step_out(parts.storage, parts.publishing)
-            tidy(parts.storage, parts.catalog, parts.publishing)
-            publish(parts.storage, parts.catalog, parts.publishing)
+            leave_shadow_mode(parts.storage, parts.publishing)
+            reconcile_due(parts.storage, parts.catalog, parts.publishing)
+            Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing).publish()
         act.note(**backlog(parts.storage))

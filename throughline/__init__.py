@@ -8,7 +8,7 @@
             print(edge.input.column, "->", edge.output.column)
 
     client = throughline.connect()
-    client.lineage("customer_master", column="name", direction="upstream")
+    client.lineage("customer_master", column="full_name", direction="upstream")
 
 All results are frozen values; `throughline.ThroughlineError` is the root of all errors. docs/reference/python.md shows
 more.

@@ -38,7 +38,7 @@ class OwnColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class OwnStep:
+class ColumnLineageStep:
     """What makes one column: qualified names of the columns that it is made of, and its own.
 
     The name holds what it says: a step never changes, another one takes its place.
@@ -55,7 +55,7 @@ class OwnLineage:
     """The columns that a process reads and makes, and the steps between them, each sorted and once."""
 
     columns: tuple[OwnColumn, ...] = ()
-    steps: tuple[OwnStep, ...] = ()
+    steps: tuple[ColumnLineageStep, ...] = ()
 
 
 def column_lineage(process: ProcessEntity) -> OwnLineage:
@@ -83,10 +83,10 @@ def own_column(asset: AssetName, column: str) -> OwnColumn:
     )
 
 
-def _step(process: ProcessEntity, output: OwnColumn, inputs: Iterable[OwnColumn]) -> OwnStep:
+def _step(process: ProcessEntity, output: OwnColumn, inputs: Iterable[OwnColumn]) -> ColumnLineageStep:
     names = tuple(sorted(column.qualified_name for column in inputs))
     digest = hashlib.sha256(msgspec.json.encode((names, output.qualified_name))).hexdigest()[:32]
-    return OwnStep(
+    return ColumnLineageStep(
         qualified_name=name_within(f"{process.qualified_name}#{digest}"),
         name=output.name,
         inputs=names,

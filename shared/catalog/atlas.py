@@ -15,6 +15,7 @@ from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.atlas.managed import MANAGED
 from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
 from shared.catalog.by_name import ByName, in_queries
+from shared.catalog.column_lineage_steps import Writes, calls_for_columns, write_columns
 from shared.catalog.columns import (
     NO_CHANGE,
     HeldColumn,
@@ -28,7 +29,6 @@ from shared.catalog.columns import (
 )
 from shared.catalog.dialect import KEEP_OTHERS, dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
-from shared.catalog.own_columns import Writes, calls_for_columns, write_columns
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.searching import Searching
 from shared.catalog.transport import SteadyAtlasClient

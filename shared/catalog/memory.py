@@ -90,7 +90,7 @@ class MemoryCatalog:
         """As the port says."""
         with self._lock:
             found = [self.processes[name] for name in qualified_names if name in self.processes]
-            return {each.qualified_name: HeldProcess(guid=self._guid(_key(each)), entity=each) for each in found}
+            return {each.qualified_name: HeldProcess(guid=self._guid(each.key), entity=each) for each in found}
 
     def ours(self) -> Iterator[Node]:
         """As the port says."""
@@ -180,10 +180,6 @@ class MemoryCatalog:
             name=attributes["name"],
             attributes=attributes,
         )
-
-
-def _key(process: ProcessEntity) -> AssetKey:
-    return process.key
 
 
 def _is_placed(asset: AssetEntity) -> bool:

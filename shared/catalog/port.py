@@ -1,7 +1,7 @@
-"""The catalog port: what Throughline asks of Purview or Atlas, and no more.
+"""The catalog port: all calls that Throughline makes to Purview or Atlas.
 
-Every method raises CatalogUnavailable when the catalog does not answer or asks to come back later, and CatalogRefused
-when it will not take what was sent.
+Every method raises CatalogUnavailable when the catalog does not answer or throttles, and CatalogRefused when it rejects
+the request.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ AssetKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """An entity as people look at it: a data set or a process in a lineage graph."""
+    """A data set or process in a lineage graph."""
 
     guid: str
     type: str
@@ -26,18 +26,18 @@ class Node:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies it in the catalog: its type and qualified name."""
+        """Its identity in the catalog: type and qualified name."""
         return self.type, self.qualified_name
 
     @property
     def is_process(self) -> bool:
-        """Whether it stands between data sets."""
+        """Whether it is a process."""
         return "columnMapping" in self.attributes or self.type == "azure_synapse_operation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAsset:
-    """A data set that is there; `placed`: it bears our mark, so no scan has found it, and nobody made it their own."""
+    """A data set in the catalog; `placed`: it is a placeholder."""
 
     guid: str
     placed: bool
@@ -45,8 +45,8 @@ class HeldAsset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
-    """An asset that we placed, and the guids of all that it is linked to but its own columns: processes that use it,
-    terms. `parts` are those of what is to go with it, and would not by itself: its schema.
+    """A placeholder; `links`: the guids of processes that use it, terms and the like; `parts`: the guids of what are
+    deleted with it (its schema).
     """
 
     guid: str
@@ -56,7 +56,7 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A part of the lineage: nodes by guid, and edges as pairs of guids, in the direction of the data."""
+    """A part of the lineage: nodes by guid, and edges as pairs of guids in the direction of the data flow."""
 
     base: str
     nodes: Mapping[str, Node]
@@ -65,7 +65,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldProcess:
-    """A process as the catalog holds it now."""
+    """A process in the catalog."""
 
     guid: str
     entity: ProcessEntity
@@ -73,7 +73,7 @@ class HeldProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """A collection of Purview: the `name` that calls use, the one that is `shown`, and the name of its parent."""
+    """A collection of Purview: its `name` in calls, its display name (`shown`), and the name of its parent."""
 
     name: str
     shown: str
@@ -81,107 +81,98 @@ class Collection:
 
 
 class Catalog(Protocol):
-    """Finding, writing and reading entities."""
+    """Look up, write and read entities."""
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
-        """The guids of those assets that exist, by exact name: few calls for many. Types that it does not have hold
-        none.
-        """
+        """The guids of the assets that exist, by exact name, many in a call. An unknown type has no assets."""
 
     def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
-        """As `find`, and which of them are our own placeholders."""
+        """As `find`, and which of them are placeholders."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-        """Create these assets, with their columns, in one call: the guids of those that the catalog took, as its answer
-        tells.
-        """
+        """Create these assets with their columns in one call: the guids of those in the catalog's answer."""
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
-        """Write the description of an asset that we placed, and its columns where some are given: those that are not
-        among them go. Where none are given they stay, unless it is to be `bare`. False, and nothing written, when it is
-        not there, is not ours (any more), or has all this.
+        """Update description and columns of a placeholder; other columns are removed. Without columns the present ones
+        stay, unless `bare`. False, and nothing written, if it is missing, no placeholder (any more), or up to date.
         """
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-        """Create or update these processes; `guids` knows every input and output.
+        """Create or update these processes; `guids` holds every input and output.
 
-        The guids of those that the catalog took, as its answer tells, by qualified name: one that loses an input or
-        output may get a new guid.
+        Returns the guids of those in the catalog's answer, by qualified name. A process that loses an input or output
+        may get a new guid.
         """
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
-        """How many calls `write_processes` makes of these at most, one after the other. Asks nothing."""
+        """The most sequential calls that `write_processes` makes for these. Makes no call."""
 
     def may_still_land(self) -> bool:
-        """Whether a try of what this thread has just written or deleted may still take effect though that went well in
-        the end: the answer to it was lost. Asks nothing.
+        """Whether a try of this thread's last write or deletion may still take effect, although that succeeded: its
+        answer was lost. Makes no call.
         """
 
     def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
-        """A process as the catalog holds it now, None when it is not there."""
+        """A process in the catalog; None if it is missing."""
 
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
-        """Those of these processes of ours that are there, by qualified name: few calls for many, and not by search."""
+        """The existing ones of these processes by qualified name, many in a call, not by search."""
 
     def ours(self) -> Iterator[Node]:
-        """Every process that has a name of ours, and every data set that we placed (`Node.is_process` tells which).
+        """All processes with our names, and all placeholders (`Node.is_process` distinguishes them).
 
-        By search, page by page: behind the writes by a moment, and whoever removes some of them collects all first.
+        By search, page by page: the index lags behind writes. Collect all before deleting any.
         """
 
     def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
-        """Remove a process; nothing happens when it is not there."""
+        """Delete a process, if it exists."""
 
     def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
-        """Those of these assets that we placed and nobody has made their own since: they still bear our mark."""
+        """The placeholders among these assets: created by us, and not edited by a person since."""
 
     def remove(self, guids: Sequence[str]) -> None:
-        """Remove these entities in one call; those that are not there are passed over."""
+        """Delete these entities in one call; missing ones are ignored."""
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """Data sets whose names or qualified names hold all the words of the text, whatever their capitals. Behind the
-        writes by a moment; whoever needs to be sure reads what was found by name.
+        """Data sets whose names or qualified names contain all words of the text, ignoring case. The index lags behind
+        writes; read results by name to be sure.
         """
 
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
-        """All that `search` finds for each of these texts (which have words), in one call. None where that is more than
-        a call gives: ask for fewer, or one by one.
-        """
+        """All results of `search` for each of these non-empty texts in one call; None if they do not fit in one."""
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
 
 
 class Types(Protocol):
-    """The type definitions of a catalog, in Atlas' form (each with its `category`)."""
+    """The type definitions of a catalog, as Atlas' JSON (each with its `category`)."""
 
     def held(self) -> Sequence[Mapping[str, Any]]:
-        """All that are there."""
+        """All definitions."""
 
     def create(self, definitions: Sequence[Mapping[str, Any]]) -> None:
-        """Create these, all or none; refused where one of them is there."""
+        """Create these, all or none; refused if one of them exists."""
 
     def update(self, definitions: Sequence[Mapping[str, Any]]) -> None:
-        """Put these in the place of those of the same names, all or none."""
+        """Replace the definitions of the same names, all or none."""
 
 
 class Account(Protocol):
-    """What a Purview account has beside its entities."""
+    """Collections, policies and identity of a Purview account."""
 
     @property
     def host(self) -> str:
         """The address of the account."""
 
     def caller(self) -> Mapping[str, str]:
-        """Who we are to the account, as our token claims: object id (`oid`), tenant (`tid`), application or name; as
-        far as it tells.
-        """
+        """The claims of our token: object id (`oid`), tenant (`tid`), application or name, as far as present."""
 
     def collections(self) -> Sequence[Collection]:
-        """All collections in which we have any role."""
+        """All collections in which the caller has a role."""
 
     def policy(self, collection: str) -> dict[str, Any]:
-        """The metadata policy of a collection (by its name): for its administrators alone."""
+        """The metadata policy of a collection (by its name); only its administrators may read it."""
 
     def put_policy(self, policy: dict[str, Any]) -> None:
-        """Replace a policy by this one, which was made of the one that is there."""
+        """Replace a policy by a changed copy of it."""

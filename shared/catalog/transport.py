@@ -20,7 +20,7 @@ from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from urllib3.exceptions import NewConnectionError
 
-from shared.catalog.pace import Pace
+from shared.catalog.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import SILENT, Telemetry
@@ -42,35 +42,35 @@ _WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 
 
 _NO_SCOPE = (
-    "The catalog's host is none of Purview that is known here, so it is not known for what to ask a token: set "
-    "THROUGHLINE_CATALOG_SCOPE, as https://purview.azure.net/.default. A plain Apache Atlas needs "
+    "The catalog's host is no known Purview host, so the token scope is unknown: set THROUGHLINE_CATALOG_SCOPE, for "
+    "example to https://purview.azure.net/.default. A plain Apache Atlas needs "
     "THROUGHLINE_CATALOG_USER and THROUGHLINE_CATALOG_TOKEN instead"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """How hard one call is tried: seconds to connect and to wait for an answer, tries, and the longest pause: before a
-    try for its turn, and after one that failed.
+class RetryPolicy:
+    """Timeouts and retries of one call: `connect` and `read` in seconds, `tries`, and `max_pause`: the longest pause in
+    seconds, both for the rate limiter and after a failed try.
 
-    `bound` leaves out what an answer takes that trickles in; whoever needs certainty takes a multiple of it.
+    `bound` excludes the time of an answer that arrives slowly; take a multiple of it where certainty is needed.
     """
 
     connect: float = 3.05
     read: float = 30.0
     tries: int = 3
-    longest_pause: float = 10.0
+    max_pause: float = 10.0
 
     @property
     def bound(self) -> float:
         """Seconds after which a call is certainly over."""
-        each = self.connect + self.read + self.longest_pause
+        each = self.connect + self.read + self.max_pause
         renewed = self.connect + self.read  # a try for which credentials had to be renewed
-        return self.tries * each + renewed + (self.tries - 1) * self.longest_pause
+        return self.tries * each + renewed + (self.tries - 1) * self.max_pause
 
 
 class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """A bearer token that does not change: the local catalog's."""
+    """A fixed bearer token, for the local catalog."""
 
     def __init__(self, token: str) -> None:
         super().__init__()
@@ -82,8 +82,8 @@ class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships n
 
 
 class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """Bearer tokens of an azure-identity credential, which itself keeps and renews them; asked for a `scope`. Without a
-    scope no token is asked for: one for Purview is not for a host that may be another's.
+    """Bearer tokens of an azure-identity credential (which caches and renews them) for a `scope`. Without a scope no
+    token is requested: an unknown host must not receive a token for Purview.
     """
 
     def __init__(self, credential: Any, *, scope: str) -> None:
@@ -104,36 +104,36 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
 
 
 class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas ships no types
-    """AtlasClient whose calls end in time, are tried again when that can help, and fail as our own errors."""
+    """AtlasClient with timeouts, retries, a rate limiter, and errors of `shared.errors`."""
 
     def __init__(
         self,
         endpoint: str,
         authentication: AtlasAuthBase,
         *,
-        effort: Effort | None = None,
-        pace: Pace | None = None,
+        retry_policy: RetryPolicy | None = None,
+        rate_limiter: RateLimiter | None = None,
         parameters: Mapping[str, str] | None = None,
         telemetry: Telemetry = SILENT,
     ) -> None:
         super().__init__(endpoint, authentication)
-        self._effort = effort or Effort()
-        self._pace = pace or Pace()
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._rate_limiter = rate_limiter or RateLimiter()
         self._parameters = dict(parameters or {})
         self._telemetry = telemetry
         self._local = threading.local()
 
     @property
     def may_still_land(self) -> bool:
-        """Whether a try of this thread's calls since `forget_tries` may still take effect, though all went well."""
+        """Whether a try of this thread's calls since `forget_tries` may still take effect, although all succeeded."""
         return bool(getattr(self._local, "may_still_land", False))
 
     def forget_tries(self) -> None:
-        """What comes now is another matter than what was before."""
+        """Reset `may_still_land` for the calls that follow."""
         self._local.may_still_land = False
 
     def close(self) -> None:
-        """End the calling thread's connections; others end with their threads."""
+        """Close the calling thread's connections; others are closed with their threads."""
         session = getattr(self._local, "session", None)
         if session:
             session.close()
@@ -171,9 +171,9 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         )
         retrying = Retrying(
             retry=retry_if_exception(self._soon),
-            stop=stop_after_attempt(self._effort.tries),
+            stop=stop_after_attempt(self._retry_policy.tries),
             wait=self._pause,
-            sleep=self._pace.sleep,
+            sleep=self._rate_limiter.sleep,
             reraise=True,
         )
         missing: CatalogRefused
@@ -199,14 +199,14 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
 
     def _soon(self, error: BaseException) -> bool:
         """Whether trying again can help within one call."""
-        return isinstance(error, CatalogUnavailable) and error.after <= self._effort.longest_pause
+        return isinstance(error, CatalogUnavailable) and error.after <= self._retry_policy.max_pause
 
     def _pause(self, state: RetryCallState) -> float:
         """What the catalog asked for, if it did, else longer each time, with jitter."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, CatalogUnavailable) else 0.0
         asked *= random.uniform(1, 1 + _JITTER)  # many do not come back at once
-        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._effort.longest_pause)
+        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._retry_policy.max_pause)
 
     def _try(self, tries: "_Tries", method: str, url: str, params: Any, json: Any) -> AtlasResponse:
         """One try, in its turn. Credentials that are refused are asked for once more: they may have expired since."""
@@ -226,7 +226,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             raise
 
     def _take_turn(self) -> None:
-        wait = self._pace.take(self._effort.longest_pause)
+        wait = self._rate_limiter.take(self._retry_policy.max_pause)
         if wait:
             told = f"The catalog may not be called for another {wait:.0f} s"
             raise CatalogUnavailable(told, after=wait, over=True, blames=False)
@@ -239,7 +239,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 params=params,
                 json=json,
                 headers=headers,
-                timeout=(self._effort.connect, self._effort.read),
+                timeout=(self._retry_policy.connect, self._retry_policy.read),
                 allow_redirects=False,
             )
         except requests.RequestException as error:
@@ -248,7 +248,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             raise CatalogUnavailable(told, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
             after = retry_after(answer.headers.get("Retry-After", ""))
-            self._pace.hold(after)
+            self._rate_limiter.hold(after)
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
                 after=after,

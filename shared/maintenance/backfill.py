@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.publishing.publisher_lease import batches
-from shared.publishing.shadow import step_out
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.checkpoint import Checkpoint
 from shared.records.ledger import LedgerEntry, request_rewrite
 from shared.records.publish_queue import enqueue, queue_entries
@@ -85,7 +85,7 @@ def fill(
     work = _Work(storage=storage, catalog=catalog, options=options, tell=tell, wait=wait)
     _CHECKPOINT.save(storage, after)
     if not after:
-        step_out(storage, options)
+        leave_shadow_mode(storage, options)
         work.publish()
     for batch in batches(_written(storage, after), options.batch):
         if options.stopped():
@@ -120,7 +120,8 @@ class _Work:
         failure_streak, before = 0, -1
         while (waiting := _waiting(self.storage, self.options)) and not self.options.stopped():
             total = self.so_far.done
-            done = publish(self.storage, self.catalog, replace(self.options, note=lambda now: self._note(total, now)))  # noqa: B023 - called within this turn of the loop only
+            options = replace(self.options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
+            done = Publisher(storage=self.storage, catalog=self.catalog, options=options).publish()
             self._note(total, done)
             if done.error:
                 failure_streak = 0 if done.progress else failure_streak + 1

@@ -14,10 +14,11 @@ from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.catalog_write import Published
-from shared.publishing.placeholders.creation import found_for, place
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.creation import place, resolve_plans
+from shared.publishing.planner import Plan
 from shared.publishing.publisher_lease import batches, turn
-from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
+from shared.publishing.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
@@ -45,7 +46,7 @@ def backfill(
         return done
     for batch in batches(processes, options.batch):
         with turn(storage, wait=wait) as shift:
-            _fill(storage, catalog, replace(options, beat=shift.may_continue), batch, done)
+            _fill(storage, catalog, replace(options, heartbeat=shift.may_continue), batch, done)
         note_done(done)
     return done
 
@@ -77,7 +78,7 @@ def _plan(storage: Storage, options: PublishOptions, process: Process) -> Plan:
         entry=ledger_entry(storage, key),
         entity=entity,
         process=process,
-        said=entity.fingerprint,
+        unresolved_fingerprint=entity.fingerprint,
         assets=(*process.inputs, *process.outputs),
     )
 
@@ -91,8 +92,8 @@ def _write(
     written: dict[str, str] = {}
     until = options.now()
     try:
-        found, plans = found_for(storage, catalog, options, wanted)
-        options.beat()
+        found, plans = resolve_plans(storage, catalog, options, wanted)
+        options.heartbeat()
         until = write_until(catalog, options, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
@@ -105,10 +106,10 @@ def _write(
         error = refused
     except CatalogUnavailable:
         for each in begun or ():
-            put_entry(storage, replace(each.entry, until=landed(options, until)))
+            put_entry(storage, replace(each.entry, until=last_effect(options, until)))
         raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
-    lands = landed_well(catalog, options, until)
+    lands = last_effect_of_success(catalog, options, until)
     for each in begun or ():
         guid = written.get(each.entity.qualified_name)
         if guid is None and each.plan.process:
@@ -157,7 +158,7 @@ def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.said,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
         until=until,
     )
     entry = put_entry(storage, writing)

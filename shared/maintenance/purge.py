@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.planner import PublishOptions
+from shared.publishing.options import PublishOptions
 from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
-from shared.publishing.write_deadline import is_in_time, landed_well
+from shared.publishing.write_deadline import is_in_time, last_effect_of_success
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, dequeue
 from shared.records.states import LedgerState
@@ -87,7 +87,7 @@ def _purge_processes(
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
-        lands = landed_well(catalog, options, until) if found else NOTHING_BEGUN
+        lands = last_effect_of_success(catalog, options, until) if found else NOTHING_BEGUN
         for entry, dirty in begun:
             gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if put_entry(storage, gone):

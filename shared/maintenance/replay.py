@@ -23,9 +23,9 @@ from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
-from shared.publishing.shadow import step_out
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
+from shared.publishing.shadow import leave_shadow_mode
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
 from shared.records.run_state import RunState
@@ -277,9 +277,9 @@ def publish_all(storage: Storage, catalog: Catalog, options: PublishOptions) -> 
     Raises StorageUnavailable.
     """
     total, left, before = Published(), 0, -1
-    step_out(storage, options)
+    leave_shadow_mode(storage, options)
     while not total.error:
-        done = publish(storage, catalog, options)
+        done = Publisher(storage=storage, catalog=catalog, options=options).publish()
         total.add(done)
         dirty, paused_until, why = queue_entries(storage)
         left = sum(not each.revisit for each in dirty)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.planner import PublishOptions, Reading, last_said, recorded
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import Reading, last_supported, recorded
 from shared.publishing.publisher_lease import assets_on_record, placeholders
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
@@ -45,7 +46,7 @@ def unseen_processes(
     """
     for row in storage.scan(LEDGER):
         entry = LedgerEntry.of(row)
-        last = last_said(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
+        last = last_supported(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
         progress()
         if last and is_unseen(entry, last, before):
             yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)

@@ -1,8 +1,8 @@
-"""Finding: which asset of the catalog a data set is, so that lineage lands on what a scan found.
+"""Asset resolution: the catalog asset that a data set is, so that lineage is attached to scanned assets.
 
-A data set is looked for by its own name and those that a scan may have given it, in steps, many in a call; then by
-searching. What was found is remembered in `found`, hits for long and misses for a while: what is published again asks
-nothing. What a search cannot decide is told, never guessed. Placeholders of ours are no finds, however they are called.
+A data set is looked up by its own name and those that scanners give, in two steps, many in a call; then by search.
+Matches are remembered in `assetmatches`, hits longer than misses, so that publishing again asks nothing. An ambiguous
+search is reported, never decided. Our own placeholders never match, whatever their names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,59 +21,59 @@ from shared.records.asset_matches import AssetMatch, read_matches, save_matches
 from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 
-_SEARCHED = 100
-"""Finds of a search that are looked at."""
-_AT_ONCE = 16
-"""Data sets that one search is for."""
-_RIVALS = 5
-"""Of assets among which nothing decides, so many are told."""
+_MAX_RESULTS = 100
+"""Results of a search that are ranked."""
+_MAX_TEXTS = 16
+"""Data sets in one search call."""
+_MAX_RIVALS = 5
+"""Rivals of an ambiguous search that are reported."""
 
 BY_SEARCH = "found by searching: the same but for patterns, partitions or capitals"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolutionOptions:
-    """How to find: whether to search too, and for how long a hit and a miss are believed."""
+    """How to resolve: whether to search too, and how long hits and misses are remembered."""
 
     search: bool = True
     hits: timedelta = timedelta(days=7)
     misses: timedelta = timedelta(hours=6)
 
     def believed(self, found: AssetMatch) -> timedelta:
-        """For how long this one is."""
+        """How long this match is remembered."""
         return self.hits if found.scanned else self.misses
 
 
-class Asking(Protocol):
-    """What finding needs to know of publishing: how to find, the clock, and what is called now and then to hold a
-    lease.
-    """
+class ResolutionContext(Protocol):
+    """What resolution needs of the publish options: how to resolve, the clock, and a heartbeat that holds the lease."""
 
     @property
-    def finding(self) -> ResolutionOptions: ...  # noqa: D102 - told above
+    def finding(self) -> ResolutionOptions: ...  # noqa: D102 - see the docstring of the class
     @property
-    def now(self) -> Callable[[], datetime]: ...  # noqa: D102 - told above
+    def now(self) -> Callable[[], datetime]: ...  # noqa: D102 - see the docstring of the class
     @property
-    def beat(self) -> Callable[[], object]: ...  # noqa: D102 - told above
+    def heartbeat(self) -> Callable[[], object]: ...  # noqa: D102 - see the docstring of the class
 
 
-def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[Asset]) -> dict[AssetKey, AssetMatch]:
-    """What the catalog has of each of these assets: from what is remembered, else by asking. New finds are put on
-    record; of what is neither found nor placed yet, only that it was searched for, whatever interrupts this or what
-    comes after it: else a catalog that asks to wait after a few calls would be asked the same for ever.
+def resolve(
+    storage: Storage, catalog: Catalog, options: ResolutionContext, assets: Iterable[Asset]
+) -> dict[AssetKey, AssetMatch]:
+    """The matches of these assets: remembered ones, else from the catalog. New hits are saved. Of a miss without a
+    placeholder only the search is saved, also when an error interrupts this: else a catalog that throttles after a few
+    calls would be asked the same for ever.
     """
     wanted = {asset.key: asset.also for asset in assets}
     known = read_matches(storage, sorted(wanted))
-    now = how.now()
-    found = {key: each for key, each in known.items() if not each.is_due(now, how.finding.believed(each))}
+    now = options.now()
+    found = {key: each for key, each in known.items() if not each.is_due(now, options.finding.believed(each))}
     open_ones = {key: also for key, also in sorted(wanted.items()) if key not in found}
-    searched = _searched(known, now, how.finding.misses)
+    searched = _searched(known, now, options.finding.misses)
     before = frozenset(searched)
     asked: dict[AssetKey, AssetMatch] = {}
     try:
         if open_ones:
-            fresh = ask(catalog, how, open_ones, searched=searched)
-            asked = {key: continued(each, known.get(key)) for key, each in fresh.items()}
+            fresh = look_up_matches(catalog, options, open_ones, searched=searched)
+            asked = {key: merged_match(each, known.get(key)) for key, each in fresh.items()}
     except CatalogUnavailable as error:
         error.made_progress = len(searched) > len(before)
         raise
@@ -84,20 +84,20 @@ def resolve(storage: Storage, catalog: Catalog, how: Asking, assets: Iterable[As
             news[key] = structs.replace(base, searched=(now, searched[key]))
         kept = {each.own: structs.replace(each, searched=None) for each in save_matches(storage, news.values())}
     if any(each.left for each in asked.values()):
-        RECONCILE.clear(storage)  # others may still be on the placeholder
+        RECONCILE.clear(storage)  # other processes may still use the placeholder
     return found | asked | kept
 
 
 def _searched(
     known: Mapping[AssetKey, AssetMatch], now: datetime, believed: timedelta
 ) -> dict[AssetKey, tuple[AssetKey, ...]]:
-    """What was searched for already."""
+    """The results of searches that are still remembered."""
     given = {key: each.searched for key, each in known.items() if each.searched}
     return {key: names for key, (at, names) in given.items() if now - at < believed}
 
 
-def continued(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
-    """A new find with what stays of the one before."""
+def merged_match(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
+    """A new match with the fields of the previous one that stay valid."""
     if before is None:
         return found
     return structs.replace(
@@ -110,33 +110,33 @@ def continued(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
     )
 
 
-def ask(
+def look_up_matches(
     catalog: Catalog,
-    how: Asking,
+    options: ResolutionContext,
     wanted: Mapping[AssetKey, tuple[AssetKey, ...]],
     *,
     searched: dict[AssetKey, tuple[AssetKey, ...]] | None = None,
 ) -> dict[AssetKey, AssetMatch]:
-    """What the catalog has of each of these assets (with the further names that were told of it), whatever is
-    remembered, but for what is `searched` already; to that is added what is searched for. Raises as the catalog does.
+    """The matches of these assets (each with its alternate names) from the catalog. `searched`: results of earlier
+    searches, to which new ones are added. Raises as the catalog does.
     """
     placed: dict[AssetKey, str] = {}
     hits: dict[AssetKey, tuple[Candidate, str]] = {}
     for step in range(2):
         names = {key: candidates(*key, also)[step] for key, also in wanted.items() if key not in hits}
-        held = catalog.look_up(dict.fromkeys(each.key for options in names.values() for each in options))
-        how.beat()
+        held = catalog.look_up(dict.fromkeys(each.key for choices in names.values() for each in choices))
+        options.heartbeat()
         placed |= {key: held[key].guid for key in names if key in held and held[key].placed}
-        for key, options in names.items():
-            first = next((each for each in options if each.key in held and not held[each.key].placed), None)
+        for key, choices in names.items():
+            first = next((each for each in choices if each.key in held and not held[each.key].placed), None)
             if first:
                 hits[key] = first, held[first.key].guid
     rivals: dict[AssetKey, tuple[AssetKey, ...]] = {}
-    if how.finding.search:
+    if options.finding.search:
         given = {} if searched is None else searched
-        more, rivals = _search(catalog, how, [key for key in wanted if key not in hits], given)
+        more, rivals = _search(catalog, options, [key for key in wanted if key not in hits], given)
         hits |= more
-    now = how.now()
+    now = options.now()
     return {
         key: AssetMatch(
             own=key,
@@ -153,18 +153,21 @@ def ask(
 
 
 def _search(
-    catalog: Catalog, how: Asking, wanted: Iterable[AssetKey], searched: dict[AssetKey, tuple[AssetKey, ...]]
+    catalog: Catalog,
+    options: ResolutionContext,
+    wanted: Iterable[AssetKey],
+    searched: dict[AssetKey, tuple[AssetKey, ...]],
 ) -> tuple[dict[AssetKey, tuple[Candidate, str]], dict[AssetKey, tuple[AssetKey, ...]]]:
-    """The one asset that fits each of these best, and of others those among which nothing decides. A search may lag, so
-    what it gives is read once more by name.
+    """The best match of each asset, and the rivals where several are equally good. The search index lags, so that its
+    results are read again by name.
     """
     best: dict[AssetKey, tuple[AssetKey, ...]] = {}
     words = {key: said for key in wanted if (said := search_terms(*key))}
     best |= {key: searched[key] for key in words if key in searched}
-    for nodes in _searched_for(catalog, how, sorted({said for key, said in words.items() if key not in best})):
+    for nodes in _searched_for(catalog, options, sorted({said for key, said in words.items() if key not in best})):
         for key in [key for key, said in words.items() if said in nodes]:
             best[key] = searched[key] = _best(key, nodes[words[key]])
-    how.beat()
+    options.heartbeat()
     held = catalog.look_up(dict.fromkeys(each for names in best.values() for each in names))
     there = {key: [each for each in names if each in held and not held[each].placed] for key, names in best.items()}
     hits = {
@@ -172,19 +175,23 @@ def _search(
         for key, (name, *others) in ((key, names) for key, names in there.items() if names)
         if not others
     }
-    return hits, {key: tuple(names[:_RIVALS]) for key, names in there.items() if len(names) > 1}
+    return hits, {key: tuple(names[:_MAX_RIVALS]) for key, names in there.items() if len(names) > 1}
 
 
-def _searched_for(catalog: Catalog, how: Asking, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
-    """What a search gives for each of these, some at a time: many in a call, but where that finds too much for one."""
-    for start in range(0, len(texts), _AT_ONCE):
-        yield from _halved(catalog, how, texts[start : start + _AT_ONCE])
+def _searched_for(
+    catalog: Catalog, options: ResolutionContext, texts: Sequence[str]
+) -> Iterator[Mapping[str, Sequence[Node]]]:
+    """The results of a search for each text: many texts in a call, fewer where there are too many results for one."""
+    for start in range(0, len(texts), _MAX_TEXTS):
+        yield from _halved(catalog, options, texts[start : start + _MAX_TEXTS])
 
 
-def _halved(catalog: Catalog, how: Asking, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
-    how.beat()
+def _halved(
+    catalog: Catalog, options: ResolutionContext, texts: Sequence[str]
+) -> Iterator[Mapping[str, Sequence[Node]]]:
+    options.heartbeat()
     if len(texts) == 1:
-        yield {texts[0]: catalog.search(texts[0], _SEARCHED)}
+        yield {texts[0]: catalog.search(texts[0], _MAX_RESULTS)}
         return
     found = catalog.search_all(texts)
     if found is not None:
@@ -192,19 +199,17 @@ def _halved(catalog: Catalog, how: Asking, texts: Sequence[str]) -> Iterator[Map
         return
     middle = len(texts) // 2
     for half in (texts[:middle], texts[middle:]):
-        yield from _halved(catalog, how, half)
+        yield from _halved(catalog, options, half)
 
 
-def finds(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:
-    """All finds of a search that fit an asset, the best first, each with how well it does; none where it is not
-    searched for.
-    """
+def search_matches(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:
+    """All search results that match an asset, best first, with their ranks; none where its type is not searched for."""
     words = search_terms(*wanted)
-    return _fitting(wanted, catalog.search(words, _SEARCHED) if words else ())
+    return _fitting(wanted, catalog.search(words, _MAX_RESULTS) if words else ())
 
 
 def _fitting(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[tuple[AssetKey, Rank], ...]:
-    """Those of these that fit, the best first."""
+    """The nodes that match, best first."""
     found = {
         node.key: fits
         for node in nodes
@@ -214,6 +219,6 @@ def _fitting(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[tuple[AssetKey, R
 
 
 def _best(wanted: AssetKey, nodes: Iterable[Node]) -> tuple[AssetKey, ...]:
-    """Of what a search gives, that which fits best: several, where nothing decides."""
+    """The best match among search results; several where they are equally good."""
     found = _fitting(wanted, nodes)
     return tuple(name for name, fits in found if fits == found[0][1])

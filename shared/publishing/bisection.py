@@ -1,100 +1,69 @@
-"""A call to the catalog that is refused is halved until what is wrong stands by itself, and the rest goes through.
+"""Bisection: how many items a call holds, and which of a refused call are to blame. Pure.
 
-The answer is read, not assumed: Atlas takes all of a call or nothing, of others only a part may be in the answer. An
-answer 500 may be about one entity as well; when both halves get it, it is about the catalog. Where something is not
-there that was referred to, what was remembered is held against the catalog first.
+One rule for every call that the catalog does not take: send fewer. After failures that name no culprit a call is half
+as long each time (`batch_size`); a refused call is sent again in halves until its culprits are in calls of their own
+(`Bisection`); a call that is too long before it is sent is halved until it fits (`shrink_to_fit`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from shared.catalog.port import AssetKey, Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.catalog_write import Published, Refusal, write
-from shared.publishing.placeholders.creation import found_for
-from shared.publishing.planner import Plan, PublishOptions
-from shared.records.asset_matches import AssetMatch, expire_matches
-from shared.storage.port import Storage
-
-_NOT_FOUND = 404
+_T = TypeVar("_T")
+_FIRST, _SECOND = 1, 2
 
 
-def write_all(
-    storage: Storage, catalog: Catalog, how: PublishOptions, plans: Sequence[Plan], done: Published
-) -> list[Refusal]:
-    """Write these in as few calls as go: what the catalog would not have by itself is returned.
+def batch_size(most: int, failures: int) -> int:
+    """How many of `most` items to send after so many failures: all after the first, then half as many each time."""
+    return max(1, most >> max(0, failures - 1))
 
-    Raises CatalogRefused where nothing would go through for want of access, and CatalogUnavailable.
+
+def shrink_to_fit(items: Sequence[_T], fits: Callable[[Sequence[_T]], bool]) -> Sequence[_T]:
+    """The first items, halved until they fit; at least one."""
+    while len(items) > 1 and not fits(items):
+        items = items[: len(items) // 2]
+    return items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call(Generic[_T]):
+    """Items to send; `half`: which half of a call that was refused as a whole they are, 0 for none."""
+
+    items: Sequence[_T]
+    half: int = 0
+
+
+class Bisection(Generic[_T]):
+    """The calls to make for some items: `next_call`, send it, pass what was refused to `answered`, until there is none.
+
+    What was refused as a whole is sent again in halves, what was refused in part in one call; a call of one item is not
+    repeated. `choked`: the items of the two last calls, where they were both halves of a call and refused as a whole:
+    then the receiver may be at fault, not an item.
     """
-    return _Sifting(storage, catalog, how, done).sift(plans)
 
+    def __init__(self, items: Sequence[_T]) -> None:
+        self._pending: deque[_Call[_T]] = deque([_Call(items=items)] if items else ())
+        self._current: _Call[_T] = _Call(items=())
+        self._refused_half: Sequence[_T] = ()
+        self.choked: Sequence[_T] = ()
 
-class _Sifting:
-    def __init__(self, storage: Storage, catalog: Catalog, how: PublishOptions, done: Published) -> None:
-        self._storage = storage
-        self._catalog = catalog
-        self._how = how
-        self._done = done
+    def next_call(self) -> Sequence[_T]:
+        """The items of the next call; empty when all calls were made."""
+        self._current = self._pending.popleft() if self._pending else _Call(items=())
+        return self._current.items
 
-    def sift(self, plans: Sequence[Plan]) -> list[Refusal]:
-        """Look up what these need, once, then write them."""
-        try:
-            found, named = found_for(self._storage, self._catalog, self._how, plans)
-        except CatalogRefused as error:
-            if error.no_access:
-                raise
-            if len(plans) == 1:
-                return [Refusal(plan=plans[0], error=error, isolated=True)]
-            return [each for half in _halves(plans) for each in self.sift(half)]
-        refused = self._write(named, found)
-        if any(_is_missing(each.error) for each in refused) and self._refreshed(found):
-            found, named = found_for(self._storage, self._catalog, self._how, [each.plan for each in refused])
-            refused = self._write(named, found)
-            plans = named
-        if len(plans) == 1 and refused and not plans[0].dirty.isolated:
-            self._raise_if_away([refused])
-        return self._again(refused, len(plans), found)
-
-    def _again(self, refused: Sequence[Refusal], sent: int, found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        """What was refused in a call for so many, in smaller ones."""
-        poisonous = [each for each in refused if each.isolated]
-        plans = [each.plan for each in refused if not each.isolated]
-        if not plans:
-            return poisonous
-        parts = _halves(plans) if len(plans) == sent else [plans]
-        answers = [self._write(part, found) for part in parts]
-        if len(parts) > 1 and all(len(part) == len(answer) for part, answer in zip(parts, answers, strict=True)):
-            self._raise_if_away(answers)
-        for part, answer in zip(parts, answers, strict=True):
-            poisonous += self._again(answer, len(part), found)
-        return poisonous
-
-    def _refreshed(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
-        """Forget what was remembered of assets that the catalog does not have, or not under that guid: somebody has
-        deleted them, or it is another catalog. Whether there were any.
-        """
-        known = [each for each in found.values() if each.guid]
-        held = self._catalog.look_up([each.key for each in known])
-        stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        expire_matches(self._storage, stale)
-        return bool(stale)
-
-    def _write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        self._how.beat()
-        return write(self._storage, self._catalog, self._how, plans, found=found, done=self._done)
-
-    @staticmethod
-    def _raise_if_away(answers: Sequence[Sequence[Refusal]]) -> None:
-        """The catalog chokes on everything."""
-        errors = [each.error for answer in answers for each in answer]
-        if all(isinstance(error, CatalogUnavailable) for error in errors):
-            raise errors[0]
-
-
-def _is_missing(error: Exception) -> bool:
-    """Whether something that was referred to is not there."""
-    return isinstance(error, CatalogRefused) and error.status == _NOT_FOUND
-
-
-def _halves(plans: Sequence[Plan]) -> list[Sequence[Plan]]:
-    middle = (len(plans) + 1) // 2
-    return [plans[:middle], plans[middle:]]
+    def answered(self, refused: Sequence[_T], *, final: Sequence[_T] = ()) -> None:
+        """Note what was refused of the call that was given last: to be sent again (as it is now), or `final`."""
+        sent, half = len(self._current.items), self._current.half
+        whole = (*refused, *final) if len(refused) + len(final) == sent else ()
+        self.choked = (*self._refused_half, *whole) if half == _SECOND and self._refused_half and whole else ()
+        self._refused_half = whole if half == _FIRST else ()
+        if sent == 1 or not refused:
+            return
+        if len(refused) < sent:
+            self._pending.append(_Call(items=refused))
+            return
+        middle = (sent + 1) // 2
+        self._pending.append(_Call(items=refused[:middle], half=_FIRST))
+        self._pending.append(_Call(items=refused[middle:], half=_SECOND))

@@ -1,6 +1,6 @@
-"""One write to the catalog, from claiming the dirty marks to noting what was written; and one removal.
+"""One write to the catalog, from claiming queue entries to updating the ledger; and one removal.
 
-Each step is conditional on the row that was read: a publisher that lost its lease cannot write old lineage.
+Each step is conditional on the row that was read: a publisher that lost its lease cannot write outdated lineage.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from datetime import datetime
 from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.placeholders.columns import keys_told, note_schemas, schema_digest
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.columns import reported_keys, schema_digest, update_column_sources
 from shared.publishing.placeholders.creation import describe_again, place
-from shared.publishing.planner import Plan, PublishOptions
+from shared.publishing.planner import Plan
 from shared.publishing.process_telemetry import report_process
-from shared.publishing.write_deadline import is_in_time, landed, landed_well, write_until
+from shared.publishing.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import dequeue
@@ -27,7 +28,7 @@ _TAKEN = 200
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """Counts of what one draining did."""
+    """Counts of processes that one or several drains published; `error`: why the last one stopped early."""
 
     written: int = 0
     unchanged: int = 0
@@ -39,11 +40,11 @@ class Published:
 
     @property
     def progress(self) -> int:
-        """How much came to an end, one way or the other."""
+        """How many processes are done: published, refused or held back by shadow mode."""
         return self.written + self.unchanged + self.removed + self.refused + self.held
 
     def add(self, more: "Published") -> None:
-        """What another draining did, and what stands in its way."""
+        """Add the counts of a later drain, and take over its error."""
         for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
             setattr(self, name, getattr(self, name) + getattr(more, name))
         self.error = more.error
@@ -51,8 +52,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A plan (with its mark and its entry as they are now) that the catalog would not have, and why; `isolated`: not
-    even by itself.
+    """A plan, with its queue and ledger entries as they are now, that the catalog refused, and why; `isolated`: it was
+    refused in a call of its own.
     """
 
     plan: Plan
@@ -60,207 +61,178 @@ class Refusal:
     isolated: bool = False
 
 
-def write(
-    storage: Storage,
-    catalog: Catalog,
-    how: PublishOptions,
-    plans: Sequence[Plan],
-    *,
-    found: dict[AssetKey, AssetMatch],
-    done: Published,
-) -> list[Refusal]:
-    """Write these (under the names that were `found`) in one call; data sets first, since processes can only refer to
-    what is there. What the catalog refused, choked on (500) or left out of its answer is returned; the rest is written,
-    or overtaken by others.
-
-    Raises CatalogRefused where nothing would go through for want of access, and CatalogUnavailable.
-    """
-    gone = [plan for plan in plans if plan.entity is None]
-    refused = [each for plan in gone for each in _nothing_left(storage, catalog, how, plan, done)]
-    until = write_until(catalog, how, [plan.entity for plan in plans if plan.entity])
-    begun = _begun(storage, how, plans, until)
-    if not begun:
-        return refused
-    describe_again(storage, [each.plan for each in begun])
-    try:
-        return [*refused, *_send(storage, catalog, how, begun, found=found, done=done)]
-    except CatalogRefused as error:
-        back = _back(storage, catalog, how, begun, error, sent=len(begun))
-        if error.no_access:
-            raise
-        return [*refused, *back]
-    except CatalogUnavailable as error:
-        if not error.over:
-            _let_land(storage, how, begun)
-            raise
-        back = _back(storage, catalog, how, begun, error, sent=len(begun))
-        if not error.blames:
-            raise
-        return [*refused, *back]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """A plan of which the ledger says that it is being written, with the claimed mark and that entry."""
+    """A plan of which the ledger says that it is being written, with its claimed queue entry and that ledger entry."""
 
     plan: Plan
     entity: ProcessEntity
     entry: LedgerEntry
 
 
-def _send(
-    storage: Storage,
-    catalog: Catalog,
-    how: PublishOptions,
-    begun: Sequence[_Begun],
-    *,
-    found: dict[AssetKey, AssetMatch],
-    done: Published,
-) -> list[Refusal]:
-    """Call the catalog, and note what it says to each."""
-    until = min(each.entry.until for each in begun)
-    there = {key for key, each in found.items() if each.guid}
-    guids = place(storage, catalog, how, [each.plan for each in begun], found, until=until)
-    ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
-    entities = [each.entity for each in ready]
-    if not is_in_time(how, until, catalog.calls_to_write(entities)):
-        return []  # too late to be over by then: what was begun is done again after that
-    written = catalog.write_processes(entities, guids) if ready else {}
-    lands = landed_well(catalog, how, until)
-    taken = [each for each in ready if written.get(each.entity.qualified_name)]
-    note_schemas(storage, [each.plan for each in taken], found, placed=found.keys() - there)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogWriter:
+    """Writes and removes processes, and counts in `done`. Each step is conditional on the rows that the plan read."""
 
-    def finish(each: _Begun) -> None:
-        schemas, told = schema_digest(each.plan.process), keys_told(each.plan.process)
-        guid = written[each.entity.qualified_name]
-        if put_entry(
-            storage,
-            replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, described=told, until=lands),
-        ):
-            dequeue(storage, each.plan.dirty, each.plan.revisit)
+    storage: Storage
+    catalog: Catalog
+    options: PublishOptions
+    done: Published
 
-    for each, _ in zip(taken, how.side_by_side.each(finish, taken), strict=True):
-        report_process(how, each.plan, "written")
-        done.written += 1
-    left = [each for each in begun if each.entity.qualified_name not in written]
-    error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
-    return _back(storage, catalog, how, left, error, sent=len(begun))
+    def write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+        """Write these plans in one call, under the names that were `found`; missing data sets are created first.
 
-
-def _let_land(storage: Storage, how: PublishOptions, begun: Sequence[_Begun]) -> None:
-    """Wait no longer than for what is on its way: of a write that was cut off there comes no further call."""
-
-    def shorten(each: _Begun) -> None:
-        until = landed(how, each.entry.until)
-        if put_entry(storage, replace(each.entry, until=until)):
-            storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
-
-    for _ in how.side_by_side.each(shorten, begun):
-        pass
-
-
-def _back(
-    storage: Storage,
-    catalog: Catalog,
-    how: PublishOptions,
-    begun: Sequence[_Begun],
-    error: CatalogRefused | CatalogUnavailable,
-    *,
-    sent: int,
-) -> list[Refusal]:
-    """What was not written in a call that held so many, to be tried again at once. A new process is not there where
-    there was no access. Of all others nobody knows (one that was there may have been deleted to be made anew, one that
-    was refused may have been taken): the ledger goes on to say so, but that it may still land only of a try whose
-    answer was lost.
-    """
-    refused = isinstance(error, CatalogRefused) and error.no_access
-    back = []
-    for each in begun:
-        lands = max(landed_well(catalog, how, each.entry.until), how.now())
-        nothing = refused and each.plan.entry.state is LedgerState.NOTHING
-        entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
-        noted = put_entry(storage, entry)
-        dirty = replace(each.plan.dirty, due=how.now())
-        etag = storage.replace(PUBLISH_QUEUE, dirty.row())
-        if noted and etag:
-            plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
-            back.append(Refusal(plan=plan, error=error, isolated=sent == 1))
-    return back
-
-
-def _begun(storage: Storage, how: PublishOptions, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
-    """Those of these plans that are ours to write, with the ledger saying so."""
-
-    def begin(plan: Plan) -> _Begun | None:
-        claimed = _claim(storage, plan, until)
-        if not claimed or not claimed.entity:
-            return None
-        entry = put_entry(storage, _writing(claimed, claimed.entity, until))
-        return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
-
-    wanted = [plan for plan in plans if plan.entity]
-    begun = [each for each in how.side_by_side.each(begin, wanted) if each]
-    ours = {each.plan.dirty.process for each in begun}
-    for plan in plans:
-        if plan.entity and plan.dirty.process not in ours:
-            report_process(how, plan, "overtaken")
-    return begun
-
-
-def _nothing_left(
-    storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan, done: Published
-) -> list[Refusal]:
-    """What it reads and what it writes turned out to be one asset."""
-    if plan.entry.state is not LedgerState.NOTHING:
+        Returns what the catalog refused, answered with 500, or left out of its answer; the rest was written, or is
+        another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        refused = [each for plan in plans if plan.entity is None for each in self._nothing_left(plan)]
+        until = write_until(self.catalog, self.options, [plan.entity for plan in plans if plan.entity])
+        begun = self._begin(plans, until)
+        if not begun:
+            return refused
+        describe_again(self.storage, [each.plan for each in begun])
         try:
-            done.removed += remove(storage, catalog, how, plan)
+            return [*refused, *self._send(begun, found)]
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if isinstance(error, CatalogUnavailable) and not error.over:
+                self._shorten_deadlines(begun)
+                raise
+            requeued = self._requeue(begun, error, sent=len(begun))
+            if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
+                raise
+            return [*refused, *requeued]
+
+    def _send(self, begun: Sequence[_Begun], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+        """Call the catalog, and note its answer for each plan."""
+        until = min(each.entry.until for each in begun)
+        there = {key for key, each in found.items() if each.guid}
+        guids = place(self.storage, self.catalog, self.options, [each.plan for each in begun], found, until=until)
+        ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
+        entities = [each.entity for each in ready]
+        if not is_in_time(self.options, until, self.catalog.calls_to_write(entities)):
+            return []  # the call might not be over by then: these are planned again after that
+        written = self.catalog.write_processes(entities, guids) if ready else {}
+        lands = last_effect_of_success(self.catalog, self.options, until)
+        taken = [each for each in ready if written.get(each.entity.qualified_name)]
+        update_column_sources(self.storage, [each.plan for each in taken], found, placed=found.keys() - there)
+
+        def finish(each: _Begun) -> None:
+            schemas, told = schema_digest(each.plan.process), reported_keys(each.plan.process)
+            guid = written[each.entity.qualified_name]
+            if put_entry(
+                self.storage,
+                replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, described=told, until=lands),
+            ):
+                dequeue(self.storage, each.plan.dirty, each.plan.revisit)
+
+        for each, _ in zip(taken, self.options.parallel.each(finish, taken), strict=True):
+            report_process(self.options, each.plan, "written")
+            self.done.written += 1
+        left = [each for each in begun if each.entity.qualified_name not in written]
+        error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
+        return self._requeue(left, error, sent=len(begun))
+
+    def _shorten_deadlines(self, begun: Sequence[_Begun]) -> None:
+        """After a call without an answer: wait for that call only, since no further one of this write follows."""
+
+        def shorten(each: _Begun) -> None:
+            until = last_effect(self.options, each.entry.until)
+            if put_entry(self.storage, replace(each.entry, until=until)):
+                self.storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
+
+        self.options.parallel.all(shorten, begun)
+
+    def _requeue(
+        self, begun: Sequence[_Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
+    ) -> list[Refusal]:
+        """Make what was not written in a call of `sent` plans due at once. Without access a new process is certainly
+        not there. Of all others the state is unknown (one that was there may have been deleted to be recreated), so the
+        ledger keeps saying "writing", with a deadline only if the answer to a try was lost.
+        """
+        no_access = isinstance(error, CatalogRefused) and error.no_access
+        refusals = []
+        for each in begun:
+            lands = max(last_effect_of_success(self.catalog, self.options, each.entry.until), self.options.now())
+            nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
+            entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
+            noted = put_entry(self.storage, entry)
+            dirty = replace(each.plan.dirty, due=self.options.now())
+            etag = self.storage.replace(PUBLISH_QUEUE, dirty.row())
+            if noted and etag:
+                plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
+                refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
+        return refusals
+
+    def _begin(self, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
+        """Claim these plans and have the ledger say that they are being written; those that others claimed are left."""
+
+        def begin(plan: Plan) -> _Begun | None:
+            claimed = self._claim(plan, until)
+            if not claimed or not claimed.entity:
+                return None
+            entry = put_entry(self.storage, _writing(claimed, claimed.entity, until))
+            return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
+
+        wanted = [plan for plan in plans if plan.entity]
+        begun = [each for each in self.options.parallel.each(begin, wanted) if each]
+        claimed = {each.plan.dirty.process for each in begun}
+        for plan in wanted:
+            if plan.dirty.process not in claimed:
+                report_process(self.options, plan, "overtaken")
+        return begun
+
+    def _nothing_left(self, plan: Plan) -> list[Refusal]:
+        """Publish a process whose inputs and outputs turned out to be one asset: remove it, if it is there."""
+        if plan.entry.state is not LedgerState.NOTHING:
+            return self.remove(plan)
+        self.done.unchanged += 1
+        report_process(self.options, plan, "unchanged")
+        dequeue(self.storage, plan.dirty, plan.revisit)
+        return []
+
+    def _claim(self, plan: Plan, until: datetime) -> Plan | None:
+        """The plan with its queue entry claimed; None if the process was enqueued or published since."""
+        claimed = replace(plan.dirty, due=until, revisit=False)
+        etag = self.storage.replace(PUBLISH_QUEUE, claimed.row())
+        return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
+
+    def remove(self, plan: Plan) -> list[Refusal]:
+        """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
+
+        Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        until = self.options.now() + 2 * self.options.call_bound
+        claimed = self._claim(plan, until)
+        writing = replace(plan.entry, state=LedgerState.WRITING, until=until)
+        entry = put_entry(self.storage, writing) if claimed else None
+        if claimed is None or entry is None or not is_in_time(self.options, until):
+            report_process(self.options, plan, "overtaken")
+            return []
+        try:
+            self.catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
         except CatalogRefused as error:
             if error.no_access:
                 raise
             return [Refusal(plan=plan, error=error, isolated=True)]
+        lands = last_effect_of_success(self.catalog, self.options, until)
+        update_column_sources(self.storage, [replace(plan, process=None)])
+        gone = replace(
+            entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
+        )
+        if put_entry(self.storage, gone):
+            dequeue(self.storage, claimed.dirty, claimed.revisit)
+        report_process(self.options, plan, "removed")
+        self.done.removed += 1
         return []
-    done.unchanged += 1
-    report_process(how, plan, "unchanged")
-    dequeue(storage, plan.dirty, plan.revisit)
-    return []
-
-
-def _claim(storage: Storage, plan: Plan, until: datetime) -> Plan | None:
-    """The plan with the dirty mark that it was made from in our hands; None when the process was marked anew, or
-    published by another, since the mark was read: the plan may then be old.
-    """
-    claimed = replace(plan.dirty, due=until, revisit=False)
-    etag = storage.replace(PUBLISH_QUEUE, claimed.row())
-    return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
 
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
-        plan.entry.with_described(keys_told(plan.process)),
+        plan.entry.with_described(reported_keys(plan.process)),
         state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
         fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.said,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
         until=until,
     )
-
-
-def remove(storage: Storage, catalog: Catalog, how: PublishOptions, plan: Plan) -> int:
-    """Take a process away that nothing speaks for any more. How many were removed."""
-    until = how.now() + 2 * how.call_bound
-    claimed = _claim(storage, plan, until)
-    entry = put_entry(storage, replace(plan.entry, state=LedgerState.WRITING, until=until)) if claimed else None
-    if claimed is None or entry is None or not is_in_time(how, until):
-        report_process(how, plan, "overtaken")
-        return 0
-    catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
-    lands = landed_well(catalog, how, until)
-    note_schemas(storage, [replace(plan, process=None)])
-    gone = replace(
-        entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
-    )
-    if put_entry(storage, gone):
-        dequeue(storage, claimed.dirty, claimed.revisit)
-    report_process(how, plan, "removed")
-    return 1

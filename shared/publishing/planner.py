@@ -1,27 +1,25 @@
-"""Planning: what one dirty process should be in the catalog now, from all that is on record. Reads only."""
+"""Plans: what the catalog should hold of a process now, from the stored contributions. Reads only."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from heapq import nlargest
-from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from shared.atlas.entities import ProcessEntity, process_entity
-from shared.concurrency.parallel_map import ParallelMap
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
-from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.publishing.asset_resolution import ResolutionOptions
-from shared.publishing.resolved_process import final_entity, with_names
+from shared.publishing.application_times import application_times
+from shared.publishing.options import PublishOptions
+from shared.publishing.resolved_process import resolve_names, resolved_entity
 from shared.records.application_entries import lifecycle_and_links
 from shared.records.asset_matches import read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.process_index import RESOLVE_TOGETHER, contributions_of, processes_written_by
+from shared.records.process_index import RESOLVE_TOGETHER, contributions_of
 from shared.records.publish_queue import QueueEntry
-from shared.records.run_state import ContributionRecord, RunState
+from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
@@ -30,91 +28,53 @@ from shared.storage_layout import (
     PROCESS_REF,
     QUEUE_PARTITION,
     QUEUED_ASSET,
-    RUNS,
     SHADOW,
-    STATE,
     process_key,
-    stored_from_row,
 )
-from shared.telemetry.port import SILENT, Telemetry
-from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
+from shared.telemetry.port import SILENT
+from shared.translation.aggregate import AggregatedProcess, aggregate
 from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
 from shared.translation.path_filter import filter_paths
 
-_RUNS_TOLD = 8
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishOptions:
-    """How to publish.
-
-    `batch`: entities in one call; `call_bound`: after what time one call is certainly over; `with_indirect`: whether
-    columns that only decide are shown; `with_statement`: whether the last run's SQL is; `paths`: which data sets are;
-    `shadow`: whether all is done but writing to the catalog; `pause`: how long a catalog that is away is left alone;
-    `linger`: for how long at most marks are let come together; `finding`: how assets are found; `side_by_side`: calls
-    to storage at a time, each for a process of its own; `beat`: called now and then on long work; `stopped`: whether
-    to go no further; `note`: is given the counts after each batch; `now`: the clock; `seconds`: one that is never set
-    back; `telemetry`: who is told.
-    """
-
-    batch: int = 50
-    call_bound: timedelta = timedelta(seconds=120)
-    with_indirect: bool = False
-    with_statement: bool = False
-    paths: GlobFilter = MATCH_ALL
-    shadow: bool = False
-    patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
-    pause: timedelta = timedelta(seconds=15)
-    linger: timedelta = timedelta(0)
-    finding: ResolutionOptions = field(default_factory=ResolutionOptions)
-    side_by_side: ParallelMap = field(default_factory=ParallelMap)
-    beat: Callable[[], object] = lambda: None
-    stopped: Callable[[], bool] = lambda: False
-    note: Callable[[Any], None] = lambda _: None
-    now: Callable[[], datetime] = _utc_now
-    seconds: Callable[[], float] = time.monotonic
-    telemetry: Telemetry = SILENT
+_MAX_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to happen to one dirty process: `process` and its `entity` are None when the catalog should hold
-    nothing. The entity has our own names for its assets until they are found, and `said` is its fingerprint as long;
-    `runs` are those that spoke last of it, `speaker` the one that spoke last of what changes, and `began` is when the
-    plan was begun (nanoseconds of the clock).
+    """What to do with one queued process. `process` and `entity` are None when the catalog should hold nothing.
+
+    The entity has the names of unresolved assets at first; `unresolved_fingerprint` is the one with these. `runs`: the
+    last runs that supported or retracted it; `last_supporter`: the last run that supports it, if it is to be written;
+    `began`: when planning began (nanoseconds of the clock).
     """
 
     dirty: QueueEntry
     entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
-    said: str = ""
+    unresolved_fingerprint: str = ""
     assets: tuple[Asset, ...] = ()
     revisit: datetime | None = None
     runs: tuple[str, ...] = ()
-    speaker: str = ""
+    last_supporter: str = ""
     began: int = 0
 
     @property
     def unchanged(self) -> bool:
-        """Whether the catalog holds it already."""
+        """Whether the catalog holds exactly this already."""
         if self.entity is None:
             return self.entry.state is LedgerState.NOTHING
-        is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.said
+        is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.unresolved_fingerprint
         return self.entry.state is LedgerState.WRITTEN and is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was read for one batch, once for many processes: the rows of contributions by process, what remains of what
-    application runs with fates said, and what is stored of application runs themselves.
+    """A cache of what was read for one batch: rows of contributions by process, staging results and times by
+    application run.
 
-    It may be older than the ledger, but not than the dirty marks that it is used for: what is said later renews the
-    mark, which a plan then misses.
+    It may be older than the ledger, but not than the queue entries that it serves: a later contribution renews the
+    entry, so that the plan's claim of it fails.
     """
 
     rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
@@ -122,100 +82,107 @@ class Reading:
     known: dict[str, ApplicationTimes] = field(default_factory=dict)
 
     def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
-        """All rows of a process."""
+        """All rows of contributions to a process (by key)."""
         if process not in self.rows:
             self.rows[process] = tuple(storage.partition(CONTRIBUTIONS, process))
         return self.rows[process]
 
 
-class _Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on record of a process: rows whose contents are not read yet, and what remains of what counts only with
-    the rest of what its application run says.
+class _StoredContributions(msgspec.Struct, frozen=True, kw_only=True):
+    """The contributions to a process: `rows` whose contents are not read yet, and, by application run, `eliminated`
+    contributions: what staging elimination left of those that are resolved together.
     """
 
     rows: tuple[tuple[Row, ContributionRecord], ...]
-    spoken: tuple[tuple[str, Contribution], ...]
+    eliminated: tuple[tuple[str, Contribution], ...]
 
     def times(self) -> Iterator[tuple[str, Span]]:
-        """When each application run spoke."""
+        """When each application run contributed."""
         for _, record in self.rows:
             if record.seen:
                 yield record.application_run, record.seen
-        for run, each in self.spoken:
+        for run, each in self.eliminated:
             yield run, each.seen
 
 
-def _said(storage: Storage, process: str, reading: Reading, after: datetime | None) -> _Said:
-    """What was said of a process (by key), and last of all `after` a time, where one is given."""
+def _stored_contributions(
+    storage: Storage, process: str, reading: Reading, after: datetime | None
+) -> _StoredContributions:
+    """The contributions to a process (by key) that were last supported `after` a time, where one is given."""
     rows: list[tuple[Row, ContributionRecord]] = []
-    fated: set[str] = set()
+    resolved_together: set[str] = set()
     for row in reading.contributions(storage, process):
         application_run, _, digest = row.key.partition("|")
         if digest == RESOLVE_TOGETHER:
-            fated.add(application_run)
+            resolved_together.add(application_run)
         else:
             rows.append((row, ContributionRecord.without_content(row)))
-    spoken = [(run, each) for run in sorted(fated) for each in _remaining(storage, run, process, reading)]
-    return _Said(
+    eliminated = [
+        (run, each) for run in sorted(resolved_together) for each in _remaining(storage, run, process, reading)
+    ]
+    return _StoredContributions(
         rows=tuple(
             (row, record)
             for row, record in rows
-            if record.application_run not in fated and (after is None or (record.seen and record.seen.last > after))
+            if record.application_run not in resolved_together
+            and (after is None or (record.seen and record.seen.last > after))
         ),
-        spoken=tuple((run, each) for run, each in spoken if after is None or each.seen.last > after),
+        eliminated=tuple((run, each) for run, each in eliminated if after is None or each.seen.last > after),
     )
 
 
-def last_said(storage: Storage, process: str, reading: Reading) -> datetime | None:
-    """When the newest word was said that stands of a process (by key); None when none does."""
-    return max((span.last for _, span in _said(storage, process, reading, None).times()), default=None)
+def last_supported(storage: Storage, process: str, reading: Reading) -> datetime | None:
+    """When a process (by key) was last supported; None if no contribution to it stands."""
+    return max((span.last for _, span in _stored_contributions(storage, process, reading, None).times()), default=None)
 
 
 def current(
-    storage: Storage, process: str, how: PublishOptions, reading: Reading, *, after: datetime | None = None
+    storage: Storage, process: str, options: PublishOptions, reading: Reading, *, after: datetime | None = None
 ) -> AggregatedProcess:
-    """A process (by key) as it should be now, added up from all that is on record of it; from what was said `after` it
-    was retired, if it was. What was read before is not read again.
-    """
-    known = _said(storage, process, reading, after)
+    """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired."""
+    known = _stored_contributions(storage, process, reading, after)
     spans: dict[str, Span] = {}
     for run, seen in known.times():
         spans[run] = spans[run] | seen if run in spans else seen
-    facts = _facts(storage, spans, how, reading)
-    said = [each for run, each in known.spoken if run in facts]
-    said += [
+    facts = application_times(storage, spans, options, reading.known)
+    contributions = [each for run, each in known.eliminated if run in facts]
+    contributions += [
         each
         for row, record in known.rows
         if record.application_run in facts
         for each in (ContributionRecord.of(row, storage).contribution,)
         if each
     ]
-    total = aggregate(said, facts, now=how.now(), patience=how.patience)
-    return structs.replace(total, process=filter_paths(total.process, how.paths))
+    total = aggregate(contributions, facts, now=options.now(), patience=options.patience)
+    return structs.replace(total, process=filter_paths(total.process, options.paths))
 
 
 def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
-    """What remains of what an application run says of a process (by key), as its data sets are now."""
+    """What staging elimination leaves of an application run's contributions to a process (by key)."""
     if application_run not in reading.remains:
-        reading.remains[application_run] = what_remains(storage, application_run, reading)
+        reading.remains[application_run] = staging_results(storage, application_run, reading)
     for each in reading.remains[application_run]:
         if each.remains and process_key(each.remains.content.qualified_name) == process:
             yield each.remains
 
 
-def what_remains(storage: Storage, application_run: str, reading: Reading | None = None) -> tuple[StagingResult, ...]:
-    """All that an application run says, and what remains of it as its data sets are now."""
+def staging_results(
+    storage: Storage, application_run: str, reading: Reading | None = None
+) -> tuple[StagingResult, ...]:
+    """The contributions of an application run, each with what staging elimination leaves of it."""
     fates, links = lifecycle_and_links(storage, application_run)
-    said = (
+    contributions = (
         ContributionRecord.of(row, storage).contribution
         for link in links
-        for row in _said_of(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
+        for row in _contributions_by(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
     )
-    return eliminate_staging([each for each in said if each], fates)
+    return eliminate_staging([each for each in contributions if each], fates)
 
 
-def _said_of(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
-    """What an application run says of a process. Whoever reads for a batch will most often need the rest of it too."""
+def _contributions_by(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
+    """The rows of an application run's contributions to a process; for a batch all rows of the process are read, since
+    most are needed.
+    """
     if reading is None:
         return (row for row, _ in contributions_of(storage, process, application_run))
     mine = f"{application_run}|"
@@ -223,59 +190,57 @@ def _said_of(storage: Storage, process: str, application_run: str, reading: Read
     return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
 
 
-def recorded(storage: Storage, how: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
-    """Every process on our record as it should be now, with the entity that the catalog should hold of it, as far as
-    it is remembered what its assets are there.
+def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
+    """All recorded processes as they should be now, with the entities that the catalog should hold; asset matches are
+    remembered ones, the catalog is not asked.
     """
     reading = Reading()
     retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
     for key in (*retired, *(each for each in shadowed if each not in retired)):
-        process = current(storage, key, how, reading, after=retired.get(key)).process
+        process = current(storage, key, options, reading, after=retired.get(key)).process
         keys = (asset.key for asset in (*process.inputs, *process.outputs)) if process else ()
-        entity = process and final_entity(process, read_matches(storage, keys), with_indirect=how.with_indirect)
+        entity = process and resolved_entity(process, read_matches(storage, keys), with_indirect=options.with_indirect)
         if process and entity:
             yield process, entity
 
 
 def on_found_assets(storage: Storage, process: Process) -> Process | None:
-    """A process on the assets that the catalog was found to have, as far as that is remembered; None where what it
-    reads and what it writes are one of them.
-    """
+    """A process with its assets replaced by their remembered matches; None where inputs and outputs match one asset."""
     keys = (asset.key for asset in (*process.inputs, *process.outputs))
-    return with_names(process, read_matches(storage, keys))
+    return resolve_names(process, read_matches(storage, keys))
 
 
-def _speaker(rows: Iterable[Row]) -> str:
-    """The run that spoke last of a process, and stands by it."""
+def _last_supporter(rows: Iterable[Row]) -> str:
+    """The run that last supported a process and did not retract that."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
     words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
     return max(words)[1] if words else ""
 
 
-def _last_speakers(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The runs that spoke last of a process, or took back what they had said."""
+def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The runs that last supported or retracted a process."""
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
     words = ((word.at, run) for record in records for run, word in record.supporters.items())
-    return tuple(dict.fromkeys(run for _, run in nlargest(_RUNS_TOLD, words)))
+    return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, words)))
 
 
-def plan_for(storage: Storage, how: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
-    """The plan for a dirty process. The ledger is read before what is on record of it, but for what was read before."""
+def plan_for(storage: Storage, options: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
+    """Plan a queued process. The ledger is read before its contributions, except for those that are cached."""
     began = time.time_ns()
     entry = ledger_entry(storage, dirty.process)
     reading = reading or Reading()
-    total = current(storage, dirty.process, how, reading, after=entry.retired)
-    told = how.telemetry is not SILENT
-    runs = _last_speakers(reading.contributions(storage, dirty.process)) if told else ()
+    total = current(storage, dirty.process, options, reading, after=entry.retired)
+    told = options.telemetry is not SILENT
+    runs = _last_runs(reading.contributions(storage, dirty.process)) if told else ()
     process = total.process
-    entity = process_entity(process, with_indirect=how.with_indirect) if process else None
+    entity = process_entity(process, with_indirect=options.with_indirect) if process else None
     plan = Plan(
         dirty=dirty,
         entry=entry,
         entity=entity,
         process=process,
-        said=entity.fingerprint if entity else "",
+        unresolved_fingerprint=entity.fingerprint if entity else "",
         assets=(*process.inputs, *process.outputs) if process else (),
         revisit=total.revisit,
         runs=runs,
@@ -283,59 +248,4 @@ def plan_for(storage: Storage, how: PublishOptions, dirty: QueueEntry, reading: 
     )
     if plan.unchanged or process is None:
         return plan
-    return replace(plan, speaker=_speaker(reading.contributions(storage, dirty.process)))
-
-
-def _facts(
-    storage: Storage, spans: Mapping[str, Span], how: PublishOptions, reading: Reading
-) -> dict[str, ApplicationTimes]:
-    """What is stored of the application runs that may count, by run; `spans` tells when each spoke.
-
-    They are looked at latest first. One that ended by COMPLETE and began after another had last spoken supersedes that
-    one, whatever else is known of it: there the looking ends, however many older runs there are.
-    """
-    if len(spans) == 1:
-        ((run, span),) = spans.items()
-        if span.last - span.first <= how.patience.unseen:
-            return {run: ApplicationTimes()}  # alone and short: nothing can leave, whatever is known of it
-    facts: dict[str, ApplicationTimes] = {}
-    superseded_before: datetime | None = None
-    for run in sorted(spans, key=lambda each: (spans[each].last, each), reverse=True):
-        if superseded_before and spans[run].last < superseded_before:
-            break
-        if run not in reading.known:
-            reading.known[run] = _known(storage, run)
-        known = reading.known[run]
-        if known.ended == "COMPLETE":
-            began = min(known.first or spans[run].first, spans[run].first)
-            superseded_before = max(superseded_before or began, began)
-        elif known.ended is None:
-            own = spans[run]
-            last = max(own.last, known.last or own.last)
-            if last + how.patience.quiet <= how.now():
-                last = _last_activity(storage, run, last)
-            known = structs.replace(known, first=known.first or own.first, last=last)
-        facts[run] = known
-    return facts
-
-
-def _known(storage: Storage, application_run: str) -> ApplicationTimes:
-    """What is stored of an application run's own events: a point read once it has ended."""
-    found = storage.read(RUNS, application_run, STATE)
-    state = RunState.of(found, storage) if found else None
-    if state and state.settled and state.seen:
-        return ApplicationTimes(first=state.seen.first, last=state.seen.last, ended=state.end)
-    found_events = storage.partition(RUNS, application_run, since="event|", before="event|~")
-    rows = (stored_from_row(application_run, row.key) for row in found_events)
-    times = [place.time for place in rows if place]
-    return ApplicationTimes(
-        first=min(times, default=None), last=max(times, default=None), ended=state.end if state else None
-    )
-
-
-def _last_activity(storage: Storage, application_run: str, last: datetime) -> datetime:
-    """When an application run that seems quiet last wrote anything: also other processes than the one in question."""
-    for process in processes_written_by(storage, application_run):
-        for _, record in contributions_of(storage, process, application_run):
-            last = max(last, record.seen.last) if record.seen else last
-    return last
+    return replace(plan, last_supporter=_last_supporter(reading.contributions(storage, dirty.process)))

@@ -1,6 +1,7 @@
-"""What in the catalog is ours besides the processes: placeholders, found by what is on record and by their mark.
+"""The publisher's lease, and the removal of placeholders under it.
 
-Assets that a scan found, or that somebody has described anew, do not bear the mark and are never touched.
+Placeholders are known by the records and by their description. Assets that a scan found, or whose description a person
+changed, are never touched.
 """
 
 import time
@@ -20,7 +21,7 @@ from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS
 
 PUBLISHER = "publisher"
-"""The lease of whoever writes to the catalog."""
+"""The name of the lease that allows writes to the catalog."""
 
 _TRIES = 60
 _SECONDS = 3.0
@@ -28,13 +29,13 @@ _SECONDS = 3.0
 
 @contextmanager
 def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Iterator[LeaseSession]:
-    """A shift as the one that writes to the catalog. A publisher that is at work ends its shift in three minutes at
-    most: so long it is waited for. Raises WriteConflict when it does not.
+    """Hold the publisher's lease. A running publisher releases it within three minutes, and is waited for; raises
+    WriteConflict after that.
     """
     tries = _TRIES
     while (shift := start_session(storage, PUBLISHER)) is None:
         if not tries:
-            raise WriteConflict("A publisher has been at work all the time", after=60)
+            raise WriteConflict("Another publisher held the lease for three minutes; run the command again", after=60)
         tries -= 1
         wait(_SECONDS)
     try:
@@ -44,7 +45,7 @@ def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Ite
 
 
 def assets_on_record(storage: Storage) -> set[AssetKey]:
-    """Every asset of which anybody ever spoke, whatever became of the word: each that we placed is among them."""
+    """All assets in any contribution, also retracted ones: every placeholder is among them."""
     found: set[AssetKey] = set()
     renaming: set[str] = set()
     for row in storage.scan(CONTRIBUTIONS):
@@ -66,38 +67,39 @@ _T = TypeVar("_T")
 
 
 def batches(things: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
-    """So many at a time."""
+    """Split into batches of this size."""
     each = iter(things)
     while batch := tuple(islice(each, size)):
         yield batch
 
 
 def placeholders(catalog: Catalog, keys: Iterable[AssetKey], size: int) -> Iterator[dict[AssetKey, Placeholder]]:
-    """Those of these assets that we placed, in batches of what was asked for."""
+    """The placeholders among these assets, batch by batch."""
     for batch in batches(sorted(keys), size):
         yield catalog.placeholders(batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removed:
-    """Placeholders that were removed, and those that are kept since something is linked to them."""
+class PlaceholderRemoval:
+    """Placeholders that were removed, and those that were kept because something is linked to them."""
 
     removed: frozenset[AssetKey]
     kept: frozenset[AssetKey]
 
 
 def remove_placeholders(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> tuple[int, int]:
-    """Remove those of these assets that we placed and nothing is linked to any more: how many were removed, and how
-    many that we placed are kept, since others use them. Nobody publishes meanwhile: a publisher creates data sets
-    before it writes what uses them.
+    """Remove the unlinked placeholders among these assets: how many were removed, and how many are still linked. Holds
+    the publisher's lease, since a publisher creates data sets before it writes the processes that use them.
     """
     with turn(storage):
         done = _remove_unlinked(storage, catalog, keys)
     return len(done.removed), len(done.kept)
 
 
-def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, wait: bool) -> Removed | None:
-    """The same, which ones they were. Without waiting it is None, and nothing done, while somebody publishes."""
+def try_remove_placeholders(
+    storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, wait: bool
+) -> PlaceholderRemoval | None:
+    """As `remove_placeholders`, with the keys. Unless `wait`, returns None and does nothing while another publishes."""
     if wait:
         with turn(storage):
             return _remove_unlinked(storage, catalog, keys)
@@ -110,10 +112,10 @@ def removed_of(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, 
         shift.lease.release()
 
 
-def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> Removed:
+def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> PlaceholderRemoval:
     held = catalog.placeholders(keys)
     doomed = {key: each for key, each in sorted(held.items()) if not each.links}
     if doomed:
         expire_matches(storage, [each for each in read_matches(storage, doomed).values() if not each.scanned])
         catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
-    return Removed(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))
+    return PlaceholderRemoval(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))

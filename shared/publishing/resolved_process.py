@@ -1,4 +1,4 @@
-"""A process under the final names: those of the assets that the catalog has. Pure, over what was found."""
+"""A process with its assets replaced by their catalog matches. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,32 +9,30 @@ from shared.catalog.port import AssetKey
 from shared.model import Asset, Column, Process
 from shared.records.asset_matches import AssetMatch
 
-_TOLD = 3
-"""Data sets, and rivals of each, that a process's description tells of."""
-_LONGEST = 300
+_MAX = 3
+"""Ambiguous data sets, and rivals of each, in a process's description."""
+_MAX_NAME = 300
 
 
-def final_entity(
+def resolved_entity(
     process: Process, found: Mapping[AssetKey, AssetMatch], *, with_indirect: bool
 ) -> ProcessEntity | None:
-    """The entity of a process on the assets that were found. None when there is nothing left to say: what it reads and
-    what it writes are the same asset.
-    """
-    named = with_names(process, found)
+    """The entity of a process on its matched assets; None where its inputs and outputs match one asset."""
+    named = resolve_names(process, found)
     if named is None:
         return None
-    return process_entity(named, with_indirect=with_indirect, notes=_unsure(process, found))
+    return process_entity(named, with_indirect=with_indirect, notes=_ambiguity_notes(process, found))
 
 
-def with_names(process: Process, found: Mapping[AssetKey, AssetMatch]) -> Process | None:
-    """The process with the assets, and columns of assets, that were found. Its own name never changes by it."""
+def resolve_names(process: Process, found: Mapping[AssetKey, AssetMatch]) -> Process | None:
+    """The process with its assets and their columns renamed to the matches; its own name stays."""
     finals = {key: each.scanned for key, each in found.items() if each.scanned and each.scanned != key}
-    if not any(_key(asset) in finals for asset in (*process.inputs, *process.outputs)):
+    if not any(asset.key in finals for asset in (*process.inputs, *process.outputs)):
         return process
     names = {own[1]: final[1] for own, final in finals.items()}
     outputs = _named(process.outputs, finals)
-    sinks = {_key(asset) for asset in outputs}
-    inputs = tuple(asset for asset in _named(process.inputs, finals) if _key(asset) not in sinks)
+    sinks = {asset.key for asset in outputs}
+    inputs = tuple(asset for asset in _named(process.inputs, finals) if asset.key not in sinks)
     if not inputs:
         return None
     read = {asset.qualified_name for asset in inputs}
@@ -47,10 +45,10 @@ def with_names(process: Process, found: Mapping[AssetKey, AssetMatch]) -> Proces
 
 
 def _named(assets: Iterable[Asset], finals: Mapping[AssetKey, AssetKey]) -> tuple[Asset, ...]:
-    """Each asset once: several of ours may be one that a scan found."""
+    """Each asset once: several may match one scanned asset."""
     known: dict[AssetKey, Asset] = {}
     for asset in assets:
-        final = finals.get(_key(asset), _key(asset))
+        final = finals.get(asset.key, asset.key)
         known.setdefault(final, structs.replace(asset, type=final[0], qualified_name=final[1]))
     return tuple(sorted(known.values()))
 
@@ -60,22 +58,18 @@ def _column(column: Column, names: Mapping[str, str]) -> Column:
     return Column(qualified_name=name, column=column.column) if name else column
 
 
-def _key(asset: Asset) -> AssetKey:
-    return asset.type, asset.qualified_name
-
-
-def _unsure(process: Process, found: Mapping[AssetKey, AssetMatch]) -> tuple[str, ...]:
-    """What people should know: that several assets may be meant, and none was chosen."""
-    unsure = [
+def _ambiguity_notes(process: Process, found: Mapping[AssetKey, AssetMatch]) -> tuple[str, ...]:
+    """Sentences on data sets with several equally good matches, of which none was chosen."""
+    ambiguous = [
         each
-        for each in dict.fromkeys(map(_key, (*process.inputs, *process.outputs)))
+        for each in dict.fromkeys(asset.key for asset in (*process.inputs, *process.outputs))
         if each in found and found[each].rivals
     ]
     return tuple(
-        f"Several assets may be {_short(own[1])}: {', '.join(_short(name) for _, name in found[own].rivals[:_TOLD])}."
-        for own in unsure[:_TOLD]
+        f"Several assets may be {_short(own[1])}: {', '.join(_short(name) for _, name in found[own].rivals[:_MAX])}."
+        for own in ambiguous[:_MAX]
     )
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"

@@ -1,9 +1,7 @@
-"""Shadow mode: everything is done but the writing to the catalog, and what would be written is on record.
+"""Shadow mode: run everything except catalog writes, and record what would be written.
 
-A row of `shadow` stands for a process (or the state of a data set) that the catalog is to be told of: it takes the
-place of the dirty mark, which would otherwise be looked at again and again. The ledger tells what the catalog holds,
-and so is left as it is. When shadow mode ends, the rows become dirty marks again, and all is published from what is on
-record then.
+A row of `shadow` replaces the queue entry of a process or data set. The ledger says what the catalog holds, and so
+stays as it is. When shadow mode ends, the rows become queue entries again, and are published from the records of then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.placeholders.creation import found_for
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
-from shared.publishing.planner import Plan, PublishOptions, Reading, plan_for
+from shared.publishing.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue
 from shared.records.run_state import packed_cell, unpacked_cell
@@ -33,9 +32,9 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What is kept from the catalog: to write, remove or describe what has this qualified name, with `creates`: the
-    assets (type and qualified name) that the catalog did not have when that was found.
+class HeldBack:
+    """A write that was held back: its action and qualified name; `creates`: the assets (type and qualified name) that
+    the catalog lacked at that time.
     """
 
     action: Action
@@ -53,12 +52,11 @@ class Shadow:
     describes: int = 0
 
 
-_decode = msgspec.json.Decoder(Held).decode
+_decode = msgspec.json.Decoder(HeldBack).decode
 
 
-def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Sequence[QueueEntry]) -> int:
-    """Do with these dirty processes all that publishing would do, up to the catalog's first write. How many are held
-    now.
+def rehearse(storage: Storage, catalog: Catalog, options: PublishOptions, batch: Sequence[QueueEntry]) -> int:
+    """Publish these entries up to the first catalog write. How many more are held back now.
 
     Raises CatalogUnavailable or CatalogRefused where the catalog cannot be read, as publishing does.
     """
@@ -67,59 +65,61 @@ def rehearse(storage: Storage, catalog: Catalog, how: PublishOptions, batch: Seq
     held = 0
     for dirty in batch:
         if is_asset_entry(dirty):
-            held += _rehearse_state(storage, catalog, how, dirty, reading)
+            held += _rehearse_state(storage, catalog, options, dirty, reading)
             continue
         before = storage.read(SHADOW, QUEUE_PARTITION, dirty.process)
-        plan = plan_for(storage, how, dirty, reading)
-        if plan.entry.may_still_land(how.now()):
+        plan = plan_for(storage, options, dirty, reading)
+        if plan.entry.may_still_land(options.now()):
             storage.replace(PUBLISH_QUEUE, replace(dirty, due=plan.entry.until).row())
         elif plan.unchanged:
-            if before:  # only this row: a publisher that was overtaken must not take away what is newer
+            if before:  # conditional: a newer row stays
                 storage.delete(SHADOW, QUEUE_PARTITION, dirty.process, before.etag)
             dequeue(storage, dirty, plan.revisit)
         else:
             plans.append(plan)
-    found, plans = found_for(storage, catalog, how, plans)
+    found, plans = resolve_plans(storage, catalog, options, plans)
     for plan in plans:
         keys = {asset.key for asset in plan.assets}
         creates = {key for key in keys if not found[key].guid}
         if plan.entity:
-            what = Held(action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates)))
+            what = HeldBack(
+                action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
+            )
         elif plan.entry.state is Written.NOTHING:
             dequeue(storage, plan.dirty, plan.revisit)
             held -= 1
             continue
         else:
-            what = Held(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
+            what = HeldBack(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
         _hold(storage, plan.dirty.process, what)
         dequeue(storage, plan.dirty, plan.revisit)
     return held + len(plans)
 
 
 def _rehearse_state(
-    storage: Storage, catalog: Catalog, how: PublishOptions, dirty: QueueEntry, reading: Reading
+    storage: Storage, catalog: Catalog, options: PublishOptions, dirty: QueueEntry, reading: Reading
 ) -> bool:
-    entity = described(storage, dirty, how, reading)
+    entity = described(storage, dirty, options, reading)
     ours = entity and catalog.placeholders([entity.key])
     if entity and ours:
-        _hold(storage, dirty.process, Held(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
+        _hold(storage, dirty.process, HeldBack(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
     dequeue(storage, dirty)
     return bool(ours)
 
 
-def _hold(storage: Storage, key: str, what: Held) -> None:
+def _hold(storage: Storage, key: str, what: HeldBack) -> None:
     row = Row(partition=QUEUE_PARTITION, key=key, values=packed_cell(storage, "held", what))
     storage.upsert(SHADOW, row)
 
 
-def held_back(storage: Storage) -> Iterator[tuple[str, Held]]:
-    """All that shadow mode keeps from the catalog, by the key of its process or data set."""
+def held_back(storage: Storage) -> Iterator[tuple[str, HeldBack]]:
+    """All writes that are held back, by the key of the process or data set."""
     for row in storage.partition(SHADOW, QUEUE_PARTITION):
         yield row.key, _decode(unpacked_cell(storage, "held", row))
 
 
-def counted(held: Sequence[Held]) -> Shadow:
-    """How much it is; an asset that several processes need is created once."""
+def counted(held: Sequence[HeldBack]) -> Shadow:
+    """Count what is held back; an asset that several processes need is created once."""
     return Shadow(
         writes=sum(each.action is Action.WRITE for each in held),
         creates=len({key for each in held for key in each.creates}),
@@ -128,11 +128,9 @@ def counted(held: Sequence[Held]) -> Shadow:
     )
 
 
-def step_out(storage: Storage, how: PublishOptions) -> int:
-    """Where shadow mode is over, have all be published that it kept back: how much that was. Cut off, it goes on the
-    next time.
-    """
-    if how.shadow:
+def leave_shadow_mode(storage: Storage, options: PublishOptions) -> int:
+    """Unless in shadow mode, enqueue all that was held back. Returns the number of entries; safe to repeat."""
+    if options.shadow:
         return 0
     number = 0
     for row in storage.partition(SHADOW, QUEUE_PARTITION):

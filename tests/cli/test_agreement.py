@@ -14,12 +14,11 @@ from cli.main import app
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.publishing.publisher import publish
 from shared.records.settings_record import record_settings, settings_on_record
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import publish, settled
 
 runner = CliRunner()
 

@@ -10,11 +10,10 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.publishing.publisher import publish
 from shared.records.format_version import Versions, note_versions
 from tests.support.cli import Parts
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import publish, settled
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import event, write
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 runner = CliRunner()

@@ -15,9 +15,9 @@ from cli.ui.console import out
 from cli.ui.suggestion import nearest
 from cli.ui.tables import Column, fold, number_column, print_table, text_column
 from cli.ui.teaching import WIDTH, folded, shaped
-from shared.publishing.publisher import publish
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 CAPTURED = Path(__file__).parents[1] / "golden" / "spark35-ol1.53" / "queries" / "events.jsonl"
 LONG = "abfss://raw@contosodatalake.dfs.core.windows.net/sales/europe/orders_of_all_the_years/by_customer_and_day"

@@ -22,15 +22,15 @@ from shared.catalog.account import PurviewAccount
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.dialect import dialect_of
 from shared.catalog.policies import has_role, with_role
-from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import TABLE, X, copy, how, settle
+from tests.support.publishing import publish
 
 runner = CliRunner()
 PUBLIC = "https://purview.azure.net/.default"
@@ -51,8 +51,8 @@ def server(fresh_catalog: CatalogServer) -> CatalogServer:
 def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
     parameters = dialect_of(endpoint).parameters
     authentication = StaticToken(token) if isinstance(token, str) else CredentialToken(token, scope=PUBLIC)
-    effort = Effort(tries=1, connect=0.5)
-    client = SteadyAtlasClient(endpoint, authentication, effort=effort, parameters=parameters)
+    retry_policy = RetryPolicy(tries=1, connect=0.5)
+    client = SteadyAtlasClient(endpoint, authentication, retry_policy=retry_policy, parameters=parameters)
     return Worker(
         storage=MemoryStorage(),
         catalog=AtlasCatalog(client, collection=collection),

@@ -14,14 +14,14 @@ from shared.errors import StorageUnavailable
 from shared.events.archiver import archive
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.archiving import AT_ONCE
 from tests.support.dead_letters import Stepped
 from tests.support.events import write
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 
 @pytest.fixture

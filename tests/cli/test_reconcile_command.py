@@ -8,10 +8,10 @@ import pytest
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.publishing.publisher import publish
 from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
 from tests.support.asset_resolution import write as settle_write
 from tests.support.cli import Parts
+from tests.support.publishing import publish
 
 TWIN = (SET, f"{ROOT}/a/{{SparkPartitions}}")
 RIVALS = [(SET, f"{ROOT}/b/{{N}}.csv"), (SET, f"{ROOT}/b/{{Year}}/{{N}}.csv")]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.publishing.publisher import publish
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 NIGHTLY: dict[str, Any] = {"application": "app", "job": "app.nightly"}
 HOURLY: dict[str, Any] = {"application": "app", "job": "app.hourly"}

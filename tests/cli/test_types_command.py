@@ -16,20 +16,20 @@ from local.catalog import CatalogServer
 from shared.atlas.types import Action, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
 from tests.support.processing import post
+from tests.support.publishing import publish
 from tests.support.scanned import scanned
 from tests.support.scanned_jobs import jobs, settle_all
 
@@ -50,7 +50,7 @@ def plain(plain_server: CatalogServer) -> CatalogServer:
 
 
 def worker(server: CatalogServer) -> Worker:
-    client = SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1))
+    client = SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
     return Worker(
         storage=MemoryStorage(),
         catalog=AtlasCatalog(client),

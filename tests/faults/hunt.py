@@ -8,8 +8,9 @@ from datetime import timedelta
 from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
-from shared.publishing.placeholders.columns import columns_told
-from shared.publishing.planner import PublishOptions, Reading, current
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.columns import merged_columns
+from shared.publishing.planner import Reading, current
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
@@ -127,7 +128,7 @@ def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != columns_told(key, filter(None, processes))
+        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, processes))
     ]
 
 

@@ -22,8 +22,7 @@ from shared.ingest.receiver import receive
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
@@ -32,6 +31,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
 from tests.faults.fault_injection import Faults, Faulty, Rates
 from tests.faults.scheduler import Killed, Scheduler
+from tests.support.publishing import publish
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """When each history begins: later than any time of the real clock."""

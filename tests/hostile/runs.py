@@ -10,17 +10,17 @@ from typing import Any
 from local.catalog import CatalogServer
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.pace import Pace
-from shared.catalog.transport import CredentialToken, Effort, SteadyAtlasClient
+from shared.catalog.rate_limiter import RateLimiter
+from shared.catalog.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
 from shared.publishing.asset_resolution import ResolutionOptions
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions, recorded
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import recorded
 from shared.records.publish_queue import queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import publish, settled
 
 PROCESSES = 120
 BATCH = 10
@@ -31,7 +31,7 @@ LAKE = b'"abfss://raw@acct.dfs.core.windows.net"'
 """A namespace whose data sets are searched for, one call each: of local files nobody scans any."""
 
 SCOPE = "https://catalog.example.com/.default"
-EFFORT = Effort(connect=1, read=0.4, tries=3, longest_pause=5)
+EFFORT = RetryPolicy(connect=1, read=0.4, tries=3, max_pause=5)
 
 
 @dataclass
@@ -103,12 +103,12 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         now=told.now,
         seconds=told.seconds,
     )
-    pace = Pace(20, clock=told.seconds, sleep=told.sleep)
+    rate_limiter = RateLimiter(20, clock=told.seconds, sleep=told.sleep)
     client = SteadyAtlasClient(
         server.endpoint,
         CredentialToken(Renewing(server), scope=SCOPE),
-        effort=EFFORT,
-        pace=pace,
+        retry_policy=EFFORT,
+        rate_limiter=rate_limiter,
     )
     catalog = AtlasCatalog(client)
     struck: dict[str, int] = {}
@@ -129,7 +129,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     plain = SteadyAtlasClient(
         server.endpoint,
         CredentialToken(Renewing(server), scope=SCOPE),
-        effort=Effort(),
+        retry_policy=RetryPolicy(),
     )
     held = {name: each.entity for name, each in AtlasCatalog(plain).read_processes(names).items()}
     plain.close()

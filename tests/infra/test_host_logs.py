@@ -12,12 +12,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
 from shared.ingest.receiver import receive
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from tests.support.events import event
+from tests.support.publishing import publish
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}
@@ -88,7 +88,7 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
                 )
                 receive(storage, body, most_bytes=10**6, telemetry=telemetry)
         sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry))
-        publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, side_by_side=ParallelMap(at_once=8)))
+        publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, parallel=ParallelMap(at_once=8)))
     finally:
         logger.removeHandler(threads)
         logger.setLevel(before)

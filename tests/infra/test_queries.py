@@ -13,14 +13,14 @@ from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from tests.support.events import event, write
+from tests.support.publishing import publish
 
 if TYPE_CHECKING:
     from shared.telemetry.port import Act

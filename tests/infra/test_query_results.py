@@ -14,8 +14,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -25,6 +24,7 @@ from shared.telemetry.lines import line_of
 from shared.telemetry.port import Act
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.events import event, run_id, write
+from tests.support.publishing import publish
 
 ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}

@@ -25,11 +25,11 @@ from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
 from shared.processing.sweeper import sweep
-from shared.publishing.publisher import publish
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
 from shared.translation.reference import translate_history
 from tests.faults.expected_states import expected_states
+from tests.support.publishing import publish
 
 _LONGEST_APPLICATION = 60
 _QUICK = 3.0

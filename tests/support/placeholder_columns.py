@@ -11,14 +11,14 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
+from tests.support.publishing import publish
 
 Columns = tuple[tuple[str, str], ...]
 
@@ -72,7 +72,9 @@ def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> No
 
 
 def over(server: CatalogServer) -> AtlasCatalog:
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def get(server: CatalogServer, path: str, **parameters: str) -> Json:

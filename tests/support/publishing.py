@@ -6,12 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey
+from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.planner import PublishOptions
+from shared.publishing.catalog_write import Published
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher import Publisher
 from shared.storage.memory import MemoryStorage
+from shared.storage.port import Storage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
+
+
+def publish(storage: Storage, catalog: Catalog, options: PublishOptions) -> Published:
+    """Publish what is due."""
+    return Publisher(storage=storage, catalog=catalog, options=options).publish()
 
 
 @dataclass

@@ -7,12 +7,12 @@ import pytest
 import throughline
 from local.azurite import Azurite
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from tests.support.azurite import on_azurite
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 JOB = packed(
     body(

@@ -10,10 +10,10 @@ import throughline
 from local.azurite import Azurite
 from local.toolchain.stamp import ROOT
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from tests.support.azurite import on_azurite
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reference/python.md").read_text(), re.DOTALL)
 EVENTS = ROOT / "tests/golden/spark35-ol1.53/customer_master/events.jsonl"

@@ -11,7 +11,13 @@ from cli.ui.options import AsJson, Most, Plan
 from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE
 from shared.bootstrap import Worker
-from shared.publishing.placeholders.reconciliation import Reconciled, looked_again, move, placed_assets, remove_left
+from shared.publishing.placeholders.reconciliation import (
+    Reconciled,
+    move,
+    placed_assets,
+    refreshed_matches,
+    remove_left,
+)
 from shared.publishing.publisher_lease import batches
 from shared.records.asset_matches import AssetMatch
 
@@ -47,7 +53,7 @@ def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     with progress_bar() as progress:
         task = progress.add_task("looking up placeholders", total=len(placed))
         for batch in batches(placed, parts.publishing.batch):
-            found += looked_again(parts.catalog, parts.publishing, batch)
+            found += refreshed_matches(parts.catalog, parts.publishing, batch)
             progress.advance(task, len(batch))
     return found
 

@@ -13,8 +13,8 @@ from shared.catalog.port import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming.matching import AssetName, Candidate, candidates, describe_rank
 from shared.naming.names import Names
-from shared.publishing.asset_resolution import ask
-from shared.publishing.asset_resolution import finds as publishing_finds
+from shared.publishing.asset_resolution import look_up_matches
+from shared.publishing.asset_resolution import search_matches as publishing_finds
 from shared.records.asset_matches import AssetMatch
 
 Steps = Sequence[Sequence[Candidate]]
@@ -53,13 +53,13 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
     """Look the names up in the catalog; ends the command when it does not answer."""
     try:
         keys = [each.key for step in candidates(*key, also) for each in step]
-        finds = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
-        found = ask(parts.catalog, parts.publishing, {key: tuple(also)})[key]
+        search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
+        found = look_up_matches(parts.catalog, parts.publishing, {key: tuple(also)})[key]
         return Answer(
             held=parts.catalog.look_up(keys),
             found=found,
             problem=None if found.guid or found.rivals else type_problem(parts, names, key[0]),
-            searched=tuple((name, describe_rank(key, fits)) for name, fits in finds if name not in keys),
+            searched=tuple((name, describe_rank(key, fits)) for name, fits in search_matches if name not in keys),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
         fail(f"the names were not looked up: {error}")

@@ -12,7 +12,7 @@ from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
 from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
 from shared.maintenance.verify.repairs import delete_placeholder, publish_again
-from shared.publishing.placeholders.creation import under_final_names
+from shared.publishing.placeholders.creation import with_resolved_names
 from shared.publishing.planner import Plan, Reading, current, plan_for
 from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
@@ -166,7 +166,7 @@ def _planned(context: VerifyContext, keys: Sequence[str]) -> list[PlannedProcess
         with suppress(ContentLost):  # found among the contributions; until it is repaired there is no plan
             plan = plan_for(context.storage, context.publishing, QueueEntry(process=key, due=now), reading)
             matches = read_matches(context.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
-            plan = under_final_names(plan, matches, context.publishing)
+            plan = with_resolved_names(plan, matches, context.publishing)
             queued = queue.get(key)
             planned.append(PlannedProcess(plan=plan, queued=queued, is_due=_is_due(context, queued)))
     held = context.catalog.read_processes([each.name for each in planned if each.name])

@@ -24,7 +24,7 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import TimedOut
-from shared.publishing.publisher_lease import removed_of
+from shared.publishing.publisher_lease import try_remove_placeholders
 from shared.records.application_entries import generations_in, holds_entries
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.process_index import contributions_of, note_process_ref, processes_written_by
@@ -231,5 +231,5 @@ def delete_placeholder(context: VerifyContext, node: Node) -> str:
     """Delete a placeholder under the publisher's lease: a publisher creates assets before processes that use them."""
     if context.publishing.shadow:
         return "shadow mode leaves the catalog as it is"
-    removed = removed_of(context.storage, context.catalog, [(node.type, node.qualified_name)], wait=False)
+    removed = try_remove_placeholders(context.storage, context.catalog, [(node.type, node.qualified_name)], wait=False)
     return "" if removed and not removed.kept else CHANGED

@@ -1,18 +1,18 @@
-"""The columns of our own placeholders: what runs saw of them reaches the catalog. A schema that a scan owns is never
-touched.
+"""Columns of placeholders, merged from the schemas that processes report. The schema of a scanned asset is never
+changed.
 
-The row of a placeholder in `found` says which processes may tell its columns, and which it has; the ledger keeps a
-digest of the schemas that a process told, so that one that tells nothing new costs nothing, and of which data sets it
-may have told. What a placeholder should have is added up from what all of them say now, so it does not depend on who
-was published last: none, where nobody tells any more. It comes to that whatever is cut off or overtaken:
+The row of a placeholder in `assetmatches` holds the processes that may report its columns (`column_sources`) and the
+columns that it has. The ledger entry of a process holds a digest of its schemas, so that unchanged ones cost nothing,
+and the assets whose columns it may have reported. The columns of a placeholder are merged from the current schemas of
+all its sources, so that they do not depend on the order of publishing. This converges after any interruption:
 
-1. Who tells something new is on the rows first, then the data sets are marked: those that it tells of, and those that
-   it may have told of. Then the ledger says so. A row is written also where it knows the process already: who finds
-   meanwhile that the process is silent must not strike it out.
-2. What is added up may be newer than what the process was published with, and could be taken back before that is
-   published. So the ledger is told first that nothing is known of what was told: the process marks the data set again.
-3. A write that was cut off may have created data sets with what the process told then: where the row does not know the
-   process nobody noted that, and so which columns they have is not known. Whoever meets such a row marks it.
+1. New schemas change the rows first; then the data sets are enqueued that the process reports or may have reported;
+   then the ledger. A row is written also if it has the process already, so that a concurrent update that finds the
+   process without schemas can't remove it.
+2. The merged schemas may be newer than the published ones, and be retracted before they are published. So the digests
+   in the ledger are invalidated before the placeholder is updated: publishing the process enqueues the data set again.
+3. An interrupted write may have created data sets with schemas that no row records. Their columns are then unknown, and
+   the next process that uses such a row enqueues it.
 """
 
 import logging
@@ -25,7 +25,8 @@ from msgspec import structs
 from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
 from shared.model import Process
-from shared.publishing.planner import Plan, PublishOptions, Reading, current
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import Plan, Reading, current
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
 from shared.records.process_index import RESOLVE_TOGETHER
@@ -42,138 +43,146 @@ Columns = tuple[tuple[str, str], ...]
 
 
 def schema_digest(process: Process | None) -> str:
-    """What stands for the schemas that a process tells; empty where it tells none."""
+    """A digest of the schemas that a process reports; empty where there are none."""
     return digest_of(msgspec.json.encode(process.schemas)) if process and process.schemas else ""
 
 
-def told_by(process: Process) -> set[AssetKey]:
-    """The assets whose columns a process tells."""
+def reported_assets(process: Process) -> set[AssetKey]:
+    """The assets whose columns a process reports."""
     told = {each.qualified_name for each in process.schemas}
     assets = (*process.inputs, *process.outputs)
     return {asset.key for asset in assets if asset.qualified_name in told}
 
 
-def columns_told(key: AssetKey, processes: Iterable[Process]) -> Columns:
-    """The columns of an asset, by these processes: all that those tell who write it; where nobody does, all that those
-    tell who read it. Of a column of which they say different things the first one's word counts, by name.
+def merged_columns(key: AssetKey, processes: Iterable[Process]) -> Columns:
+    """The columns of an asset: all that its writers report, or, without any, all that its readers report. Of
+    contradicting types the one of the first process by name counts.
     """
     written: dict[str, str] = {}
     read: dict[str, str] = {}
     for process in sorted(processes, key=lambda each: each.qualified_name):
         sinks = {asset.key for asset in process.outputs}
         for schema in process.schemas:
-            if schema.qualified_name == key[1] and key in told_by(process):
+            if schema.qualified_name == key[1] and key in reported_assets(process):
                 columns = written if key in sinks else read
                 for name, kind in schema.columns:
                     columns.setdefault(name, kind)
     return tuple((written or read).items())
 
 
-def keys_told(process: Process | None) -> frozenset[str]:
-    """The keys (in `found`) of the assets whose columns a process tells."""
-    return frozenset(map(match_key, told_by(process))) if process else frozenset()
+def reported_keys(process: Process | None) -> frozenset[str]:
+    """The keys (in `assetmatches`) of the assets whose columns a process reports."""
+    return frozenset(map(match_key, reported_assets(process))) if process else frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """A data set by its key in `found`, its row there if it has one, and the `columns` that it should have by what its
-    tellers say now; `words` are the ledger's entry of each and what it says.
+    """A data set by its key in `assetmatches`, its row there (`found`), and the `columns` that it should have.
+
+    `sources`: the ledger entry and the current process of each column source.
     """
 
     key: str
     found: AssetMatch | None
     columns: Columns = ()
-    words: Mapping[str, tuple[LedgerEntry, Process | None]] = field(default_factory=dict)
+    sources: Mapping[str, tuple[LedgerEntry, Process | None]] = field(default_factory=dict)
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is a placeholder of ours."""
+        """Whether it is a placeholder."""
         return self.found is not None and self.found.is_placeholder
 
     @property
     def bare(self) -> bool:
-        """Whether columns that it may have are to go, and there are no others."""
+        """Whether all columns that it may have are to be removed."""
         return self.found is not None and self.is_ours and not self.columns and self.found.columns != ()
 
     @property
-    def speaking(self) -> tuple[str, ...]:
-        """Its tellers without those of whom it is certain that they do not tell of it any more."""
-        return tuple(process for process, (entry, said) in sorted(self.words.items()) if self._may_tell(entry, said))
+    def current_sources(self) -> tuple[str, ...]:
+        """Its sources without those that certainly do not report it any more."""
+        return tuple(key for key, (entry, process) in sorted(self.sources.items()) if self._may_tell(entry, process))
 
-    def _may_tell(self, entry: LedgerEntry, said: Process | None) -> bool:
-        unsettled = entry.state is LedgerState.WRITING or schema_digest(said) != entry.schemas
-        return unsettled or self.key in keys_told(said)
+    def _may_tell(self, entry: LedgerEntry, process: Process | None) -> bool:
+        unsettled = entry.state is LedgerState.WRITING or schema_digest(process) != entry.schemas
+        return unsettled or self.key in reported_keys(process)
 
-    def noted(self, storage: Storage) -> bool:
-        """Have the ledger know of those tellers whose word was heard before they were published with it: whatever they
-        are published with concerns this data set. False where one was published meanwhile.
+    def forget_digests(self, storage: Storage) -> bool:
+        """Invalidate the ledger's digests of sources whose current schemas are not published yet, so that publishing
+        them enqueues this data set. False if one was published meanwhile.
         """
-        for entry, said in self.words.values():
-            if entry.etag and schema_digest(said) != entry.schemas:
-                heard = replace(entry.with_described(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
-                if heard != entry and not put_entry(storage, heard):
+        for entry, process in self.sources.values():
+            if entry.etag and schema_digest(process) != entry.schemas:
+                invalidated = replace(entry.with_described(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
+                if invalidated != entry and not put_entry(storage, invalidated):
                     return False
         return True
 
 
-def telling_now(storage: Storage, how: PublishOptions, key: str, reading: Reading) -> ColumnReport:
-    """What is told of a data set (by its key in `found`), if it is ours. What was read before of those who tell is not
-    read again.
-    """
+def column_report(storage: Storage, options: PublishOptions, key: str, reading: Reading) -> ColumnReport:
+    """The column report of a data set (by its key in `assetmatches`); without sources if it is no placeholder."""
     found = match_by_key(storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)
-    words: dict[str, tuple[LedgerEntry, Process | None]] = {}
+    sources: dict[str, tuple[LedgerEntry, Process | None]] = {}
     for process in found.column_sources:
-        entry = ledger_entry(storage, process)  # before what is said: what is said later is published later
-        words[process] = entry, current(storage, process, how, reading, after=entry.retired).process
-    columns = columns_told(found.own, [said for _, said in words.values() if said])
-    return ColumnReport(key=key, found=found, columns=columns, words=words)
+        entry = ledger_entry(storage, process)  # before its contributions: later ones are published later
+        sources[process] = entry, current(storage, process, options, reading, after=entry.retired).process
+    columns = merged_columns(found.own, [process for _, process in sources.values() if process])
+    return ColumnReport(key=key, found=found, columns=columns, sources=sources)
 
 
-def note_schemas(
+def update_column_sources(
     storage: Storage,
     plans: Sequence[Plan],
     found: Mapping[AssetKey, AssetMatch] | None = None,
     placed: Collection[AssetKey] = (),
 ) -> None:
-    """Have those of our placeholders described anew of which these plans tell other columns than they have: `found`, or
-    what is remembered. Those that were `placed` for these plans are on record as told by them.
+    """Enqueue the placeholders that lack columns that these plans report, and note the plans as their sources.
+
+    `found`: matches that were just read, else remembered ones; `placed`: placeholders just created for these plans,
+    whose sources are noted already.
     """
-    words = {plan.dirty.process: _Word.of(storage, plan) for plan in plans}
+    sources = {plan.dirty.process: _ReportedColumns.of(storage, plan) for plan in plans}
     known = {match_key(own): each for own, each in (found or {}).items()}
-    # Who was cut off has most likely made it itself: it is the next one's to ask what columns that has.
-    users = [plan for plan in plans if not words[plan.dirty.process].cut_off]
+    # An interrupted write has most likely created the placeholder itself: the next process asks for its columns.
+    users = [plan for plan in plans if not sources[plan.dirty.process].cut_off]
     used = {match_key(asset.key) for plan in users for asset in plan.assets}
-    named = frozenset[str]().union(*(word.named for word in words.values()))
+    named = frozenset[str]().union(*(reported.named for reported in sources.values()))
     fresh: list[AssetMatch] = []
     marks: set[str] = set()
     for key in sorted(named | (used & known.keys())):
         each = known[key] if key in known else match_by_key(storage, key)
         if each is None or not each.is_placeholder or (key not in named and each.columns is not None):
             continue
-        spoken = {process: word for process, word in words.items() if key in word.named}
-        column_sources = {*each.column_sources, *(process for process, word in spoken.items() if word.may_tell(key))}
-        unknown = {process for process, word in spoken.items() if word.cut_off and process not in each.column_sources}
+        spoken = {process: reported for process, reported in sources.items() if key in reported.named}
+        column_sources = {
+            *each.column_sources,
+            *(process for process, reported in spoken.items() if reported.may_tell(key)),
+        }
+        unknown = {
+            process for process, reported in spoken.items() if reported.cut_off and process not in each.column_sources
+        }
         cut_off = bool(unknown) and each.own not in placed
-        news = any(word.is_new for word in spoken.values()) or column_sources != set(each.column_sources)
+        news = any(reported.is_new for reported in spoken.values()) or column_sources != set(each.column_sources)
         if each.columns and not news and not cut_off:
             continue
-        told = any(key in word.told for word in spoken.values())
+        told = any(key in reported.told for reported in spoken.values())
         if cut_off or column_sources != set(each.column_sources) or (news and told and each.own not in placed):
             columns = None if cut_off else each.columns
             fresh.append(structs.replace(each, column_sources=tuple(sorted(column_sources)), columns=columns))
-        said = [word.process for teller in column_sources if (word := words.get(teller)) and word.process]
-        if cut_off or not column_sources <= words.keys() or columns_told(each.own, said) != each.columns:
+        processes = [
+            reported.process for teller in column_sources if (reported := sources.get(teller)) and reported.process
+        ]
+        if cut_off or not column_sources <= sources.keys() or merged_columns(each.own, processes) != each.columns:
             marks.add(queue_key(key))
     save_matches(storage, fresh)
     enqueue(storage, marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Word:
-    """What a plan tells of columns: of which assets (by key in `found`) it does, which it may have told of before,
-    whether that is new, and whether a write was cut off that may have told something else.
+class _ReportedColumns:
+    """The columns that a plan reports: of the assets `told` (keys in `assetmatches`), `named` with those of earlier
+    reports; whether that is new, and whether an earlier write was `cut_off` that may have reported others.
     """
 
     process: Process | None
@@ -183,41 +192,41 @@ class _Word:
     cut_off: bool
 
     @classmethod
-    def of(cls, storage: Storage, plan: Plan) -> "_Word":
-        """Where it tells what it told before nothing is read."""
+    def of(cls, storage: Storage, plan: Plan) -> "_ReportedColumns":
+        """From a plan; reads nothing where the schemas are unchanged."""
         cut_off = plan.entry.state is LedgerState.WRITING
         is_new = cut_off or schema_digest(plan.process) != plan.entry.schemas
-        told = keys_told(plan.process)
+        told = reported_keys(plan.process)
         before = plan.entry.described if is_new else frozenset[str]()
-        named = told | (_ever_named(storage, plan.dirty.process) if before is None else before)
+        named = told | (_ever_contributed(storage, plan.dirty.process) if before is None else before)
         return cls(process=plan.process, told=told, named=named, is_new=is_new, cut_off=cut_off)
 
     def may_tell(self, key: str) -> bool:
-        """Whether what an asset has may come from it."""
+        """Whether columns of an asset may come from this process."""
         return key in self.told or self.cut_off
 
 
-def _ever_named(storage: Storage, process: str) -> frozenset[str]:
-    """All data sets (by key in `found`) that were ever named in what was said of a process (by key)."""
+def _ever_contributed(storage: Storage, process: str) -> frozenset[str]:
+    """The assets (keys in `assetmatches`) in all contributions to a process (by key)."""
     found: set[str] = set()
     for row in storage.partition(CONTRIBUTIONS, process):
         if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
             continue
         try:
             content = ContributionRecord.of(row, storage).content
-        except ContentLost as error:  # superseded, or the plan could not have been made
-            _LOG.warning("schemas may stay as they were process=%s error=%s", process, error)
+        except ContentLost as error:  # superseded: planning reads all others
+            _LOG.warning("columns may be outdated process=%s error=%s", process, error)
             continue
         if content:
             found |= {match_key(asset.key) for asset in (*content.inputs, *content.outputs)}
     return frozenset(found)
 
 
-def tell_schemas(storage: Storage, plan: Plan) -> bool:
-    """The same for a process whose lineage has not changed, with the ledger saying so. False where another publisher
-    has changed what it says.
+def record_schemas(storage: Storage, plan: Plan) -> bool:
+    """Update sources and ledger for a process whose lineage has not changed. False if another publisher wrote the
+    ledger entry meanwhile.
     """
-    digest, told = schema_digest(plan.process), keys_told(plan.process)
+    digest, told = schema_digest(plan.process), reported_keys(plan.process)
     if digest == plan.entry.schemas:
         return True
     begun: LedgerEntry | None = plan.entry
@@ -225,10 +234,10 @@ def tell_schemas(storage: Storage, plan: Plan) -> bool:
         begun = put_entry(storage, plan.entry.with_described(told))
     if begun is None:
         return False
-    note_schemas(storage, [plan])
+    update_column_sources(storage, [plan])
     return put_entry(storage, replace(begun, schemas=digest, described=told)) is not None
 
 
-def tellers_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:
-    """The processes (by key) among these plans that tell the columns of an asset."""
-    return {process_key(p.process.qualified_name) for p in plans if p.process and key in told_by(p.process)}
+def reporters_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:
+    """The processes (by key) among these plans that report the columns of an asset."""
+    return {process_key(p.process.qualified_name) for p in plans if p.process and key in reported_assets(p.process)}

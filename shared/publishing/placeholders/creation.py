@@ -1,4 +1,4 @@
-"""Placing: the data sets that no scan has found are created as placeholders, with what became of them."""
+"""Creation of placeholders for data sets that match no catalog asset, with their columns and lifecycle state."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,10 @@ from shared.errors import CatalogRefused
 from shared.model import Asset
 from shared.publishing.asset_resolution import resolve
 from shared.publishing.last_run import last_run
-from shared.publishing.placeholders.columns import Columns, columns_told, tellers_of
-from shared.publishing.planner import Plan, PublishOptions
-from shared.publishing.resolved_process import final_entity
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.columns import Columns, merged_columns, reporters_of
+from shared.publishing.planner import Plan
+from shared.publishing.resolved_process import resolved_entity
 from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
 from shared.records.asset_lifecycle import placeholder, sentences
 from shared.records.asset_matches import AssetMatch, match_key, queue_key, save_matches
@@ -24,71 +25,72 @@ from shared.records.publish_queue import enqueue
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
 
-_LOG = logging.getLogger("throughline.placing")
+_LOG = logging.getLogger("throughline.placeholders")
 
 
-def found_for(
-    storage: Storage, catalog: Catalog, how: PublishOptions, plans: Sequence[Plan]
+def resolve_plans(
+    storage: Storage, catalog: Catalog, options: PublishOptions, plans: Sequence[Plan]
 ) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-    """What was found of the assets of these plans, and the plans under the final names."""
-    found = resolve(storage, catalog, how, dict.fromkeys(asset for plan in plans for asset in plan.assets))
-    named = [under_final_names(plan, found, how) for plan in plans]
+    """Resolve the assets of these plans: the matches, and the plans with resolved names and facts of the last run."""
+    found = resolve(storage, catalog, options, dict.fromkeys(asset for plan in plans for asset in plan.assets))
+    named = [with_resolved_names(plan, found, options) for plan in plans]
     return found, [
-        replace(plan, entity=replace(plan.entity, facts=last_run(storage, how, plan))) if plan.entity else plan
+        replace(plan, entity=replace(plan.entity, facts=last_run(storage, options, plan))) if plan.entity else plan
         for plan in named
     ]
 
 
-def under_final_names(plan: Plan, found: Mapping[AssetKey, AssetMatch], how: PublishOptions) -> Plan:
-    """The plan with the entity as it is to be sent; without one, where nothing is left to say."""
+def with_resolved_names(plan: Plan, found: Mapping[AssetKey, AssetMatch], options: PublishOptions) -> Plan:
+    """The plan with the entity to send; without one where inputs and outputs match one asset."""
     if plan.process is None:
         return plan
-    return replace(plan, entity=final_entity(plan.process, found, with_indirect=how.with_indirect))
+    return replace(plan, entity=resolved_entity(plan.process, found, with_indirect=options.with_indirect))
 
 
 def place(
     storage: Storage,
     catalog: Catalog,
-    how: PublishOptions,
+    options: PublishOptions,
     plans: Sequence[Plan],
     found: dict[AssetKey, AssetMatch],
     *,
     until: datetime,
 ) -> dict[AssetKey, str]:
-    """The guids of all assets of these plans, by their final names. Those that are nowhere are created (which is added
-    to what was `found`), and it is said what became of them: also what was noted meanwhile. Those are left out that the
-    catalog does not take, or for which it is too late to be over by `until`.
+    """Create the assets of these plans that were not `found` (and add them there). Returns the guids of all assets.
+
+    Those are missing that the catalog refused, or that could not be created before the deadline `until`. Lifecycle
+    changes in the meantime enqueue the data set.
     """
     guids = {each.key: each.guid for each in found.values() if each.guid}
     wanted = {asset.key: asset for plan in plans for asset in plan.assets}
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
-    columns = {each: columns_told(each.key, processes) for each in missing}
-    for batch in _batches(missing, columns, how.batch):
-        if not is_in_time(how, until, CALLS_TO_PLACE):
+    columns = {each: merged_columns(each.key, processes) for each in missing}
+    for batch in _batches(missing, columns, options.batch):
+        if not is_in_time(options, until, CALLS_TO_PLACE):
             break
-        said = sentences(storage, batch)
-        entities = [placeholder(asset, said, columns[asset]) for asset in batch]
-        created, whole = _created(catalog, entities, how.batch)
+        states = sentences(storage, batch)
+        entities = [placeholder(asset, states, columns[asset]) for asset in batch]
+        created, whole = _created(catalog, entities, options.batch)
         marks: set[str] = set()
         for key, guid in created.items():
-            now_told, column_sources = tellers_of(plans, key), found[key].column_sources
+            now_told, column_sources = reporters_of(plans, key), found[key].column_sources
             held = columns[wanted[key]] if key in whole or not columns[wanted[key]] else None
             if held != columns[wanted[key]] or not now_told >= set(column_sources):
                 marks.add(queue_key(match_key(key)))
             column_sources = tuple(sorted(now_told.union(column_sources)))
             found[key] = structs.replace(found[key], guid=guid, column_sources=column_sources, columns=held)
         found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
-        if not is_in_time(how, until, 0):  # whoever went on meanwhile did not know what we have placed
+        if not is_in_time(options, until, 0):  # another publisher may have gone on without these
             marks |= {queue_key(match_key(key)) for key in created}
         now = sentences(storage, batch)
-        enqueue(storage, {*marks, *(mark for mark in now if now[mark] != said[mark])})
+        enqueue(storage, {*marks, *(mark for mark in now if now[mark] != states[mark])})
         guids |= created
     return guids
 
 
 def _batches(assets: Iterable[Asset], columns: Mapping[Asset, Columns], size: int) -> Iterator[list[Asset]]:
-    """So many at a time as make one call with their columns; one that is too wide for a call goes without them."""
+    """Split so that each batch is one call with its columns; an asset too wide for a call counts without them."""
     batch: list[Asset] = []
     held = 0
     for asset in assets:
@@ -104,8 +106,8 @@ def _batches(assets: Iterable[Asset], columns: Mapping[Asset, Columns], size: in
 
 
 def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tuple[dict[AssetKey, str], set[AssetKey]]:
-    """The guids, and which came with their columns: what is too wide for a call comes without, and is described by
-    itself. Where columns are refused all come without: a catalog that knows other ones must not keep lineage away.
+    """The guids, and the assets created with their columns. An asset too wide for a call is created without; where
+    columns are refused all are: a catalog with other column types must not prevent lineage.
     """
     fitting = [each if each.weight <= size else replace(each, columns=()) for each in entities]
     try:
@@ -118,7 +120,7 @@ def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tu
 
 
 def describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
-    """Where a write was cut off, its data sets may have landed late, over what has been said of them since."""
+    """Enqueue data sets of interrupted writes that have a lifecycle state: a late call may have overwritten it."""
     cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
-    said = sentences(storage, cut_off)
-    enqueue(storage, (mark for mark in said if said[mark]))
+    states = sentences(storage, cut_off)
+    enqueue(storage, (mark for mark in states if states[mark]))

@@ -1,9 +1,8 @@
-"""Reconciling: what we placed and a scan has found since. The lineage moves to what was found, and the placeholder goes
-once nothing points to it.
+"""Reconciliation: move lineage from placeholders to assets that a scan has found since, and remove the placeholders.
 
-What was found is put on record first, then the ledger forgets what it knows of the processes that use the placeholder,
-and they are marked: the publisher writes them on the found asset. Cut off anywhere it is done again. A process that was
-being written to the placeholder meanwhile is found by the next look, since the placeholder stays until it has no links.
+The match is saved first; then the processes that use the placeholder get their ledger fingerprints cleared and are
+enqueued, so that the publisher writes them on the match. An interruption repeats it. A process that was written to the
+placeholder meanwhile is moved the next time, since the placeholder stays until it has no links.
 """
 
 import logging
@@ -14,9 +13,9 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.asset_resolution import ask, continued
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher_lease import removed_of
+from shared.publishing.asset_resolution import look_up_matches, merged_match
+from shared.publishing.options import PublishOptions
+from shared.publishing.publisher_lease import try_remove_placeholders
 from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
 from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
@@ -30,8 +29,8 @@ _LOG = logging.getLogger("throughline.reconcile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
-    """How many placeholders were looked for, of how many a scan has found the asset, and of how many nothing tells
-    which of several it is; how many processes are to be written anew, and how many placeholders were removed.
+    """Counts: placeholders looked up, matched by a scanned asset, and ambiguous (`unsure`); processes to be written
+    again; placeholders removed.
     """
 
     looked: int = 0
@@ -51,7 +50,7 @@ class Reconciled:
 
 
 def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
-    """All that we placed: what is remembered, and what the catalog's search tells of besides."""
+    """All placeholders: remembered ones, and others that the catalog's search finds."""
     found = {each.own: each for each in all_matches(storage) if each.left or not each.scanned}
     for node in catalog.ours():
         key = node.key
@@ -60,25 +59,25 @@ def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
     return [found[key] for key in sorted(found)]
 
 
-def looked_again(catalog: Catalog, how: PublishOptions, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
-    """What the catalog has of these now. Writes nothing."""
-    fresh = ask(catalog, how, {each.own: each.also for each in placed})
-    return [continued(fresh[each.own], each) for each in placed]
+def refreshed_matches(catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
+    """The matches of these placeholders now. Writes nothing."""
+    fresh = look_up_matches(catalog, options, {each.own: each.also for each in placed})
+    return [merged_match(fresh[each.own], each) for each in placed]
 
 
 def move(
-    storage: Storage, catalog: Catalog, how: PublishOptions, placed: Sequence[AssetMatch], *, again: bool = False
+    storage: Storage, catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch], *, again: bool = False
 ) -> Reconciled:
-    """Look for these anew; where a scan has found one, have what uses our placeholder be written on what was found:
-    once, and `again` where that is asked for, or was of no use for long.
+    """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
+    after the time that misses are remembered, or at once with `again`.
     """
-    fresh = looked_again(catalog, how, placed)
+    fresh = refreshed_matches(catalog, options, placed)
     kept = {each.own: each for each in save_matches(storage, [each for each in fresh if each.guid])}
     fresh = [kept.get(each.own, each) for each in fresh]
     delete_matches(storage, [each for each in fresh if not each.guid])
     left = [each for each in fresh if each.left]
-    now = how.now()
-    to_move = [each for each in left if again or each.moved is None or now - each.moved >= how.finding.misses]
+    now = options.now()
+    to_move = [each for each in left if again or each.moved is None or now - each.moved >= options.finding.misses]
     users = _users(catalog, [each.own for each in to_move])
     for process in users:
         request_rewrite(storage, process)
@@ -93,7 +92,7 @@ def move(
 
 
 def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
-    """The processes of ours (by key) that the catalog links to these placeholders."""
+    """The processes (by key) that the catalog links to these placeholders."""
     found = set()
     for held in catalog.placeholders(keys).values():
         if held.links:
@@ -102,16 +101,16 @@ def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
     return found
 
 
-def remove_left(storage: Storage, catalog: Catalog, how: PublishOptions, *, wait: bool) -> int:
-    """Remove those of our placeholders of which a scan has found the asset and to which nothing is linked any more: how
-    many. `wait`: until nobody publishes; else nothing is done while somebody does.
+def remove_left(storage: Storage, catalog: Catalog, options: PublishOptions, *, wait: bool) -> int:
+    """Remove unlinked placeholders that match a scanned asset: how many. `wait` for the publisher's lease; else nothing
+    is done while another holds it.
     """
     left = {each.own: each for each in all_matches(storage) if each.left}
     number = 0
     keys = sorted(left)
-    for start in range(0, len(keys), how.batch):
-        batch = keys[start : start + how.batch]
-        done = removed_of(storage, catalog, batch, wait=wait)
+    for start in range(0, len(keys), options.batch):
+        batch = keys[start : start + options.batch]
+        done = try_remove_placeholders(storage, catalog, batch, wait=wait)
         if done is None:
             break
         number += len(done.removed)
@@ -121,27 +120,27 @@ def remove_left(storage: Storage, catalog: Catalog, how: PublishOptions, *, wait
     return number
 
 
-def tidy(storage: Storage, catalog: Catalog, how: PublishOptions) -> Reconciled:
-    """Reconcile a batch of what is due, those first that were looked for longest ago: what the sweeper does at each
-    tick. Where nothing is due it costs one read. A catalog that is away is left alone; the next tick tries again.
+def reconcile_due(storage: Storage, catalog: Catalog, options: PublishOptions) -> Reconciled:
+    """Reconcile one batch of the placeholders that are due, the longest waiting first. One read where none is due. An
+    unavailable catalog is logged, and tried again at the next call.
     """
-    now = how.now()
+    now = options.now()
     due = RECONCILE.load(storage)
-    if how.shadow or (due and now < due) or queue_entries(storage)[1]:
+    if options.shadow or (due and now < due) or queue_entries(storage)[1]:
         return Reconciled()
     placed = [each for each in all_matches(storage) if each.left or not each.scanned]
-    waiting = [each for each in placed if each.left or each.is_due(now, how.finding.misses)]
-    batch = sorted(waiting, key=lambda each: (each.at, each.own))[: how.batch]
+    waiting = [each for each in placed if each.left or each.is_due(now, options.finding.misses)]
+    batch = sorted(waiting, key=lambda each: (each.at, each.own))[: options.batch]
     done = Reconciled()
     try:
         if batch:
-            done = move(storage, catalog, how, batch)
-            done += Reconciled(removed=remove_left(storage, catalog, how, wait=False))
+            done = move(storage, catalog, options, batch)
+            done += Reconciled(removed=remove_left(storage, catalog, options, wait=False))
     except (CatalogUnavailable, CatalogRefused) as error:
-        _LOG.warning("reconciling put off error=%s", type(error).__name__)
+        _LOG.warning("reconciliation put off error=%s", type(error).__name__)
         return done
     if len(waiting) > len(batch) or any(each.left for each in all_matches(storage)):
         return done
-    rest = [each.at + how.finding.misses for each in placed if each not in batch]
-    RECONCILE.save(storage, min([*rest, now + how.finding.misses]))
+    rest = [each.at + options.finding.misses for each in placed if each not in batch]
+    RECONCILE.save(storage, min([*rest, now + options.finding.misses]))
     return done

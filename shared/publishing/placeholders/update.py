@@ -1,8 +1,8 @@
-"""Describing: what became of a data set, and what columns it has, said of the placeholder of ours in the catalog.
+"""Updates of placeholders: lifecycle state and columns.
 
-The row in `found` says first that which columns it has is not known, and until when a description may land; then the
-catalog is told, and the row what it was told. Whoever finds that nothing is known has it described anew, and nobody
-while an older description may still land. What was overtaken, or cut off, leaves its mark.
+The row in `assetmatches` first says that the columns are unknown, with the deadline of the update; then the catalog is
+called; then the row holds the columns. Unknown columns are updated again, but not before the deadline. An interrupted
+update leaves its queue entry.
 """
 
 import logging
@@ -14,9 +14,16 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.placeholders.columns import ColumnReport, telling_now
-from shared.publishing.planner import PublishOptions, Reading
-from shared.publishing.write_deadline import calls_to_describe, described_until, is_in_time, landed, landed_well
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.columns import ColumnReport, column_report
+from shared.publishing.planner import Reading
+from shared.publishing.write_deadline import (
+    calls_to_describe,
+    describe_until,
+    is_in_time,
+    last_effect,
+    last_effect_of_success,
+)
 from shared.records.asset_lifecycle import state_of
 from shared.records.asset_matches import replace_match, save_matches
 from shared.records.ledger import NOTHING_BEGUN
@@ -24,39 +31,41 @@ from shared.records.publish_queue import QueueEntry
 from shared.storage.port import Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET
 
-_LOG = logging.getLogger("throughline.describing")
+_LOG = logging.getLogger("throughline.placeholders")
 
 
-def described(storage: Storage, dirty: QueueEntry, how: PublishOptions, reading: Reading) -> AssetEntity | None:
-    """The data set of this mark as it should be, if it is one that we placed; None when nothing is known of it."""
-    return _described(storage, telling_now(storage, how, _key(dirty), reading))
+def described(storage: Storage, dirty: QueueEntry, options: PublishOptions, reading: Reading) -> AssetEntity | None:
+    """The data set of this queue entry as it should be; None if nothing is known of it."""
+    return _described(storage, column_report(storage, options, _key(dirty), reading))
 
 
 def _key(dirty: QueueEntry) -> str:
     return dirty.process.removeprefix(QUEUED_ASSET)
 
 
-def _described(storage: Storage, telling: ColumnReport) -> AssetEntity | None:
-    asset, sentence = state_of(storage, telling.key)
-    if asset is None and telling.found:
-        type_, name = telling.found.own
+def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
+    asset, sentence = state_of(storage, report.key)
+    if asset is None and report.found:
+        type_, name = report.found.own
         asset = Asset(type=type_, qualified_name=name, namespace="", name="")
-    return asset_entity(asset, sentence, telling.columns) if asset else None
+    return asset_entity(asset, sentence, report.columns) if asset else None
 
 
-def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty: QueueEntry, reading: Reading) -> bool:
-    """Say in the catalog what became of a data set, and what columns it has, if it is one that we placed there. Whether
-    anything was written. Raises CatalogRefused where it refuses the columns, with the rest said, CatalogUnavailable,
-    and ContentLost.
+def publish_asset(
+    storage: Storage, catalog: Catalog, options: PublishOptions, dirty: QueueEntry, reading: Reading
+) -> bool:
+    """Update lifecycle state and columns of a data set, if it is a placeholder. Whether anything was written.
+
+    Raises CatalogRefused where the columns are refused (the rest is written), CatalogUnavailable, and ContentLost.
     """
-    telling = telling_now(storage, how, _key(dirty), reading)
-    if telling.found and how.now() < telling.found.until:
-        storage.replace(PUBLISH_QUEUE, replace(dirty, due=telling.found.until).row())
+    report = column_report(storage, options, _key(dirty), reading)
+    if report.found and options.now() < report.found.until:
+        storage.replace(PUBLISH_QUEUE, replace(dirty, due=report.found.until).row())
         return False
-    wanted = _described(storage, telling)
+    wanted = _described(storage, report)
     written = False
-    if wanted and telling.is_ours:
-        done = _describe_ours(storage, catalog, how, telling, wanted)
+    if wanted and report.is_ours:
+        done = _describe_ours(storage, catalog, options, report, wanted)
         if done is None:
             return False
         written = done
@@ -69,27 +78,29 @@ def publish_state(storage: Storage, catalog: Catalog, how: PublishOptions, dirty
 
 
 def _describe_ours(
-    storage: Storage, catalog: Catalog, how: PublishOptions, telling: ColumnReport, wanted: AssetEntity
+    storage: Storage, catalog: Catalog, options: PublishOptions, report: ColumnReport, wanted: AssetEntity
 ) -> bool | None:
-    """Describe a placeholder: whether anything was written. None when it was overtaken."""
-    if telling.found is None or not telling.noted(storage):
+    """Update a placeholder: whether anything was written; None if another publisher was faster."""
+    if report.found is None or not report.forget_digests(storage):
         return None
-    calls = calls_to_describe(max(len(wanted.columns), len(telling.found.columns or ())))
-    until = described_until(how, calls)
-    begun = replace_match(storage, structs.replace(telling.found, columns=None, until=until))
-    if begun is None or not is_in_time(how, until, calls):
+    calls = calls_to_describe(max(len(wanted.columns), len(report.found.columns or ())))
+    until = describe_until(options, calls)
+    begun = replace_match(storage, structs.replace(report.found, columns=None, until=until))
+    if begun is None or not is_in_time(options, until, calls):
         return None
     try:
-        written = _describe(catalog, wanted, bare=telling.bare)
+        written = _describe(catalog, wanted, bare=report.bare)
     except CatalogRefused:
         save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN)])
         raise
     except CatalogUnavailable as error:
-        save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN if error.over else landed(how, until))])
+        save_matches(
+            storage, [structs.replace(begun, until=NOTHING_BEGUN if error.over else last_effect(options, until))]
+        )
         raise
-    lands = landed_well(catalog, how, until)
+    lands = last_effect_of_success(catalog, options, until)
     save_matches(
-        storage, [structs.replace(begun, columns=wanted.columns, column_sources=telling.speaking, until=lands)]
+        storage, [structs.replace(begun, columns=wanted.columns, column_sources=report.current_sources, until=lands)]
     )
     return written
 

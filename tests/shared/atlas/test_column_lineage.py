@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
-from shared.atlas.column_lineage import OwnColumn, OwnStep, column_lineage
+from shared.atlas.column_lineage import ColumnLineageStep, OwnColumn, column_lineage
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.atlas.limits import LONGEST_NAME, name_within
 from shared.model import Column, ColumnEdge, EdgeKind
@@ -89,4 +89,4 @@ def test_a_thousand_columns_are_bounded_by_the_mapping() -> None:
     found = column_lineage(made)
     assert 300 < len(found.steps) < 1000
     assert isinstance(found.columns[0], OwnColumn)
-    assert isinstance(found.steps[0], OwnStep)
+    assert isinstance(found.steps[0], ColumnLineageStep)

@@ -10,17 +10,17 @@ from local.catalog import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded
 from shared.processing.processor import RunProcessor
-from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import how
+from tests.support.publishing import publish
 
 NAME, PROPERTY, ASSET = 4 * 1024, 32 * 1024, 2 * 1024 * 1024
 WIDE = "数据" * 700
@@ -28,7 +28,9 @@ WIDE = "数据" * 700
 
 
 def over(server: CatalogServer) -> AtlasCatalog:
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: CatalogServer) -> None:
@@ -68,14 +70,18 @@ def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: Ca
 def test_the_local_catalog_holds_us_to_the_limits(
     fresh_catalog: CatalogServer, attributes: dict[str, str], words: str
 ) -> None:
-    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), effort=Effort(tries=1))
+    client = SteadyAtlasClient(
+        fresh_catalog.endpoint, StaticToken(fresh_catalog.token), retry_policy=RetryPolicy(tries=1)
+    )
     entity = {"typeName": "DataSet", "guid": "-1", "attributes": attributes}
     with pytest.raises(CatalogRefused, match=words):
         client._post_http(f"{fresh_catalog.endpoint}/entity/bulk", json={"entities": [entity]})
 
 
 def test_the_local_catalog_takes_no_entity_above_two_megabytes(fresh_catalog: CatalogServer) -> None:
-    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), effort=Effort(tries=1))
+    client = SteadyAtlasClient(
+        fresh_catalog.endpoint, StaticToken(fresh_catalog.token), retry_policy=RetryPolicy(tries=1)
+    )
     entity = {
         "typeName": "DataSet",
         "guid": "-1",

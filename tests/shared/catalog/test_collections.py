@@ -15,13 +15,13 @@ from shared.bootstrap import assemble
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.dialect import dialect_of
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
-from shared.publishing.publisher import publish
 from shared.records.publish_queue import queue_entries
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
+from tests.support.publishing import publish
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def call(server: CatalogServer, method: str, path: str, body: Any = None, **para
 
 def over(endpoint: str, token: str, collection: str = "lineage") -> AtlasCatalog:
     parameters = dialect_of(endpoint).parameters
-    client = SteadyAtlasClient(endpoint, StaticToken(token), effort=Effort(tries=1), parameters=parameters)
+    client = SteadyAtlasClient(endpoint, StaticToken(token), retry_policy=RetryPolicy(tries=1), parameters=parameters)
     return AtlasCatalog(client, collection=collection)
 
 

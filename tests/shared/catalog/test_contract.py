@@ -17,7 +17,7 @@ from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEnti
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.plugins.atlas import V2
 
@@ -36,8 +36,8 @@ def catalog(served: V2 | None) -> Catalog:
 
 def over(server: V2, *, own_columns: bool = False) -> AtlasCatalog:
     who = BasicAuthentication(server.user, server.password)
-    effort = Effort(tries=10 if server.real else 1, longest_pause=2)
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, who, effort=effort), own_columns=own_columns)
+    retry_policy = RetryPolicy(tries=10 if server.real else 1, max_pause=2)
+    return AtlasCatalog(SteadyAtlasClient(server.endpoint, who, retry_policy=retry_policy), own_columns=own_columns)
 
 
 def soon(ask: Callable[[], T], wanted: T) -> T:
@@ -443,8 +443,8 @@ def test_a_wrong_token_is_refused_and_not_shown(fresh_catalog: CatalogServer) ->
 
 
 def test_a_catalog_that_is_away_says_so() -> None:
-    effort = Effort(tries=2, connect=0.5, longest_pause=0.01)
-    client = SteadyAtlasClient("http://127.0.0.1:9/api/atlas/v2", StaticToken("t"), effort=effort)
+    retry_policy = RetryPolicy(tries=2, connect=0.5, max_pause=0.01)
+    client = SteadyAtlasClient("http://127.0.0.1:9/api/atlas/v2", StaticToken("t"), retry_policy=retry_policy)
     with pytest.raises(CatalogUnavailable):
         AtlasCatalog(client).find([("fs_path", "x")])
 

@@ -12,8 +12,7 @@ import pytest
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
@@ -21,6 +20,7 @@ from shared.translation.reference import translate_history
 from tests.plugins.sample import Sample
 from tests.support.chaos import Outcome, live_through
 from tests.support.events import event, write
+from tests.support.publishing import publish
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 

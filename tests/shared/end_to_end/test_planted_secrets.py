@@ -16,8 +16,7 @@ from shared.events.run_loader import add_dead_letter
 from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
 from shared.ingest.responses import refused
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.secrets import text_without_secrets
@@ -25,6 +24,7 @@ from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
+from tests.support.publishing import publish
 
 MOST = 10**6
 

@@ -20,8 +20,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -32,6 +31,7 @@ from tests.plugins.sample import Sample
 from tests.support.chaos import live_through
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
+from tests.support.publishing import publish
 
 DEATH = 0.004
 """At a call: some of these runs settle all others of their application, in a few hundred calls."""

@@ -19,7 +19,6 @@ from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import ContextChanged, Replayed
-from shared.publishing.publisher import publish
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -29,6 +28,7 @@ from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, cou
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, standing
+from tests.support.publishing import publish
 
 
 def a_world() -> tuple[MemoryStorage, list[bytes]]:

@@ -23,13 +23,13 @@ from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.processing.triggers import Replayed
-from shared.publishing.publisher import publish
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
 from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
 from tests.support.dead_letters import put
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
+from tests.support.publishing import publish
 
 
 def test_settled_events_move_into_one_file_of_their_hour() -> None:

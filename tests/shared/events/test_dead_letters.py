@@ -18,8 +18,7 @@ from shared.maintenance.replay import LetterOutcome, ReplayedLetter, publish_all
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import Replayed, TimedOut
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
@@ -28,6 +27,7 @@ from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle, standing, state_of
+from tests.support.publishing import publish
 
 START, END = write("a", "app", "10:00", "/a")
 

@@ -11,14 +11,13 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.backfill import another
 from tests.support.events import write
-from tests.support.publishing import Clock, how, settled
+from tests.support.publishing import Clock, how, publish, settled
 
 PROCESSES = 25
 

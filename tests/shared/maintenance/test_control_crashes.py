@@ -14,15 +14,14 @@ from shared.maintenance.retirement import retire, unseen_processes, unused_place
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import EventArrived, Replayed
-from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders
-from shared.publishing.shadow import step_out
+from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Dying, Killed
 from tests.support.events import event, run_id, write
 from tests.support.processing import post
-from tests.support.publishing import Clock, how
+from tests.support.publishing import Clock, how, publish
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -64,7 +63,7 @@ def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     RunProcessor(storage=storage, names=BUILT_IN).process(run_id("b"), Replayed())
     RunProcessor(storage=storage, names=BUILT_IN).process(run_id("old"), Replayed())
     publish(storage, catalog, replace(how(clock), shadow=True))
-    step_out(storage, how(clock))
+    leave_shadow_mode(storage, how(clock))
     publish(storage, catalog, how(clock))
 
 

@@ -7,12 +7,11 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.import_processes import backfill
 from shared.openlineage.decoding import decode
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import publish, settled
 from tests.support.refusing_catalog import Picky, refusal
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from shared.events.archiver import archive
 from shared.ingest.receiver import receive
 from shared.maintenance.rebuild import Rebuild, Stage, last_rebuild, plan_rebuild, rebuild
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.publisher import publish
 from shared.records.asset_lifecycle import states
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -28,6 +27,7 @@ from tests.support.azurite import on_azurite
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, post, settle, standing, state_of
+from tests.support.publishing import publish
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))

@@ -15,7 +15,6 @@ from shared.maintenance.retirement import is_unseen, retire, unseen_processes, u
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
 from shared.publishing.planner import recorded
-from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches, remove_placeholders, turn
 from shared.publishing.shadow import held_back
 from shared.records.ledger import LedgerEntry
@@ -23,7 +22,7 @@ from shared.records.states import LedgerState
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, run_id, write
-from tests.support.publishing import Clock, Moody, how, settled
+from tests.support.publishing import Clock, Moody, how, publish, settled
 
 OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)

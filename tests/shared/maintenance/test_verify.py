@@ -18,7 +18,6 @@ from shared.events.archiver import archive
 from shared.maintenance.verify.checks import CHANGED, Finding, VerifyContext
 from shared.maintenance.verify.repairs import publish_again
 from shared.maintenance.verify.verification import KINDS, verify
-from shared.publishing.publisher import publish
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue
 from shared.reporting.status import By, status
@@ -29,6 +28,7 @@ from tests.support.archiving import AT_ONCE
 from tests.support.damages import PLANTED, Planted, whole
 from tests.support.events import write
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 
 def found(world: VerifyContext, *, fix: bool = False) -> list[Finding]:

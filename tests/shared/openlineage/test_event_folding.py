@@ -19,13 +19,13 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.event_folding import fold
 from shared.openlineage.merging import merge
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import COMPACTED, EVENTS, RUNS, stored_from_blob
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS, _events
+from tests.support.publishing import publish
 
 RUNS_OF_ALL = sorted(
     {

@@ -14,8 +14,7 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import Ignore, Keep, Selection, select
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
@@ -23,6 +22,7 @@ from shared.storage_layout import stored_from_blob
 from shared.translation.path_filter import asset_names
 from tests.support.events import event, write
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 MEGABYTE = 1 << 20
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from shared.catalog.memory import MemoryCatalog
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import RUNS, STATE
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle
+from tests.support.publishing import publish
 from tests.support.sweeping import Later, cursed
 
 HOW = PublishOptions(

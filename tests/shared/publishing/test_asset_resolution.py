@@ -12,12 +12,12 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogRefused
-from shared.publishing.asset_resolution import ResolutionOptions, ask
-from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left, tidy
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.asset_resolution import ResolutionOptions, look_up_matches
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.reconciliation import move, placed_assets, reconcile_due, remove_left
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
+from tests.support.publishing import publish
 
 
 @dataclass
@@ -93,10 +93,10 @@ def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeh
     write(storage, "third", "a", "c")
     publish(storage, catalog, how)
     assert ((twin,), ((PATH, f"{ROOT}/c"),)) in sides(catalog)
-    assert tidy(storage, catalog, how).processes == 2, "those that were written before it was found"
+    assert reconcile_due(storage, catalog, how).processes == 2, "those that were written before it was found"
     publish(storage, catalog, how)
     assert {inputs for inputs, _ in sides(catalog)} == {(twin,)}
-    assert tidy(storage, catalog, how).removed == 1
+    assert reconcile_due(storage, catalog, how).removed == 1
     assert A not in catalog.assets
 
 
@@ -159,7 +159,7 @@ def test_without_searching_only_names_are_asked_for() -> None:
     scan(catalog, twin)
     for search, found in ((True, twin), (False, None)):
         how = PublishOptions(finding=ResolutionOptions(search=search))
-        assert ask(catalog, how, {A: ()})[A].scanned == found
+        assert look_up_matches(catalog, how, {A: ()})[A].scanned == found
     assert catalog.searches == 1
 
 
@@ -180,7 +180,7 @@ def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
 def test_many_are_searched_for_in_few_calls() -> None:
     catalog = Grouping()
     scan(catalog, (PATH, f"{ROOT}/TABLE7"))
-    found = ask(catalog, PublishOptions(), many(40))
+    found = look_up_matches(catalog, PublishOptions(), many(40))
     assert [key for key, each in found.items() if each.scanned] == [(PATH, f"{ROOT}/Table7")]
     assert catalog.searches == 3
 
@@ -190,7 +190,7 @@ def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: i
     catalog = Grouping()
     catalog.most = most
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
-    found = ask(catalog, PublishOptions(), many(40))
+    found = look_up_matches(catalog, PublishOptions(), many(40))
     assert [each.scanned for each in found.values() if each.scanned] == [
         (PATH, f"{ROOT}/TABLE7"),
         (PATH, f"{ROOT}/TABLE39"),
@@ -202,7 +202,7 @@ def test_equal_words_are_searched_for_once() -> None:
     catalog = Grouping()
     twin = (PATH, f"{ROOT}/y/DATA")
     scan(catalog, twin)
-    found = ask(catalog, PublishOptions(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
+    found = look_up_matches(catalog, PublishOptions(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
     assert [each.scanned for each in found.values()] == [None, twin, None]
     assert catalog.searches == 1
 
@@ -211,7 +211,7 @@ def test_our_own_placeholder_is_never_found() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
-    again = ask(catalog, how, {A: (), (PATH, f"{ROOT}/A"): ()})
+    again = look_up_matches(catalog, how, {A: (), (PATH, f"{ROOT}/A"): ()})
     assert [(each.scanned, bool(each.guid)) for each in again.values()] == [(None, True), (None, False)]
 
 
@@ -219,9 +219,9 @@ def test_names_that_only_the_run_told_are_looked_for_after_its_own() -> None:
     catalog = Counting()
     table = ("databricks_table", "databricks://id/catalogs/c/schemas/s/tables/t")
     scan(catalog, table)
-    assert ask(catalog, PublishOptions(), {A: (table,)})[A].scanned == table
+    assert look_up_matches(catalog, PublishOptions(), {A: (table,)})[A].scanned == table
     scan(catalog, A)
-    assert ask(catalog, PublishOptions(), {A: (table,)})[A].scanned == A
+    assert look_up_matches(catalog, PublishOptions(), {A: (table,)})[A].scanned == A
 
 
 def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
@@ -311,11 +311,11 @@ def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     how = PublishOptions(now=clock, batch=4)
     asked = catalog.asked
-    assert tidy(storage, catalog, how).looked == 0, "all were looked for just now"
-    assert tidy(storage, catalog, how).looked == 0
+    assert reconcile_due(storage, catalog, how).looked == 0, "all were looked for just now"
+    assert reconcile_due(storage, catalog, how).looked == 0
     assert catalog.asked == asked
     clock.at += timedelta(hours=6)
-    assert [tidy(storage, catalog, how).looked for _ in range(4)] == [4, 4, 3, 0]
+    assert [reconcile_due(storage, catalog, how).looked for _ in range(4)] == [4, 4, 3, 0]
 
 
 def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: pytest.LogCaptureFixture) -> None:
@@ -324,10 +324,10 @@ def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: py
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(hours=6)
     catalog.refuses = True
-    assert tidy(storage, catalog, PublishOptions(now=clock)).looked == 0
+    assert reconcile_due(storage, catalog, PublishOptions(now=clock)).looked == 0
     assert "put off" in caplog.text
     catalog.refuses = False
-    assert tidy(storage, catalog, PublishOptions(now=clock)).looked == 2
+    assert reconcile_due(storage, catalog, PublishOptions(now=clock)).looked == 2
 
 
 class Refusing(Counting):
@@ -347,5 +347,5 @@ def test_in_shadow_mode_nothing_is_reconciled() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(days=1)
     asked = catalog.asked
-    assert tidy(storage, catalog, PublishOptions(now=clock, shadow=True)).looked == 0
+    assert reconcile_due(storage, catalog, PublishOptions(now=clock, shadow=True)).looked == 0
     assert catalog.asked == asked

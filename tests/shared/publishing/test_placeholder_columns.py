@@ -13,8 +13,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 from shared.maintenance.purge import purge
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import (
@@ -34,6 +33,7 @@ from tests.support.placeholder_columns import (
     schema,
     settle,
 )
+from tests.support.publishing import publish
 
 
 def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServer) -> None:

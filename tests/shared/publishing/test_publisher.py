@@ -15,8 +15,7 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.processing.processor import RunProcessor
 from shared.publishing.catalog_write import Published
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.process_index import QUEUED_APPLICATION
 from shared.records.publish_queue import enqueue, queue_entries
 from shared.reporting.status import status
@@ -25,7 +24,7 @@ from shared.storage.port import Lease, Row
 from shared.storage_layout import stored_from_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post
-from tests.support.publishing import Clock, Moody, how, settled
+from tests.support.publishing import Clock, Moody, how, publish, settled
 
 
 def test_unchanged_lineage_costs_no_catalog_call() -> None:
@@ -297,7 +296,7 @@ def test_marks_that_are_made_within_moments_are_published_together() -> None:
             settled(storage, *later.pop())
 
     looking.step_in = others_go_on
-    done = publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40)))
+    done = publish(looking, catalog, replace(how(clock), debounce=timedelta(milliseconds=40)))
     assert (done.written, done.unchanged, done.postponed) == (1, 0, 0)
     (process,) = catalog.processes.values()
     assert {name[-2:] for _, name in process.inputs} == {"/a", "/b", "/c"}
@@ -313,7 +312,7 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
             enqueue(storage, [f"{len(looking.calls)}"])
 
     looking.step_in = another_mark
-    assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
+    assert publish(looking, catalog, replace(how(clock), debounce=timedelta(milliseconds=40))).written == 1
     assert looking.calls["partition"] < 40
 
 
@@ -329,7 +328,7 @@ def test_what_an_application_wrote_is_published_at_once_when_its_fates_are_sprea
             looks.append(name)
 
     looking.step_in = order
-    assert publish(looking, catalog, replace(how(clock), linger=timedelta(milliseconds=40))).written == 1
+    assert publish(looking, catalog, replace(how(clock), debounce=timedelta(milliseconds=40))).written == 1
     # two equal looks, the application's mark, one look, the process's mark, a last look in the shift and one after it
     assert looks == ["partition", "partition", "delete", "partition", "delete", "partition", "partition"]
 
@@ -347,7 +346,7 @@ def test_processes_are_noted_side_by_side_and_written_in_one_call() -> None:
             threads.add(get_ident())
 
     watched.step_in = who
-    together = replace(how(clock), side_by_side=ParallelMap(at_once=4))
+    together = replace(how(clock), parallel=ParallelMap(at_once=4))
     assert publish(watched, catalog, together).written == 20
     assert (len(catalog.processes), catalog.writes) == (20, 2)  # data sets, then processes
     assert threads
@@ -366,7 +365,7 @@ def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> Non
     (lost, *_) = storage.scan("contributions")
     cells = {"supporters": lost.values["supporters"], "content_blob": "gone.json.gz"}
     storage.upsert("contributions", replace(lost, values=cells))
-    done = publish(storage, catalog, replace(how(clock), side_by_side=ParallelMap(at_once=4)))
+    done = publish(storage, catalog, replace(how(clock), parallel=ParallelMap(at_once=4)))
     assert (done.written, done.refused) == (1, 1)
 
 

@@ -12,10 +12,10 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable
-from shared.publishing.placeholders.columns import tell_schemas
-from shared.publishing.placeholders.update import publish_state
-from shared.publishing.planner import PublishOptions, Reading, plan_for
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.columns import record_schemas
+from shared.publishing.placeholders.update import publish_asset
+from shared.publishing.planner import Reading, plan_for
 from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries
@@ -23,6 +23,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
+from tests.support.publishing import publish
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")
@@ -118,7 +119,7 @@ def test_a_word_that_was_heard_before_it_was_published_and_then_taken_back() -> 
     enqueue(storage, [MARK])
     settle(storage, [job("two", (X, Y), minute=5)])
     (mark,) = (each for each in queue_entries(storage)[0] if each.process == MARK)
-    publish_state(storage, catalog, how(clock), mark, Reading())
+    publish_asset(storage, catalog, how(clock), mark, Reading())
     assert columns(catalog) == (X, Y), "the process itself is still to be published"
     settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
     publish(storage, catalog, how(clock))
@@ -149,7 +150,7 @@ def test_who_tells_again_while_it_is_found_silent_is_not_struck_out() -> None:
     def tell_again() -> None:
         settle(storage, [job("three", (X, Z), minute=9)])
         (mark,) = (each for each in queue_entries(storage)[0] if each.process == process(storage))
-        assert tell_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
+        assert record_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
 
     catalog.meanwhile = tell_again
     settle(storage, [job("two", minute=5)])

@@ -10,12 +10,12 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
 from shared.publishing.publisher_lease import batches
 from shared.storage.memory import MemoryStorage
+from tests.support.publishing import publish
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all
 
@@ -27,7 +27,9 @@ def catalog(request: pytest.FixtureRequest) -> Catalog:
     if request.param == "memory":
         return MemoryCatalog()
     server = request.getfixturevalue("fresh_catalog")
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def how(later: timedelta = timedelta(0)) -> PublishOptions:

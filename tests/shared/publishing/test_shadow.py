@@ -12,13 +12,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.publishing.planner import recorded
-from shared.publishing.publisher import publish
-from shared.publishing.shadow import Action, Held, Shadow, held_back, step_out
+from shared.publishing.shadow import Action, HeldBack, Shadow, held_back, leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.processing import Watched
-from tests.support.publishing import Clock, Moody, how, settled
+from tests.support.publishing import Clock, Moody, how, publish, settled
 
 
 class Untouched(MemoryCatalog):
@@ -68,12 +67,12 @@ def test_its_end_publishes_all_of_it() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
     publish(storage, Untouched(), replace(how(clock), shadow=True))
-    assert step_out(storage, replace(how(clock), shadow=True)) == 0, "it is not over"
-    assert step_out(storage, how(clock)) == 2
+    assert leave_shadow_mode(storage, replace(how(clock), shadow=True)) == 0, "it is not over"
+    assert leave_shadow_mode(storage, how(clock)) == 2
     assert publish(storage, catalog, how(clock)).written == 2
     found = status(storage)
     assert (found.published, found.waiting, found.shadow) == (4, 0, Shadow())
-    assert step_out(storage, how(clock)) == 0
+    assert leave_shadow_mode(storage, how(clock)) == 0
 
 
 def test_a_new_run_is_planned_anew_and_what_is_as_before_is_let_go() -> None:
@@ -85,16 +84,16 @@ def test_a_new_run_is_planned_anew_and_what_is_as_before_is_let_go() -> None:
     settled(storage, *write("b", "app1", "10:01", "/b"))
     publish(storage, catalog, shadow)
     assert [each for _, each in held_back(storage)] == [
-        Held(action=Action.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
+        HeldBack(action=Action.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
     ]
     settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
     publish(storage, catalog, shadow)
     assert list(held_back(storage)) == []
     settled(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
     publish(storage, catalog, shadow)
-    assert [each for _, each in held_back(storage)] == [Held(action=Action.REMOVE, qualified_name=NAME)]
+    assert [each for _, each in held_back(storage)] == [HeldBack(action=Action.REMOVE, qualified_name=NAME)]
     assert (catalog.writes, len(catalog.processes)) == (writes, 1)
-    step_out(storage, how(clock))
+    leave_shadow_mode(storage, how(clock))
     assert publish(storage, catalog, how(clock)).removed == 1
 
 
@@ -108,7 +107,7 @@ def test_what_becomes_of_our_own_assets_is_held_back_too() -> None:
     publish(storage, catalog, replace(how(clock), shadow=True))
     assert status(storage).shadow.describes == 1
     assert catalog.writes == writes
-    step_out(storage, how(clock))
+    leave_shadow_mode(storage, how(clock))
     publish(storage, catalog, how(clock))
     assert "Dropped" in dict(catalog.assets["fs_path", "file:///out"].attributes)["description"]
 
@@ -154,7 +153,7 @@ def test_a_real_catalog_is_as_it_was_until_shadow_mode_ends(catalog: Catalog) ->
     publish(storage, catalog, replace(how(clock), shadow=True))
     assets = [("fs_path", "file:///a"), ("fs_path", "file:///out")]
     assert catalog.find(assets) == {}
-    step_out(storage, how(clock))
+    leave_shadow_mode(storage, how(clock))
     assert publish(storage, catalog, how(clock)).written == 1
     assert sorted(catalog.find(assets)) == assets
     assert catalog.read_process(PROCESS_TYPE, NAME)

@@ -9,11 +9,11 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
+from tests.support.publishing import publish
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}
 

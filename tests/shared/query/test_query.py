@@ -9,17 +9,17 @@ import pytest
 
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
+from tests.support.publishing import publish
 
 SIDEWAYS: Any = "sideways"
 HOW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1))
@@ -63,7 +63,9 @@ def place(request: pytest.FixtureRequest) -> Source:
     catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
     if request.param == "atlas":
         server = request.getfixturevalue("fresh_catalog")
-        catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+        catalog = AtlasCatalog(
+            SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+        )
     assert publish(storage, catalog, HOW).written == len(JOBS)
     return OnRecord(storage, HOW) if request.param == "record" else InCatalog(catalog)
 

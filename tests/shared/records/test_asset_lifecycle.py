@@ -7,13 +7,13 @@ import pytest
 
 from shared.atlas.entities import PLACED
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.asset_lifecycle import states
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import DAY, event, write
 from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 NEVER_QUIET = SupersessionPolicy(quiet=timedelta(days=100_000))
 PUBLISHING = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=1), patience=NEVER_QUIET)

@@ -14,8 +14,7 @@ from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import replay_dead_letters
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState
@@ -27,6 +26,7 @@ from shared.storage_layout import EVENTS, LEDGER, PUBLISH_QUEUE, RUNS, STATE, st
 from tests.support.chaos import EPOCH, live_through
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
+from tests.support.publishing import publish
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/states.md"
 

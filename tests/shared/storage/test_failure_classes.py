@@ -15,7 +15,7 @@ from azure.storage.blob import BlobServiceClient
 
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import (
     CatalogRefused,
     CatalogUnavailable,
@@ -32,8 +32,7 @@ from shared.errors import (
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt, receive
 from shared.ingest.responses import come_again, kept, refused
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.settings.reading import load
@@ -42,11 +41,11 @@ from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from tests.support.events import event, write
-from tests.support.publishing import Clock, Moody, settled
+from tests.support.publishing import Clock, Moody, publish, settled
 from tests.support.scripted import Said, scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-QUICK = Effort(connect=1, read=0.5, tries=3, longest_pause=1.2)
+QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
 
 RETRY_AFTER: dict[str, tuple[str, float]] = {
     "seconds": ("120", 120),
@@ -103,7 +102,7 @@ def test_what_a_catalog_may_answer(
     answers: tuple[Said, ...], kind: type[Exception] | None, after: float | None, calls: int
 ) -> None:
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         if kind is None:
             assert catalog.find([("t", "q")]) == {("t", "q"): "g"}
         else:
@@ -115,21 +114,21 @@ def test_what_a_catalog_may_answer(
 
 def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
     with scripted(Said(status=404), Said(status=404), Said(body=ENTITY)) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
         assert server.calls == 3
 
 
 def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
     with scripted(Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         began = time.monotonic()
         catalog.find([("t", "q")])
         assert 1 <= time.monotonic() - began < 3
 
 
 def test_a_name_that_nobody_knows_is_a_catalog_that_is_away() -> None:
-    client = SteadyAtlasClient("http://catalog.invalid", StaticToken("t"), effort=QUICK)
+    client = SteadyAtlasClient("http://catalog.invalid", StaticToken("t"), retry_policy=QUICK)
     with pytest.raises(CatalogUnavailable, match="ConnectionError"):
         AtlasCatalog(client).find([("t", "q")])
 
@@ -156,7 +155,7 @@ def test_without_a_token_storage_is_not_even_asked() -> None:
 def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
     with scripted(Said(body=ENTITY)) as server:
         client = SteadyAtlasClient(
-            server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), effort=QUICK
+            server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), retry_policy=QUICK
         )
         told = r"No token for the catalog \(ClientAuthenticationError\): sign in"
         with pytest.raises(CatalogUnavailable, match=told) as caught:
@@ -312,12 +311,12 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
 
 
 def test_a_catalog_that_asks_for_an_hour_is_left_alone_for_an_hour() -> None:
-    class Asking(Moody):
+    class ResolutionContext(Moody):
         def find(self, *_: object) -> dict[tuple[str, str], str]:
             self.calls += 1
             raise CatalogUnavailable("429", after=3600)
 
-    storage, catalog, clock = MemoryStorage(), Asking(), Clock()
+    storage, catalog, clock = MemoryStorage(), ResolutionContext(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
         start = clock.at

@@ -19,14 +19,13 @@ from local.catalog import CatalogServer
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.ingest.receiver import receive, receive_batch
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.placeholders.reconciliation import tidy
-from shared.publishing.planner import PublishOptions
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.placeholders.reconciliation import reconcile_due
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
@@ -38,6 +37,7 @@ from shared.telemetry.lines import line_of, write_line
 from shared.telemetry.otel import Exports, Listener, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
+from tests.support.publishing import publish
 
 ROOT = Path(__file__).parents[3]
 
@@ -267,7 +267,7 @@ def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fres
 
     def tick() -> None:
         with telemetry.act(SWEEP):
-            tidy(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry))
+            reconcile_due(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry))
 
     class SweptMeanwhile(AtlasCatalog):
         def create_assets(self, assets: Any) -> Any:
@@ -291,8 +291,10 @@ def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fres
 
 
 def test_calls_that_are_done_again_are_counted(told: Told) -> None:
-    effort = Effort(tries=3, longest_pause=0.01, connect=0.2)
-    client = SteadyAtlasClient("http://127.0.0.1:1/v2", StaticToken("t0k3n"), effort=effort, telemetry=told.telemetry)
+    retry_policy = RetryPolicy(tries=3, max_pause=0.01, connect=0.2)
+    client = SteadyAtlasClient(
+        "http://127.0.0.1:1/v2", StaticToken("t0k3n"), retry_policy=retry_policy, telemetry=told.telemetry
+    )
     with pytest.raises(CatalogUnavailable):
         AtlasCatalog(client).find([("fs_path", "file:///a")])
     client.close()

@@ -8,19 +8,20 @@ import pytest
 from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.maintenance.verify.checks import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.processing.processor import RunProcessor
-from shared.publishing.planner import PublishOptions, recorded
-from shared.publishing.publisher import publish
+from shared.publishing.options import PublishOptions
+from shared.publishing.planner import recorded
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.run.facts import describe_run, facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
+from tests.support.publishing import publish
 
 HOST = "adb-123.4.azuredatabricks.net"
 PROPERTIES = {
@@ -76,7 +77,9 @@ def catalog(request: pytest.FixtureRequest) -> MemoryCatalog | AtlasCatalog:
     if request.param == "memory":
         return MemoryCatalog()
     server = request.getfixturevalue("fresh_catalog")
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token), effort=Effort(tries=1)))
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
+    )
 
 
 def description(catalog: MemoryCatalog | AtlasCatalog) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 
-class Pace:
+class RateLimiter:
     """Turns for calls: `rate` of them in a second (0: as many as are asked for). `clock` counts seconds and is never
     set back; `sleep` is how all waiting is done, that of whoever calls too.
     """

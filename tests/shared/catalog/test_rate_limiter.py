@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.pace import Pace
-from shared.catalog.transport import CredentialToken, Effort, StaticToken, SteadyAtlasClient
+from shared.catalog.rate_limiter import RateLimiter
+from shared.catalog.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.scripted import Said, scripted
 
 ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
-QUICK = Effort(connect=1, read=0.5, tries=3, longest_pause=1.2)
+QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
 
 
 @dataclass
@@ -35,21 +35,21 @@ class Time:
 
 def test_a_second_s_turns_at_once_and_then_one_after_the_other() -> None:
     told = Time()
-    pace = Pace(5, clock=told.clock, sleep=told.sleep)
-    assert [pace.take(10) for _ in range(5)] == [0.0] * 5
+    rate_limiter = RateLimiter(5, clock=told.clock, sleep=told.sleep)
+    assert [rate_limiter.take(10) for _ in range(5)] == [0.0] * 5
     assert told.slept == []
     for _ in range(10):
-        assert pace.take(10) == 0.0
+        assert rate_limiter.take(10) == 0.0
     assert told.slept == pytest.approx([0.2] * 10)
 
 
 @pytest.mark.parametrize("rate", [0.1, 1, 7, 100])
 def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: float) -> None:
     told = Time()
-    pace = Pace(rate, clock=told.clock, sleep=told.sleep)
+    rate_limiter = RateLimiter(rate, clock=told.clock, sleep=told.sleep)
     at = []
     for number in range(200):
-        pace.take(60)
+        rate_limiter.take(60)
         at.append(told.now)
         told.now += 0.01 * (number % 7)
     for first in range(0, 200, 13):
@@ -59,40 +59,40 @@ def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: f
 
 def test_turns_do_not_pile_up_while_nobody_calls() -> None:
     told = Time()
-    pace = Pace(2, clock=told.clock, sleep=told.sleep)
+    rate_limiter = RateLimiter(2, clock=told.clock, sleep=told.sleep)
     told.now += 3600
     for _ in range(4):
-        pace.take(10)
+        rate_limiter.take(10)
     assert told.slept == pytest.approx([0.5, 0.5])
 
 
 def test_no_rate_is_no_wait_until_the_catalog_asks_for_one() -> None:
     told = Time()
-    pace = Pace(0, clock=told.clock, sleep=told.sleep)
-    assert not any(pace.take(0) for _ in range(1000))
-    pace.hold(3)
-    assert pace.take(2) == 3
-    assert pace.take(5) == 0
+    rate_limiter = RateLimiter(0, clock=told.clock, sleep=told.sleep)
+    assert not any(rate_limiter.take(0) for _ in range(1000))
+    rate_limiter.hold(3)
+    assert rate_limiter.take(2) == 3
+    assert rate_limiter.take(5) == 0
     assert told.slept == [3]
-    assert pace.take(5) == 0
+    assert rate_limiter.take(5) == 0
     assert told.slept == [3]
 
 
 def test_what_takes_too_long_takes_no_turn() -> None:
     told = Time()
-    pace = Pace(1, clock=told.clock, sleep=told.sleep)
-    pace.take(0)
-    assert [pace.take(0.5) for _ in range(5)] == [1.0] * 5
-    assert pace.take(1) == 0
+    rate_limiter = RateLimiter(1, clock=told.clock, sleep=told.sleep)
+    rate_limiter.take(0)
+    assert [rate_limiter.take(0.5) for _ in range(5)] == [1.0] * 5
+    assert rate_limiter.take(1) == 0
     assert told.slept == [1.0]
 
 
 def test_threads_share_the_turns() -> None:
-    pace = Pace(50)
+    rate_limiter = RateLimiter(50)
     for _ in range(50):
-        pace.take(0)
+        rate_limiter.take(0)
     began = time.monotonic()
-    threads = [threading.Thread(target=lambda: [pace.take(5) for _ in range(5)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [rate_limiter.take(5) for _ in range(5)]) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
@@ -104,8 +104,10 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
     told = Time()
     answers = (Said(status=503), Said(body=ENTITY), Said(body=ENTITY))
     with scripted(*answers) as server:
-        pace = Pace(1, clock=told.clock, sleep=told.sleep)
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK, pace=pace))
+        rate_limiter = RateLimiter(1, clock=told.clock, sleep=told.sleep)
+        catalog = AtlasCatalog(
+            SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
+        )
         catalog.find([("t", "q")])
         catalog.find([("t", "q")])
         assert server.calls == 3
@@ -116,9 +118,11 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
 def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
     told = Time()
     with scripted(Said(status=status, headers={"Retry-After": "60"})) as server:
-        pace = Pace(10, clock=told.clock, sleep=told.sleep)
+        rate_limiter = RateLimiter(10, clock=told.clock, sleep=told.sleep)
         for ended in (over, True):  # the second call is never made
-            catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK, pace=pace))
+            catalog = AtlasCatalog(
+                SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
+            )
             with pytest.raises(CatalogUnavailable) as caught:
                 catalog.find([("t", "q")])
             assert (caught.value.after, caught.value.over, caught.value.blames) == (60, ended, False)
@@ -142,14 +146,14 @@ WHAT_IT_MEANS: dict[str, tuple[tuple[Said, ...], bool, bool]] = {
 @pytest.mark.parametrize(("answers", "over", "blames"), WHAT_IT_MEANS.values(), ids=WHAT_IT_MEANS)
 def test_what_a_failure_says_of_the_call(answers: tuple[Said, ...], over: bool, blames: bool) -> None:
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         with pytest.raises(CatalogUnavailable) as caught:
             catalog.find([("t", "q")])
     assert (caught.value.over, caught.value.blames) == (over, blames)
 
 
 def test_a_call_that_nobody_took_is_over() -> None:
-    client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), effort=QUICK)
+    client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), retry_policy=QUICK)
     with pytest.raises(CatalogUnavailable) as caught:
         AtlasCatalog(client).find([("t", "q")])
     assert (caught.value.over, caught.value.blames) == (True, False)
@@ -176,7 +180,7 @@ def test_a_token_that_has_expired_is_renewed_once() -> None:
         client = SteadyAtlasClient(
             server.url,
             CredentialToken(Expiring(good_for=1), scope="https://catalog.example.com/.default"),
-            effort=QUICK,
+            retry_policy=QUICK,
         )
         assert AtlasCatalog(client).find([("t", "q")]) == {("t", "q"): "g"}
         assert server.calls == 2
@@ -187,7 +191,7 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
         client = SteadyAtlasClient(
             server.url,
             CredentialToken(Expiring(good_for=100), scope="https://catalog.example.com/.default"),
-            effort=QUICK,
+            retry_policy=QUICK,
         )
         with pytest.raises(CatalogRefused):
             AtlasCatalog(client).find([("t", "q")])
@@ -197,7 +201,7 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
 def test_a_call_that_went_well_tells_whether_an_earlier_try_may_still_land() -> None:
     answers = (Said(late=0.8), Said(body="{}"), Said(status=429), Said(body="{}"))
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), effort=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.may_still_land() is False
         catalog.delete_process("t", "q")
         assert catalog.may_still_land() is True

@@ -7,7 +7,14 @@ from typing import Any
 
 from pyapacheatlas.core import AtlasEntity
 
-from shared.atlas.column_lineage import COLUMN_TYPE, STEP_TYPE, STEPS_OF_PROCESS, OwnColumn, OwnStep, column_lineage
+from shared.atlas.column_lineage import (
+    COLUMN_TYPE,
+    STEP_TYPE,
+    STEPS_OF_PROCESS,
+    ColumnLineageStep,
+    OwnColumn,
+    column_lineage,
+)
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
@@ -91,7 +98,7 @@ def _column(column: OwnColumn, assets: Mapping[AssetKey, str]) -> AtlasEntity:
     )
 
 
-def _step(step: OwnStep, columns: Mapping[str, str], process: str) -> AtlasEntity:
+def _step(step: ColumnLineageStep, columns: Mapping[str, str], process: str) -> AtlasEntity:
     def reference(name: str) -> dict[str, str]:
         return {"guid": columns[name], "typeName": COLUMN_TYPE}
 
