@@ -65,10 +65,10 @@ class Client:
         """
         seen: set[str] = set()
         for event in find_events(self._worker.storage, Wanted(job=job, since=since, before=before)):
-            if event.run_id not in seen:
-                seen.add(event.run_id)
-                if report := run_report(self._worker.storage, event.run_id):
-                    yield Run(run_id=event.run_id, job=event.job, state=report.state, reason=report.reason)
+            if event.place.run_id not in seen:
+                seen.add(event.place.run_id)
+                if report := run_report(self._worker.storage, event.place.run_id):
+                    yield Run(run_id=event.place.run_id, job=event.job, state=report.state, reason=report.reason)
 
     def processes(self, like: str = "*") -> tuple[Process, ...]:
         """The processes on record whose name or qualified name matches the glob `like`, sorted by qualified name, on
