@@ -56,8 +56,8 @@ class Process:
 class Run:
     """What became of a run, and why.
 
-    `state`: `contributed` (it stands behind processes), `skipped`, `waiting`, `dead` or `not processed yet`. `translate`
-    says `published` instead of `contributed`: it has no catalog to wait for.
+    `state`: `contributed` (it stands behind processes), `skipped`, `waiting`, `dead` or `not processed yet`.
+    `translate` says `published` instead of `contributed`: it has no catalog to wait for.
     """
 
     run_id: str
