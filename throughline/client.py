@@ -1,6 +1,7 @@
 """A running Throughline: lineage, runs and processes on its record, and lineage in its catalog."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -8,13 +9,16 @@ from typing import Literal
 from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured
+from shared.events.stored_runs import Wanted
 from shared.publishing.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
 from shared.query.traversal import Direction, Lineage, lineage
 from shared.records.settings_record import settings_on_record
+from shared.reporting.run_report import run_report
+from shared.reporting.stored_events import find_events
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
-from throughline.results import Process
+from throughline.results import Process, Run
 from throughline.translation import process_of
 
 _NO_CATALOG = {ENDPOINT: "https://not-set.invalid"}
@@ -54,6 +58,17 @@ class Client:
             return lineage(InCatalog(worker.catalog), dataset, direction=direction, depth=depth, column=column)
         record = OnRecord(worker.storage, worker.publishing, with_indirect=conditions)
         return lineage(record, dataset, direction=direction, depth=depth, column=column)
+
+    def runs(self, job: str = "*", *, since: datetime | None = None, before: datetime | None = None) -> Iterator[Run]:
+        """What became of the runs with a stored event of a job that matches the glob `job`, between two times (UTC),
+        ordered by the hour of their first event. Each run takes a few calls to storage, made when it is asked for.
+        """
+        seen: set[str] = set()
+        for event in find_events(self._worker.storage, Wanted(job=job, since=since, before=before)):
+            if event.place.run_id not in seen:
+                seen.add(event.place.run_id)
+                if report := run_report(self._worker.storage, event.place.run_id):
+                    yield Run(run_id=event.place.run_id, job=event.job, state=report.state, reason=report.reason)
 
     def processes(self, like: str = "*") -> tuple[Process, ...]:
         """The processes on record whose name or qualified name matches the glob `like`, sorted by qualified name, on

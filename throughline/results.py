@@ -54,7 +54,11 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Run:
-    """What became of a run: `published`, `skipped` or `waiting` (and `failed` for one with a dead letter), and why."""
+    """What became of a run, and why.
+
+    `state`: `contributed` (it stands behind processes), `skipped`, `waiting`, `dead` or `not processed yet`.
+    `translate` says `published` instead of `contributed`: it has no catalog to wait for.
+    """
 
     run_id: str
     job: str

@@ -37,6 +37,10 @@ def test_lineage_and_processes_of_the_record(azurite: Azurite) -> None:
     (process,) = client.processes("night*")
     assert [(edge.input.column, edge.output.column) for edge in process.columns] == [("id", "id")]
     assert client.processes("other*") == ()
+    assert [(run.job, run.state, run.reason) for run in client.runs("nightly.*")] == [
+        ("nightly.adaptive_spark_plan.out", "contributed", "")
+    ]
+    assert list(client.runs("other.*")) == []
     found = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
     assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
     with pytest.raises(throughline.UnknownError):
