@@ -32,7 +32,7 @@ TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULT
 
 def blocks(page: Path) -> list[str]:
     """The commands of a page's blocks, one string each, with continued lines put together."""
-    found = re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^ *```\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
     return [line.strip() for block in found for line in block.replace("\\\n", " ").splitlines()]
 
 
