@@ -53,7 +53,7 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
 
 
 def credential_of(client_id: str) -> Any:
-    """An identity's credential: the managed one with this id, or whoever is signed in."""
+    """The credential of the managed identity with this id, else of the signed-in user."""
     from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - slow to import, and not needed locally
 
     return DefaultAzureCredential(managed_identity_client_id=client_id or None)
@@ -67,7 +67,7 @@ def telemetry_to(settings: TelemetrySettings) -> Telemetry:
 @cache
 def _listener(settings: TelemetrySettings) -> Sink:
     """One for all functions of the process, which sends all that is left when that ends."""
-    from shared.telemetry import exporters  # noqa: PLC0415 - whoever does not want spans must not pay for them
+    from shared.telemetry import exporters  # noqa: PLC0415 - slow to import, and needed only for spans
 
     return exporters.listener(settings.destination, settings.connection_string)
 

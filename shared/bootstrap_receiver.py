@@ -38,7 +38,7 @@ def receiver() -> Receiver:
     settings = load(catalog=False)
     try:
         telemetry = telemetry_to(settings.telemetry)
-    except Misconfigured:  # the parser tells of it; what is only looked at must not keep events from being taken
+    except Misconfigured:  # the parser reports it; wrong telemetry settings must not stop the receiver
         telemetry = Acts(write_line)
     return Receiver(
         storage=receiver_storage(settings),
@@ -65,6 +65,6 @@ def _choice(patterns: Patterns) -> GlobFilter:
 
 
 def _redact() -> Redact:
-    from shared.redaction import redacted  # noqa: PLC0415 - whoever stores events as they came must not pay for it
+    from shared.redaction import redacted  # noqa: PLC0415 - slow to import, and needed only for redaction
 
     return redacted

@@ -25,9 +25,9 @@ DIRECT, INDIRECT = EdgeKind.DIRECT, EdgeKind.INDIRECT
 class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set in the catalog, by `type` and `qualified_name`.
 
-    `namespace` and `name` are the spelling of the events, kept because people search by it; `tables` are the names that
-    it has in catalogs of tables (`database.table`, lower case), as far as events tell. `also` are further types and
-    qualified names under which a scan may have found it, but for those that its own name tells.
+    `namespace` and `name` are the spelling of the events, kept because people search by it; `tables` are its names in
+    catalogs of tables (`database.table`, lower case), if events have them. `also` are further types and qualified names
+    under which a scan may have found it, except those that can be derived from its own name.
     """
 
     type: str

@@ -4,7 +4,7 @@ The worker does not start on data of another version (docs/operate/upgrading.md)
 """
 
 NAMING = "v1"
-"""How processes are named. It stands in every process's qualified name, so that each tells who named it."""
+"""How processes are named. Every process's qualified name contains it."""
 
 LAYOUT = 1
 """What lies where in storage, and how it is written there: `shared/storage_layout.py` and the records."""

@@ -12,7 +12,7 @@ from shared.atlas.limits import name_within, text_within
 
 SCHEMA_TYPE = "tabular_schema"
 _UNKNOWN = "unknown"
-"""The type of a column of which no event tells it: the attribute is mandatory."""
+"""The type of a column without a type in any event: the attribute is mandatory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

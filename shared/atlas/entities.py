@@ -53,10 +53,10 @@ class AssetEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEntity:
-    """A process as the catalog wants it; inputs and outputs are the (type, qualified name) of its assets.
+    """A process as an entity; inputs and outputs are the (type, qualified name) of its assets.
 
-    `origin` tells people where its job is at home, in pairs of a word and a value. `facts` are what people want to see
-    of its last run: they change with each, and so are no part of what it is.
+    `origin`: where its job runs, as pairs of name and value. `facts` of its last run change with each run, so they are
+    no part of the fingerprint.
     """
 
     type: str

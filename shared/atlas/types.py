@@ -23,7 +23,7 @@ SERVICE = "throughline"
 """The service type of the definitions that we made: only those are ever changed."""
 
 _DATA_SET = "DataSet"
-"""Every Atlas has it: what no rule names is one."""
+"""Every Atlas has it: the type of data sets that no rule names."""
 
 _ASSETS: dict[str, str] = {
     "azure_datalake_gen1_path": "",
@@ -41,7 +41,9 @@ _ASSETS: dict[str, str] = {
 
 
 class Action(StrEnum):
-    """What is to happen to a type: `differs` is somebody else's that cannot hold what we write; it is left alone."""
+    """The action for a type. `differs`: the catalog has another type of this name that cannot hold our values; it is
+    not changed.
+    """
 
     CREATE = "create"
     UPDATE = "update"

@@ -62,7 +62,7 @@ def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
 
 
 def description_of(entity: Mapping[str, Any]) -> str:
-    """What people are told of it."""
+    """The text for people."""
     return str(entity["attributes"].get("description") or "")
 
 

@@ -162,8 +162,8 @@ class AtlasCatalog:
     def _made_again(
         self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str], parameters: Mapping[str, str]
     ) -> dict[str, str]:
-        """Delete processes and create them under their names: the new guids. When that fails half-way, nobody may take
-        what was there before for what is there, so it counts as a write whose end is not known.
+        """Delete processes and create them again; returns the new guids. A failure in between counts as a write with an
+        unknown result, since the old entities may be gone.
         """
         self.remove([written[name] for name in entities])
         try:

@@ -1,4 +1,4 @@
-"""What differs between the servers that speak Atlas v2, told by the end point alone.
+"""The differences between servers that speak Atlas v2, by the end point.
 
 Purview has two generations of end points (`/datamap/api/atlas/v2` and the older `/catalog/api/atlas/v2`), each with its
 api version and its own way to name a collection, and a search of its own beside Atlas'; as in Microsoft's REST
@@ -17,7 +17,7 @@ KEEP_OTHERS = {"businessAttributeUpdateBehavior": "merge"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one kind of server is spoken to. `host` is the address before the paths; `discovery` the address of Purview's
+    """How to call one kind of server. `host` is the address before the paths; `discovery` the address of Purview's
     search, empty on plain Atlas; `parameters` go with every call.
     """
 
@@ -60,7 +60,7 @@ _GENERATIONS = (
 
 
 def dialect_of(endpoint: str) -> Dialect:
-    """How the server at this end point is spoken to."""
+    """How to call the server at this end point."""
     plain = endpoint.rstrip("/")
     for each in _GENERATIONS:
         host, found, _ = plain.partition(f"{each.root}{ATLAS_PATH}")

@@ -1,8 +1,8 @@
-"""Who may do what in a Purview collection, as its metadata policy says it. Pure.
+"""Roles in a Purview collection, by its metadata policy. Pure.
 
-A role is an attribute rule of the policy: whoever's object id is in its first condition has it. A collection in which
-nobody was given a role yet has no rule for it, and its permission rule does not name it: both are added then, with what
-is inherited from the parent. The form is that of Microsoft's tutorial on metadata policies (2021-07-01).
+A role is an attribute rule of the policy; the object ids in its first condition have the role. A collection where a
+role was never granted has no rule for it, and its permission rule does not name it: both are added then, with the rules
+inherited from the parent. The form is that of Microsoft's tutorial on metadata policies (2021-07-01).
 """
 
 import copy
@@ -24,12 +24,12 @@ _PRINCIPAL = "principal.microsoft.id"
 
 
 def has_role(policy: Mapping[str, Any], role: str, principal: str) -> bool:
-    """Whether the collection's own policy gives somebody a role; what is inherited stands in the parent's."""
+    """Whether the collection's own policy grants a role to a principal; inherited roles are in the parent's policy."""
     return any(principal in _members(each) for each in _conditions(policy, role))
 
 
 def with_role(policy: Mapping[str, Any], role: str, principal: str) -> Policy:
-    """The policy, giving somebody a role besides; all else as it was."""
+    """The policy with a role granted in addition."""
     if has_role(policy, role, principal):
         return dict(policy)
     changed = copy.deepcopy(dict(policy))

@@ -1,7 +1,7 @@
-"""How fast the catalog is called: a bucket of turns that fills at a rate, so that the account's own limit is not met.
+"""Limit the rate of calls to the catalog by a token bucket, to stay below the account's own limit.
 
-A second's turns may be taken at once; after that each call waits for the next one. What the catalog itself asks for
-(Retry-After) holds up everybody who calls through the same bucket, not only the call that was told.
+The tokens of one second may be used at once; after that each call waits for the next token. A pause that the catalog
+asks for (Retry-After) delays all calls through the same bucket.
 """
 
 import math
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 
 class RateLimiter:
-    """Turns for calls: `rate` of them in a second (0: as many as are asked for). `clock` counts seconds and is never
-    set back; `sleep` is how all waiting is done, that of whoever calls too.
+    """Tokens for calls: `rate` a second (0: no limit). `clock` is a monotonic clock in seconds; `sleep` is used for all
+    waiting, also by callers.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RateLimiter:
         return 0.0
 
     def hold(self, seconds: float) -> None:
-        """Nobody gets a turn for so long."""
+        """No call gets a token for so many seconds."""
         with self._lock:
             self._held_until = max(self._held_until, self._clock() + seconds)
 

@@ -57,8 +57,8 @@ class Searching:
         return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if whole else None
 
     def _basic(self, words: str, limit: int) -> Sequence[Node]:
-        """What a plain Atlas finds: any of several words unless told AND, only whole ones unless told by stars, and in
-        any attribute.
+        """What a plain Atlas finds: any of several terms unless joined by AND, whole terms unless they have stars, and
+        in any attribute.
         """
         answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
             f"{self._client.endpoint_url}/search/basic",

@@ -276,7 +276,7 @@ class _Tries:
 
 
 def _was_never_sent(error: requests.RequestException) -> bool:
-    """Whether no connection was made, as far as the library tells."""
+    """Whether no connection was made, by the library's error."""
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     return isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError)
 

@@ -1,7 +1,7 @@
 """The files of the archive: JSON lines, an event a line, those of one run packed together as one member of a gzip file.
 
-A gzip file may consist of several members (RFC 1952, 2.2): whoever reads the file reads them one after the other, and
-whoever knows where a member begins can read that one alone. docs/reference/archive.md describes the lines for other
+A gzip file may consist of several members (RFC 1952, 2.2): readers of the file get them one after the other, and a
+reader that knows where a member begins can read that one alone. docs/reference/archive.md describes the lines for other
 readers.
 """
 
@@ -25,9 +25,9 @@ _SLICE = 1 << 20
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One event: the name that its `blob` had, in `events` or, where `ignored` says why, in `ignored`.
 
-    `event` is the text exactly as it was received; where a blob holds no text, `packed` are its bytes as they lay
-    there. `job` is the job's name, as far as the text tells it. `arrived`: when the blob was written; `closed`: up to
-    which arrival the events of its run counted.
+    `event` is the text exactly as received; for a blob without text, `packed` are its bytes. `job` is the job's name,
+    if the text has it. `arrived`: when the blob was written; `closed`: up to which arrival the events of its run
+    counted.
     """
 
     digest: str
@@ -42,7 +42,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> StoredEvent:
-        """What the name of its blob in `events` tells."""
+        """The parts of its blob's name in `events`."""
         return stored_from_blob(self.blob)
 
     @property

@@ -1,7 +1,7 @@
-"""Where the events of closed runs lie in the archive, and reading what is stored of a run, wherever it lies.
+"""Find the events of closed runs in the archive, and read the stored events of a run from both places.
 
-A row of `runs` for each file that holds events of a run. It is written after the file and before the blobs in `events`
-are deleted: whoever finds neither blob nor row looks for the row once more.
+`runs` has a row for each file with events of a run. It is written after the file and before the blobs in `events` are
+deleted: a reader that finds neither blob nor row reads the row once more.
 """
 
 import gzip
@@ -30,7 +30,7 @@ _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
-    """A file of the archive that a row tells of is not there: its events can't be read any more."""
+    """A file of the archive that a row names is missing: its events can't be read any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ def kept_events(
             continue
         packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
         if packed is None:
-            missing = True  # a row without a blob is no event: its sender was never told 2xx; or it has just moved
+            missing = True  # a row without a blob is no event: its sender never got a 2xx; or it has just moved
             continue
         seen.add(place.digest)
         yield Kept(place=place, packed=packed)

@@ -45,7 +45,7 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def digest(self) -> str:
-        """The digest of its event, as its name tells."""
+        """The digest of its event, from its name."""
         return self.blob.rpartition("/")[2].partition(".")[0].rpartition("_")[2]
 
     @property
@@ -108,7 +108,7 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
         file, there_already = _file_of(storage, batch, calls)
         is_new = bool(file) and storage.put_new(ARCHIVE, batch.file, file)
         if file and not is_new:
-            file = storage.get(ARCHIVE, batch.file) or b""  # somebody else has written it just now
+            file = storage.get(ARCHIVE, batch.file) or b""  # another worker has just written it
     members = tuple(members_of(file))
     calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
     packed = {line.blob for member in members for line in member.lines}
@@ -121,8 +121,8 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
 
 
 def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes, frozenset[str]]:
-    """The file of what is still to be archived, and the blobs of which the archive tells already: the same event was
-    sent again after it had been archived.
+    """The file of the events to archive, and the blobs that are archived already: the same event was sent again after
+    it had been archived.
     """
 
     def told(item: Item) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes,
     first_of_each = {item.folder: item for item in batch.items}.values()
     there = {blob for blobs in calls.each(lambda item: tuple(told(item)), first_of_each) for blob in blobs}
     found = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in there))
-    lines = (line for line in found if line)  # what has gone meanwhile was archived by somebody else
+    lines = (line for line in found if line)  # another worker archived the missing ones
     file = b"".join(member_of(group) for _, group in groupby(lines, key=lambda line: line.blob.rpartition("/")[0]))
     return file, frozenset(there & {item.blob for item in batch.items})
 

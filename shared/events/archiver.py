@@ -2,15 +2,15 @@
 
 Under the sweeper's lease, a batch at a time, each from one hour:
 
-1. The run is closed, on the row that says what became of it, if nothing has changed it: from then on nothing that
-   comes is merged into it.
-2. The batch is on record (in `control`, one at a time) before its file is written. The file's name is made of what is
-   in it, and whoever finds the batch there, after whatever crash, goes on with the very same file.
-3. The file, if it is not there; then rows that say what lies where in it; then the blobs in `events` and their rows
-   go; then the batch leaves. Until a row tells of an event, its blob counts; from then on the row does.
+1. The run is closed in its state row, if nothing has changed it: no later event is merged into it.
+2. The batch is recorded (in `control`, one at a time) before its file is written. The file's name is made of its
+   contents, so the next worker continues with the same file after any crash.
+3. The file is written, if it does not exist; then rows with the position of each run's events; then the blobs in
+   `events` and their rows are deleted; then the batch's record. Until an event has a row in the index its blob counts,
+   then the row.
 
-All of it is safe to do again, and at the same time by a sweeper that lost its lease: only one file of a batch is ever
-written, and no batch is begun before the one on record is done.
+All steps are idempotent, also beside a sweeper that lost its lease: only one file of a batch is ever written, and no
+batch begins before the recorded one is done.
 """
 
 import logging
@@ -61,11 +61,11 @@ def archive(
     may_continue: Callable[[], bool] = lambda: True,
     beat: Callable[[], object] = lambda: None,
 ) -> Counter[str]:
-    """Archive what is closed and delete what is old, as long as it `may_continue`: how many events were `archived`, and
-    how many `deleted` from the archive.
+    """Archive closed runs and delete old files, as long as it `may_continue`. Returns how many events were `archived`,
+    and how many were `deleted` from the archive.
 
-    Only for whoever holds the sweeper's lease; `beat` is called now and then within a batch, to hold on to it. Raises
-    StorageUnavailable when storage is away; the next one goes on.
+    The caller holds the sweeper's lease; `beat` is called within a batch to renew it. Raises StorageUnavailable; the
+    next call continues.
     """
     done: Counter[str] = Counter()
     now = how.now()
@@ -185,7 +185,7 @@ def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | Non
         return None
     closed = replace(state, closed=max(fact.arrived for fact in stored))
     if not storage.replace(RUNS, closed.row(storage)):
-        return None  # somebody is settling it
+        return None  # another worker is processing it
     if is_long(len(state.merged)):
         let_go(storage, run)
     _LOG.info("run closed run=%s verdict=%s events=%d", run, state.verdict, len(state.merged))

@@ -1,6 +1,6 @@
-"""Blobs of events that were at hand lately: a run's end comes soon after its start, and needs both.
+"""A cache of recently read event blobs: a run's end comes soon after its start, and needs both.
 
-A blob's name is made of its content and it is never overwritten, so what was read once need not be read again.
+A blob's name is made of its content and it is never overwritten, so a cached blob is never stale.
 """
 
 import threading
@@ -39,14 +39,14 @@ class BlobCache:
                 self._size -= len(self._held.popitem(last=False)[1])
 
     def get(self, digest: str) -> bytes | None:
-        """The packed event, if it is still at hand."""
+        """The packed event, if it is cached."""
         with self._lock:
             return self._held.get(digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtHand:
-    """One event that is at hand, and those of late."""
+    """One given event, and the cached ones."""
 
     digest: str
     packed: bytes

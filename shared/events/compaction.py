@@ -73,7 +73,7 @@ def _chunks(places: Iterable[StoredEvent]) -> Iterator[list[StoredEvent]]:
 
 
 def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ...], digests: frozenset[str]) -> Folded:
-    """Put it on record, unless somebody else has done so meanwhile; the blob that it replaces is let go."""
+    """Write it, unless another worker did meanwhile; the blob that it replaces is deleted."""
     cell = packed_cell(storage, _CELL, _Cell(events=list(events), digests=sorted(digests)))
     row = Row(partition=run_id, key=COMPACTED, values=cell, etag=before.etag)
     etag = write_if_unchanged(storage, RUNS, row)

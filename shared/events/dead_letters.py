@@ -1,11 +1,11 @@
-"""Dead letters: events that were kept but can't be used, each with what stands in the way, how often and since when.
+"""Dead letters: events that were kept but can't be used, each with the reason, the count and the times.
 
     met ──> dead ──replayed, and used──> gone
              │ └─replayed, not used──> dead, with a higher count
              └─discarded──> discarded ──replayed, and used──> gone
 
-A letter is one row; the event's blob stays where it is. A letter leaves only after its event was used, and only if
-nobody has met it again meanwhile, so that a crash at any point loses none.
+A letter is one row; the event's blob stays in its place. A letter is deleted only after its event was used, and only if
+it was not updated meanwhile, so a crash at any point loses none.
 """
 
 import zlib
@@ -40,17 +40,17 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((OSError, EOFError, zlib.error), "damaged bytes"),
     ((Exception,), "unusable run"),
 )
-"""By the class of what was raised; the first row that fits decides. The last: merging or translating met what nobody
-thought of.
+"""By the class of the exception; the first row that fits decides. The last row: merging or translating failed on an
+event that no rule foresees.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """An event that can't be used: `reason` is the kind of trouble, `error` tells the details.
+    """An event that can't be used: `reason` is the kind of problem, `error` has the details.
 
     `digest` is the event's, or that of the blob's name where this is none of ours; it is the letter's id. `job` is
-    empty where nothing tells it. `count`: how often it was met, between `first` and `last`.
+    empty if unknown. `count`: how often it was met, between `first` and `last`.
     """
 
     digest: str
@@ -66,7 +66,7 @@ class DeadLetter:
 
     @property
     def place(self) -> StoredEvent | None:
-        """What the blob's name tells of the event; None for a foreign name."""
+        """The event by its blob's name; None for a foreign name."""
         try:
             return stored_from_blob(self.blob)
         except Quarantined:
@@ -145,7 +145,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
 
 
 def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
-    """A letter was met once more, as `now` tells. False when somebody else has changed it since it was read."""
+    """Update a letter that was met once more (`now`). False if another worker has changed it since it was read."""
     return storage.replace(DEAD_LETTERS, _counted(known, now).row()) is not None
 
 
@@ -187,6 +187,6 @@ def _job(storage: Storage, place: StoredEvent | None) -> str:
 def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
     """An event became a dead letter."""
     runs = []
-    with suppress(Quarantined):  # a foreign name tells no run
+    with suppress(Quarantined):  # a foreign name has no run
         runs.append(stored_from_blob(blob).run_id)
     telemetry.tell(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")

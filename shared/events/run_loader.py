@@ -37,7 +37,7 @@ class Gathered:
         return frozenset(place.digest for place in self.places)
 
     def is_settled_with(self, heard: RunContext) -> bool:
-        """Whether there is nothing new: somebody else who was told the same has settled it so."""
+        """Whether nothing is new: another worker has processed it with the same context."""
         return (
             self.state.settled
             and self.state.merged == self.merged
@@ -46,7 +46,7 @@ class Gathered:
 
 
 def context_digest(heard: RunContext) -> str:
-    """Stands for what a run has heard of its application."""
+    """The digest of a run's context."""
     return digest_of(msgspec.json.encode((heard.facts, heard.batches)))
 
 

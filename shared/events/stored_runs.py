@@ -122,7 +122,7 @@ class Arrived:
 
     @classmethod
     def of(cls, name: str, arrived: datetime | None) -> "Arrived":
-        """What a name tells."""
+        """From a blob's name."""
         try:
             event = stored_from_blob(name)
         except Quarantined:
@@ -188,7 +188,7 @@ class Noted:
     jobs: frozenset[str]
 
     def missing(self, events: Iterable[StoredEvent]) -> tuple[StoredEvent, ...]:
-        """Those of these events that no row tells of."""
+        """The events without a row."""
         known = set(self.events)
         return tuple(event for event in events if event not in known)
 

@@ -1,5 +1,5 @@
-"""Large requests take turns, so that many at once can't take all memory. Nobody is turned away for that: a listener
-that is answered by a 429 tries once more and then loses the event.
+"""Large requests take turns, so that many at once can't use all memory. None is refused for it: a listener that
+gets a 429 tries once more and then loses the event.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""What receiving tells of itself, as facts."""
+"""The receiver's telemetry, as facts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

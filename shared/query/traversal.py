@@ -79,7 +79,7 @@ def lineage(
 
 
 def _is_there(source: Source, start: Dataset, column: str) -> bool:
-    """Whether anything at all is told of this column."""
+    """Whether anything is known of this column."""
     wanted = (start.qualified_name, column)
     links = [link for way in ("upstream", "downstream") for link in source.around(start, way, 1)]
     return any(wanted in pair for link in links for pair in link.columns)

@@ -112,7 +112,7 @@ def leave_entries(
     *,
     unresolved: bool,
 ) -> tuple[Application, tuple[str, ...]]:
-    """Leave what this run tells the others of its application, and retract what it left `before` and says no more.
+    """Write this run's entries for the others of its application, and retract those of `before` that it no longer has.
 
     `unresolved`: its statement names tables that others may know. Returns what is known of the application then, and
     the runs inside of this one, as far as it is or was a batch: they are to be processed again. Raises WriteConflict.

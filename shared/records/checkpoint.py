@@ -34,7 +34,7 @@ class Checkpoint(Generic[T]):
         return storage.upsert(CONTROL, Row(partition=CHECKPOINT, key=self.name, values=dict(values)))
 
     def clear(self, storage: Storage, etag: str | None = None) -> None:
-        """Record that nothing is left to do; with an `etag` only if nobody has saved another position since."""
+        """Record that nothing is left to do; with an `etag` only if no other position was saved since."""
         storage.delete(CONTROL, CHECKPOINT, self.name, etag)
 
 

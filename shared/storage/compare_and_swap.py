@@ -53,7 +53,7 @@ def compare_and_swap(
     read: Row | None = UNREAD,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Swapped[T]:
-    """Change one row as if nobody else wrote to it.
+    """Change one row, whatever other workers write to it.
 
     `change` maps the value on record (None: no row) to the one wanted. An equal value writes nothing, None deletes the
     row. It is called once for each attempt, so it should be pure. `read`: the row as the caller has read it already,

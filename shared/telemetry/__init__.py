@@ -1,4 +1,4 @@
-"""What Throughline tells of its own work: acts with facts, told as log lines, spans and metrics.
+"""Telemetry of Throughline's own work: acts with facts, as log lines, spans and metrics.
 
 The core and the pipeline know the port alone. The adapter for OpenTelemetry is named by `shared.adapters`, and only
 where a setting asks for it.

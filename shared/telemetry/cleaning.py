@@ -18,7 +18,7 @@ _NAMED = re.compile(
 
 
 def cleaned(text: str) -> str:
-    """A text as it may be told: without secrets, and not too long."""
+    """A text fit for telemetry: without secrets, and of bounded length."""
     return text_without_secrets(text)[:_LONGEST]
 
 

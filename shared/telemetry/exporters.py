@@ -45,7 +45,7 @@ def listener(destination: str, connection_string: str) -> Listener:
 
 
 def console() -> Exports:
-    """To standard error, one JSON object a line: standard output belongs to whoever runs us."""
+    """To standard error, one JSON object a line: standard output belongs to the calling program."""
     return _exports(
         ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: f"{span.to_json(indent=None)}\n"),
         ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: f"{data.to_json(indent=None)}\n"),

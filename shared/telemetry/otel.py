@@ -1,8 +1,8 @@
 """Acts as spans and metrics of OpenTelemetry. Imported only where a setting asks for it.
 
-All that is done about a run lies in one trace, whoever does it and however much later: the trace's id is made of the
-run's. So nothing has to be handed on from the receiver to the parser and the publisher. No provider is made the
-process's own: what other libraries tell stays theirs.
+All work for a run is in one trace, in whichever process and however much later: the trace's id is made of the run's id.
+So the receiver passes nothing on to the parser and the publisher. No provider is registered globally: telemetry of
+other libraries stays separate.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""The telemetry port: whoever does something says what kind of act it is, and notes facts while it lasts.
+"""The telemetry port: code opens an act of a kind, and notes facts while it lasts.
 
-What becomes of it (a line, a span, metrics) is told by the table of kinds and by who listens; the default is nobody.
+The table of kinds and the adapters decide whether it becomes a line, a span or metrics; the default is none.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Act:
         self.facts.update(facts)
 
     def concern(self, *runs: str) -> None:
-        """Note runs that it is about, as far as so many are told."""
+        """Note the runs that it concerns, up to a limit."""
         for run in runs:
             if len(self.runs) < MOST_RUNS and run not in self.runs:
                 self.runs = (*self.runs, run)
@@ -46,14 +46,14 @@ class Telemetry(Protocol):
     """Who listens to what is done. Nothing is ever raised by listening."""
 
     def act(self, kind: Kind, *runs: str) -> AbstractContextManager[Act]:
-        """An act that lasts as long as its block; what is raised in it is told by its name."""
+        """An act that lasts as long as its block; an exception is noted by its class name."""
 
     def tell(self, kind: Kind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """An act that is over: it `began` then (nanoseconds of the clock), or now."""
 
 
 class _Silent:
-    """Nobody listens."""
+    """No telemetry."""
 
     def act(self, kind: Kind, *runs: str) -> AbstractContextManager[Act]:
         """As the port says."""
