@@ -1,7 +1,7 @@
 """`python -m tests.capture.coverage`: write docs/reference/coverage.md, what comes out of every scenario on every
 version.
 
-Each result is found anew from the events that are kept: they are translated and held to the truth of their scenario.
+Each result is computed from the kept events: they are translated and compared with the truth of their scenario.
 """
 
 import argparse
@@ -18,16 +18,16 @@ from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, Scenario,
 
 PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\
-# What is covered
+# Coverage
 
-Real jobs, run with real listeners, and whether their events give the lineage that the job's author wrote down: every
-table, every column edge, nothing more. The events are kept in [tests/golden](../../tests/golden/README.md). `make
+For people who ask which lineage a listener reports for which job. Real jobs were run with real listeners, and the result is compared with the lineage that
+the job's author wrote down: every table, every column edge, nothing more. The events are in [tests/golden](../../tests/golden/README.md). `make
 coverage` writes this page, and a test compares it with the events.
 
 - *full*: exactly the truth.
-- *gaps*: exactly what the events tell. What they do not tell, or tell wrongly, is counted here and listed below, each
-  with its reason.
-- *differs*: not what the events tell: a defect of ours.
+- *gaps*: exactly what the events report. What they do not report, or report wrongly, is counted here and listed below with
+  its reason.
+- *differs*: not what the events report, so a bug of Throughline.
 - *not run*: the job is not possible there; the reason is below.
 - *no events*: not captured yet.
 """
@@ -47,7 +47,7 @@ class Cell:
             return f"**differs ({len(self.differences)})**"
         if not (self.missing or self.wrong):
             return "full"
-        counts = ((self.missing, "not told"), (self.wrong, "wrong"))
+        counts = ((self.missing, "not reported"), (self.wrong, "wrong"))
         return "gaps: " + ", ".join(f"{count} {word}" for count, word in counts if count)
 
 
@@ -71,7 +71,7 @@ def page() -> str:
     lines = [_HEAD, "## Spark", "", *_matrix(spark), ""]
     if others:
         lines += ["## Other engines", "", *_others(others), ""]
-    lines += ["## What every job lacks there", "", *_listeners(), "", "## The gaps", ""]
+    lines += ["## What these versions do not report", "", *_listeners(), "", "## The gaps", ""]
     for scenario in known:
         lines += gaps(scenario)
     return "\n".join(lines).rstrip() + "\n"
@@ -111,7 +111,7 @@ def _listeners() -> Iterator[str]:
             if lacking
         ]
         if lacks:
-            yield f"- `{pattern}` tells nothing of {', '.join(lacks)}: {facts['reason']}."
+            yield f"- `{pattern}` does not report {', '.join(lacks)}: {facts['reason']}."
 
 
 def gaps(scenario: Scenario) -> Iterator[str]:
@@ -119,7 +119,7 @@ def gaps(scenario: Scenario) -> Iterator[str]:
     truth: dict[str, Any] = json.loads(scenario.truth.read_text())
     here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for part, word in (("not_told", "not told"), ("told_wrongly", "told wrongly"), ("not_run", "not run")):
+    for part, word in (("not_told", "not reported"), ("told_wrongly", "reported wrongly"), ("not_run", "not run")):
         for entry in truth.get(part, ()):
             where = _where(entry, here)
             reasons.setdefault((word, where, entry["reason"]), []).append(_what(entry))

@@ -1,4 +1,4 @@
-"""What `python -m tests.capture` sets out to do, and how docs/reference/coverage.md tells of what came out."""
+"""What `python -m tests.capture` plans to run, and how docs/reference/coverage.md shows the results."""
 
 import json
 from pathlib import Path
@@ -67,8 +67,8 @@ def test_two_captures_do_not_share_a_folder(tmp_path: Path) -> None:
     ("cell", "expected"),
     [
         (Cell(capture="c", differences=(), missing=0, wrong=0), "full"),
-        (Cell(capture="c", differences=(), missing=2, wrong=0), "gaps: 2 not told"),
-        (Cell(capture="c", differences=(), missing=1, wrong=3), "gaps: 1 not told, 3 wrong"),
+        (Cell(capture="c", differences=(), missing=2, wrong=0), "gaps: 2 not reported"),
+        (Cell(capture="c", differences=(), missing=1, wrong=3), "gaps: 1 not reported, 3 wrong"),
         (Cell(capture="c", differences=("x", "y"), missing=1, wrong=0), "**differs (2)**"),
     ],
 )
@@ -90,9 +90,9 @@ def test_a_reason_is_given_once_with_what_it_concerns_and_where(tmp_path: Path) 
     assert list(gaps(scenario)) == [
         "### made_up",
         "",
-        "- *not told* (everywhere): `out.id ← in.id`, `out.a`, `out.*`: a UDF",
-        "- *not told* (`spark4*`): `out ← in`: no event",
-        "- *told wrongly* (everywhere): `out` as ctas, insert: two runs",
+        "- *not reported* (everywhere): `out.id ← in.id`, `out.a`, `out.*`: a UDF",
+        "- *not reported* (`spark4*`): `out ← in`: no event",
+        "- *reported wrongly* (everywhere): `out` as ctas, insert: two runs",
         "- *not run* (`*-ol1.12`): no such class",
         "",
     ]

@@ -227,7 +227,7 @@ def test_the_table_is_long_enough_to_mean_something() -> None:
 
 def _document() -> Iterator[str]:
     for platform, cases in groupby(CASES, key=lambda case: case.platform):
-        yield f"### {platform}\n\n| What the run tells | Its identity | Strength |\n|---|---|---|\n"
+        yield f"### {platform}\n\n| from the run | identity | strength |\n|---|---|---|\n"
         for case in cases:
             yield f"| {_told(case)} | `{case.name}` | {case.strength.name.lower()} |\n"
         yield "\n"
