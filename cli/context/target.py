@@ -12,6 +12,7 @@ from cli.ui.console import fail
 from local.world import HOME, running_world
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
+from shared.events.archive_index import ArchiveMissing
 from shared.settings.reading import named
 from shared.settings.values import Settings
 
@@ -24,7 +25,7 @@ Home = Annotated[
     ),
 ]
 
-_FAILURES = (CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
+_FAILURES = (ArchiveMissing, CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shared.events.archiver import ArchiveOptions, archive
+from shared.storage_layout import ARCHIVE
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
 from tests.support.processing import post, settle
@@ -99,3 +102,13 @@ def test_reasons_stand_below_each_job(parts: Parts) -> None:
         "1 the end of its run",
         "1 the run failed",
     ]
+
+
+def test_a_missing_file_of_the_archive_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
+    archive(parts.storage, ArchiveOptions(after=timedelta(seconds=-1)))
+    for fact in list(parts.storage.blobs(ARCHIVE)):
+        parts.storage.delete_blob(ARCHIVE, fact.name)
+    found = parts.run("events", "--run", run_id("good"), "--save", str(tmp_path / "events.jsonl"))
+    assert found.exit_code == 1
+    assert "archive" in found.output
+    assert "Traceback" not in found.output
