@@ -59,6 +59,6 @@ def catalog_error(sentence: str) -> Finding | None:
     """The finding for one of the last errors that `status` shows; None for what is no error of the catalog."""
     if sentence.startswith(_REFUSED):
         return bad("catalog-refuses", "refused process", sentence)
-    if sentence.startswith(("catalog", "publishing paused")):
+    if sentence.startswith("catalog"):
         return bad("catalog-error", "catalog writes", sentence.removeprefix("catalog: "))
     return None

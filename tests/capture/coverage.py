@@ -20,13 +20,14 @@ PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\
 # Coverage
 
-For people who ask which lineage a listener reports for which job. Real jobs were run with real listeners, and the result is compared with the lineage that
-the job's author wrote down: every table, every column edge, nothing more. The events are in [tests/golden](../../tests/golden/README.md). `make
-coverage` writes this page, and a test compares it with the events.
+For people who ask which lineage a listener reports for which job. Real jobs were run with real listeners, and the
+result is compared with the lineage that the job's author wrote down: every table, every column edge, nothing more.
+The events are in [tests/golden](../../tests/golden/README.md). `make coverage` writes this page, and a test compares
+it with the events.
 
 - *full*: exactly the truth.
-- *gaps*: exactly what the events report. What they do not report, or report wrongly, is counted here and listed below with
-  its reason.
+- *gaps*: exactly what the events report. What they do not report, or report wrongly, is counted here and listed below
+  with its reason.
 - *differs*: not what the events report, so a bug of Throughline.
 - *not run*: the job is not possible there; the reason is below.
 - *no events*: not captured yet.

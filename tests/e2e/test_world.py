@@ -152,7 +152,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
             assert post(world, body).status_code == 201
         storage = parts_of(world).storage
         deadline = time.monotonic() + 60
-        while not any("publishing paused" in error for error in status(storage).last_errors):
+        while not any("catalog not called until" in error for error in status(storage).last_errors):
             assert time.monotonic() < deadline
             time.sleep(0.3)
     finally:
