@@ -47,7 +47,7 @@ def write_sources(spark: SparkSession, data: Path) -> None:
 
 
 def build_master(spark: SparkSession, data: Path) -> None:
-    """Join the sources and write the master: the work whose lineage is told above."""
+    """Join the sources and write the master: the work whose lineage is described above."""
     customer = spark.read.parquet(f"{data}/customer")
     address = spark.read.parquet(f"{data}/address").where("is_current")
     master = customer.join(address, on="customer_id").select(

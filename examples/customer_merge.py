@@ -80,8 +80,8 @@ def merge_master(spark: SparkSession, data: Path) -> None:
 def wait_for_listeners(spark: SparkSession) -> None:
     """Let the listeners catch up, for five minutes at most.
 
-    To tell a Delta table's files, the OpenLineage listener has Delta run small jobs. One that it begins while the
-    session stops never ends, and stop() waits for the listener: so it must have nothing left to do by then.
+    To list a Delta table's files, the OpenLineage listener has Delta run small jobs. One that begins while the
+    session stops never ends, and stop() waits for the listener, so the listener must be idle before stop().
     """
     bus = spark.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way to it
     bus.waitUntilEmpty(300_000)
