@@ -6,5 +6,5 @@ The worker does not start on data of another version (docs/operate/upgrading.md)
 NAMING = "v1"
 """How processes are named. Every process's qualified name contains it."""
 
-LAYOUT = 1
+LAYOUT = 2
 """What lies where in storage, and how it is written there: `shared/storage_layout.py` and the records."""
