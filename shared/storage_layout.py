@@ -153,6 +153,11 @@ def is_ignored_blob(name: str) -> bool:
     return _IGNORED_BLOB.fullmatch(name) is not None
 
 
+def digest_in_ignored(name: str) -> str:
+    """The digest of the event of this blob in `ignored`."""
+    return name.rpartition("/")[2].partition(".")[0]
+
+
 def reason_of_ignored(name: str) -> str:
     """Why the event of this blob in `ignored` was not kept."""
     return name.split("/")[-2].replace("-", " ")

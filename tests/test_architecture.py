@@ -86,7 +86,9 @@ ROOMS: dict[str, Room] = {
         "records events",
         "msgspec",
     ),
-    "shared.reporting": _room("model errors translation storage storage_layout records events processing publishing"),
+    "shared.reporting": _room(
+        "model errors openlineage translation storage storage_layout records events processing publishing", "msgspec"
+    ),
     "shared.maintenance": _room(
         "model errors secrets openlineage naming translation atlas catalog storage storage_layout concurrency records "
         "events processing publishing reporting",

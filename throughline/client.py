@@ -13,6 +13,7 @@ from shared.events.stored_runs import Wanted
 from shared.publishing.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
 from shared.query.traversal import Direction, Lineage, lineage
+from shared.records.format_version import check_layout
 from shared.records.settings_record import settings_on_record
 from shared.reporting.run_report import run_report
 from shared.reporting.stored_events import find_events
@@ -89,8 +90,8 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
     `throughline up` whose data lies in `home`. The functions' own settings, where they are on record, come before the
     environment's, so that names and counts are those that the functions publish.
 
-    Raises `throughline.Misconfigured` with every setting that is missing or wrong, and
-    `throughline.StorageUnavailable`.
+    Raises `throughline.Misconfigured` with every setting that is missing or wrong, or where another version has written
+    the stored data, and `throughline.StorageUnavailable`.
     """
     over: Mapping[str, str] = {}
     if settings is None and not named(place=True):
@@ -102,6 +103,7 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
             )
         over = world.environment
     storage = storage_of(load(catalog=True, environment=settings, over=over, record=_NO_CATALOG).storage)
+    check_layout(storage)
     record = settings_on_record(storage)
     found = load(catalog=True, environment=settings, over=over, record=record.texts if record else None)
     return Client(assemble(found, storage=storage))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from cli.ui.console import fail, note
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured, StorageUnavailable
+from shared.records.format_version import check_layout
 from shared.records.settings_record import SettingsOnRecord, settings_on_record
 from shared.settings.reading import differing, load
 from shared.settings.recording import RECORDED, Difference
@@ -69,7 +70,9 @@ def _storage(over: Mapping[str, str]) -> Storage:
 
 
 def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
+    """The settings on record. Raises Misconfigured where another version has written the rows."""
     try:
+        check_layout(storage)
         return settings_on_record(storage)
     except StorageUnavailable as error:
         if writes:

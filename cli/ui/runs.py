@@ -1,6 +1,7 @@
 """Options that choose runs: times, a job, a run's id; and errors for those that do not exist."""
 
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import Annotated, NoReturn
 
@@ -43,10 +44,12 @@ def known_run(storage: Storage, run_id: str) -> None:
     """End the command where no event of this run is stored."""
     if next(stored_runs(storage, Wanted(run_id=run_id)), None) is None:
         alike = {each.run_id for each in stored_runs(storage, Wanted()) if each.run_id[:_ALIKE] == run_id[:_ALIKE]}
-        fail(f"no event of a run {run_id} is stored.{suggestion(run_id, alike)} `throughline events` lists runs")
+        ignored = f"`throughline events --ignored --run {run_id}` shows whether the receiver ignored its events"
+        fail(f"no event of a run {run_id} is stored.{suggestion(run_id, alike)} {ignored}")
 
 
 def refuse_unknown_job(storage: Storage, glob: str) -> NoReturn:
     """End the command: no job is called so."""
     names = {group.job for group in status(storage, by=(By.JOB,)).groups if group.job}
-    fail(f"no job is called {glob!r}.{suggestion(glob.strip('*'), names)} `throughline status --by job` lists jobs")
+    ignored = f"`throughline events --ignored --job {shlex.quote(glob)}` shows whether the receiver ignored its events"
+    fail(f"no stored event has a job called {glob!r}.{suggestion(glob.strip('*'), names)} {ignored}")

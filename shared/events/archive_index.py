@@ -30,7 +30,7 @@ _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
-    """A file of the archive that a row names is missing: its events can't be read any more."""
+    """A file of the archive is missing or damaged: its events can't be read any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

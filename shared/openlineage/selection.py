@@ -63,6 +63,19 @@ _NAMESPACE_NOT_INCLUDED = Ignore(reason="namespace not included")
 _JOB_EXCLUDED = Ignore(reason="excluded by job")
 _JOB_NOT_INCLUDED = Ignore(reason="job not included")
 _PATHS_EXCLUDED = Ignore(reason="excluded by path")
+BY_SETTINGS = frozenset(
+    each.reason
+    for each in (
+        _OPERATION_IGNORED,
+        _NAMESPACE_EXCLUDED,
+        _NAMESPACE_NOT_INCLUDED,
+        _JOB_EXCLUDED,
+        _JOB_NOT_INCLUDED,
+        _PATHS_EXCLUDED,
+    )
+)
+"""The reasons that are settings: such an event might have had lineage."""
+
 _MAY_STAND_ALONE = frozenset({"START", "COMPLETE", "FAIL", "ABORT"})
 """Event types that matter without data sets: they start or end a run."""
 

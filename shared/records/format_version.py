@@ -44,6 +44,13 @@ def mismatch(stored: Versions, now: Versions = NOW) -> str:
     )
 
 
+def check_layout(storage: Storage, now: Versions = NOW) -> None:
+    """Raise Misconfigured where the stored rows have another layout: they cannot be read. Raises StorageUnavailable."""
+    stored = stored_versions(storage)
+    if stored and stored.layout != now.layout:
+        raise Misconfigured(mismatch(stored, now))
+
+
 def check_versions(storage: Storage, now: Versions = NOW) -> None:
     """Compare the versions on record with these; record these where there are none yet.
 

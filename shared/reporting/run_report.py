@@ -17,9 +17,9 @@ from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.process_index import contributions_of, process_ref_of, process_refs_of, processes_written_by
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState
-from shared.records.states import LedgerState
+from shared.records.states import LedgerState, State
 from shared.reporting.counts import queue_state
-from shared.reporting.run_outcomes import ProcessStates, RunOutcomes
+from shared.reporting.run_outcomes import ProcessStates, RunOutcomes, Waiting
 from shared.reporting.stored_events import EventRecord, find_events
 from shared.storage.port import Row, Storage
 from shared.storage_layout import PROCESS_REF, PUBLISH_QUEUE, QUEUE_PARTITION, RUNS, SHADOW, STATE, process_key
@@ -110,7 +110,7 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
         run_id=run_id,
         jobs=tuple(dict.fromkeys(each.job for each in stored if each.job)),
         application_runs=applications,
-        state=_run_state(state),
+        state=_run_state(state, events),
         reason=_reason(state, events),
         end=(state.end or "") if state else "",
         timed_out=state.timed_out if state else False,
@@ -129,14 +129,18 @@ def _state(row: Row | None, storage: Storage) -> RunState | None:
         return None
 
 
-def _run_state(state: RunState | None) -> str:
-    return state.verdict.value if state and state.settled else NOT_PROCESSED
+def _run_state(state: RunState | None, events: tuple[EventReport, ...]) -> str:
+    """That of the run's row. A run without an end has no row until its timeout: it waits, as its events do."""
+    if state and state.settled:
+        return state.verdict.value
+    waits = events and all(each.reason == Waiting.END for each in events)
+    return State.WAITING.value if waits else NOT_PROCESSED
 
 
 def _reason(state: RunState | None, events: tuple[EventReport, ...]) -> str:
     """That of the run's row; where it contributed, that of its events as far as they all share one."""
-    if state is None or not state.settled or state.reason:
-        return state.reason if state else ""
+    if state and (state.reason or not state.settled):
+        return state.reason
     reasons = {each.reason for each in events if each.reason != CLOSED}
     return reasons.pop() if len(reasons) == 1 else ""
 

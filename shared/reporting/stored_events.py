@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from shared.events.archive_format import Line
 from shared.events.archive_index import Archived, archived_of, lines_in
 from shared.events.stored_runs import StoredRun, Wanted, stored_runs
 from shared.storage.port import Row, Storage
@@ -17,7 +18,7 @@ class EventRecord:
     file of the container `archive`.
 
     `job` is the name of its job as it was received; empty where no row holds it. `raw`: the bytes as they were
-    received; None where they were not asked for, or are damaged or lost.
+    received; None where they were not asked for, or are damaged or lost. `reason`: why the receiver ignored it.
     """
 
     place: StoredEvent
@@ -25,6 +26,7 @@ class EventRecord:
     container: str
     blob: str
     raw: bytes | None = None
+    reason: str = ""
 
 
 def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> Iterator[EventRecord]:
@@ -41,7 +43,7 @@ def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> I
         for event in run.events:
             job = _job(rows.get(event.row_key))
             if event not in moved and wanted.fits(job):
-                raw = _unpacked(storage.get(EVENTS, event.blob)) if content else None
+                raw = unpacked(storage.get(EVENTS, event.blob)) if content else None
                 yield EventRecord(place=event, job=job, container=EVENTS, blob=event.blob, raw=raw)
 
 
@@ -52,7 +54,7 @@ def _archived_events(
     for member in archived:
         if not wanted.fits(member.job):
             continue
-        raw = {line.digest: line.raw() for line in lines_in(storage, member)} if content else {}
+        raw = {line.digest: raw_of(line) for line in lines_in(storage, member)} if content else {}
         for event in member.events:
             if event in events:
                 events.discard(event)
@@ -61,11 +63,20 @@ def _archived_events(
                 )
 
 
+def raw_of(line: Line) -> bytes | None:
+    """The bytes of an archived event as they were received; None if they were damaged then."""
+    try:
+        return line.raw()
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
 def _job(row: Row | None) -> str:
     return str(row.values.get("job", "")) if row else ""
 
 
-def _unpacked(packed: bytes | None) -> bytes | None:
+def unpacked(packed: bytes | None) -> bytes | None:
+    """The bytes of an event's blob; None if they are damaged or lost."""
     try:
         return gzip.decompress(packed) if packed is not None else None
     except (OSError, EOFError, zlib.error):

@@ -14,10 +14,12 @@ from cli.main import app
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
+from shared.records.format_version import Versions, note_versions
 from shared.records.settings_record import record_settings, settings_on_record
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
-from tests.support.events import write
+from shared.versions import LAYOUT, NAMING
+from tests.support.events import run_id, write
 from tests.support.publishing import publish, settled
 
 runner = CliRunner()
@@ -132,6 +134,18 @@ def test_so_does_a_shell_in_shadow_mode(still: Place, words: tuple[str, ...]) ->
     said = still.run(*words, THROUGHLINE_SHADOW="true")
     assert still.writes == 0
     assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in said.output
+
+
+READING = {"status": ("status",), "run": ("run", run_id("new")), "events": ("events",), "show": ("show", "/gone")}
+
+
+@each({**WRITING, **READING})
+def test_no_command_reads_rows_of_another_layout(place: Place, words: tuple[str, ...]) -> None:
+    parts = place.functions()
+    note_versions(parts.storage, Versions(layout=LAYOUT - 1))
+    said = place.run(*words)
+    assert (said.exit_code, place.writes) == (2, 0)
+    assert f"written by another version of Throughline (naming {NAMING}, layout {LAYOUT - 1};" in said.output
 
 
 @each(REMOVING)

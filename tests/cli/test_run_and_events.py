@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from shared.events.archiver import ArchiveOptions, archive
+from shared.ingest.receiver import receive
+from shared.openlineage.glob_filter import GlobFilter
+from shared.openlineage.selection import Selection
 from shared.storage_layout import ARCHIVE
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
@@ -16,6 +19,7 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
 NIGHTLY: dict[str, Any] = {"application": "app", "job": "app.nightly"}
+SECRET: dict[str, Any] = {"application": "app", "job": "app.secret"}
 HOURLY: dict[str, Any] = {"application": "app", "job": "app.hourly"}
 
 
@@ -112,3 +116,66 @@ def test_a_missing_file_of_the_archive_is_one_sentence(parts: Parts, tmp_path: P
     assert found.exit_code == 1
     assert "archive" in found.output
     assert "Traceback" not in found.output
+
+
+@pytest.fixture
+def selective() -> Parts:
+    """A receiver that ignored an event of an excluded job, now and in the archive, and one that it stored."""
+    found = Parts()
+    excluding = Selection(jobs=GlobFilter(exclude=("*.secret",)))
+    for run, minute in (("now", "10"), ("old", "20")):
+        body = event(run, "COMPLETE", f"2026-11-21T10:{minute}:00", outputs=["/s"], inputs=["/a"], **SECRET)
+        receive(found.storage, body, most_bytes=1_000_000, selection=excluding)
+        if run == "now":
+            archive(found.storage, ArchiveOptions(after=timedelta(seconds=-1)))
+    post(found.storage, event("kept", "COMPLETE", "2026-11-21T10:30:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
+    return found
+
+
+def test_ignored_events_are_listed_with_their_reason_and_saved(selective: Parts, tmp_path: Path) -> None:
+    found = json.loads(selective.run("events", "--ignored", "--job", "*.secret", "--json").stdout)
+    assert [(each["run_id"], each["reason"], each["container"]) for each in found["events"]] == [
+        (run_id("now"), "excluded by job", "archive"),
+        (run_id("old"), "excluded by job", "ignored"),
+    ]
+    assert json.loads(selective.run("events", "--ignored", "--job", "app.nightly", "--json").stdout)["count"] == 0
+    one = ("events", "--ignored", "--run", run_id("old"))
+    assert "excluded by job" in selective.run(*one).output
+    later = json.loads(selective.run(*one, "--from", "2026-11-22", "--json").stdout)
+    assert later["count"] == 0
+    file = tmp_path / "ignored.jsonl"
+    assert "2 events saved" in selective.run("events", "--ignored", "--save", str(file)).output
+    assert len(json.loads(selective.run("translate", str(file), "--json").stdout)["processes"]) == 1
+
+
+def test_a_run_or_job_that_was_ignored_is_told_apart_from_one_that_does_not_exist(selective: Parts) -> None:
+    for words in (("run", run_id("old")), ("events", "--run", run_id("old")), ("events", "--job", "app.secret")):
+        found = selective.run(*words)
+        assert found.exit_code == 1
+        assert "throughline events --ignored" in " ".join(found.output.split())
+
+
+def test_a_run_that_only_waits_for_its_end_says_so(parts: Parts) -> None:
+    found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
+    assert (found["state"], found["reason"]) == ("waiting", "the end of its run")
+
+
+@pytest.mark.parametrize(
+    ("selection", "reason"),
+    [
+        (Selection(jobs=GlobFilter(exclude=("*.secret",))), "excluded by job"),
+        (Selection(jobs=GlobFilter(include=("*.open",))), "job not included"),
+        (Selection(namespaces=GlobFilter(exclude=("*",))), "excluded by namespace"),
+        (Selection(namespaces=GlobFilter(include=("nowhere",))), "namespace not included"),
+        (Selection(ignore=("secret",)), "operation ignored by the settings"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_status_names_each_setting_that_ignores_events(selection: Selection, reason: str) -> None:
+    """They are no events that have no lineage anyway, which are folded into one line."""
+    parts = Parts()
+    body = event("now", "COMPLETE", "2026-11-21T10:10:00", outputs=["/s"], inputs=["/a"], **SECRET)
+    receive(parts.storage, body, most_bytes=1_000_000, selection=selection)
+    found = parts.run("status").output
+    assert f"1 {reason}" in found
+    assert "--wide" not in found

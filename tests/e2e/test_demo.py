@@ -14,10 +14,14 @@ import psutil
 import pytest
 import requests
 
+from local.azurite import Azurite
 from local.world import RunningWorld, running_world
 from shared.bootstrap import assemble
+from shared.records.format_version import Versions, note_versions
 from shared.reporting.status import status
 from shared.settings.reading import load
+from shared.versions import LAYOUT
+from tests.support.azurite import on_azurite
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]
@@ -138,6 +142,22 @@ def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Comm
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert running_world(home) is None
+
+
+def test_data_of_another_layout_is_one_clear_sentence(home: Path) -> None:
+    with Azurite(location=home / "azurite") as azurite:
+        note_versions(on_azurite(azurite.connection_string), Versions(layout=LAYOUT - 1))
+    for command in ("up", "demo"):
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", command, "--free-ports", "--home", str(home)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2, done.stderr
+        assert "was written by another version of Throughline" in done.stderr
+        assert str(home) in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_a_busy_port_is_one_clear_sentence(home: Path, commands: list[Command]) -> None:

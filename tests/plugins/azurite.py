@@ -19,3 +19,10 @@ def azurite() -> Iterator[Azurite]:
 def unique() -> str:
     """Return a short lowercase name, valid for containers, queues and tables, that no other test has."""
     return f"t{secrets.token_hex(5)}"
+
+
+@pytest.fixture
+def empty_azurite() -> Iterator[Azurite]:
+    """Storage of one test's own, for what has no name of its own there: the tables and containers of Throughline."""
+    with Azurite() as running:
+        yield running

@@ -8,6 +8,8 @@ import throughline
 from local.azurite import Azurite
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.options import PublishOptions
+from shared.records.format_version import Versions, note_versions
+from shared.versions import LAYOUT
 from tests.support.azurite import on_azurite
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
@@ -26,13 +28,13 @@ JOB = packed(
 
 
 @pytest.mark.azurite
-def test_lineage_and_processes_of_the_record(azurite: Azurite) -> None:
-    storage = on_azurite(azurite.connection_string)
+def test_lineage_and_processes_of_the_record(empty_azurite: Azurite) -> None:
+    storage = on_azurite(empty_azurite.connection_string)
     for place in post(storage, JOB):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     client = throughline.connect(
-        {"AzureWebJobsStorage": azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+        {"AzureWebJobsStorage": empty_azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
     )
     (process,) = client.processes("night*")
     assert [(edge.input.column, edge.output.column) for edge in process.columns] == [("id", "id")]
@@ -45,6 +47,18 @@ def test_lineage_and_processes_of_the_record(azurite: Azurite) -> None:
     assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
     with pytest.raises(throughline.UnknownError):
         client.lineage("no_such_table")
+
+
+@pytest.mark.azurite
+def test_data_of_another_layout_is_refused(empty_azurite: Azurite) -> None:
+    note_versions(on_azurite(empty_azurite.connection_string), Versions(layout=LAYOUT - 1))
+    with pytest.raises(throughline.Misconfigured, match="another version of Throughline"):
+        throughline.connect(
+            {
+                "AzureWebJobsStorage": empty_azurite.connection_string,
+                "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9",
+            }
+        )
 
 
 def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:

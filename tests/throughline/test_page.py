@@ -21,15 +21,15 @@ EVENTS = ROOT / "tests/golden/spark35-ol1.53/customer_master/events.jsonl"
 
 @pytest.mark.azurite
 def test_the_code_runs_as_it_stands(
-    azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(EVENTS, tmp_path / "events.jsonl")
     monkeypatch.chdir(tmp_path)
-    storage = on_azurite(azurite.connection_string)
+    storage = on_azurite(empty_azurite.connection_string)
     for place in post(storage, *EVENTS.read_bytes().splitlines()):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
-    monkeypatch.setenv("AzureWebJobsStorage", azurite.connection_string)
+    monkeypatch.setenv("AzureWebJobsStorage", empty_azurite.connection_string)
     monkeypatch.setenv("THROUGHLINE_CATALOG_ENDPOINT", "http://127.0.0.1:9")
     names: dict[str, object] = {}
     assert len(BLOCKS) == 3

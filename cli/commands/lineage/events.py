@@ -15,6 +15,7 @@ from cli.ui.options import AsJson, Most, Wide
 from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
 from cli.ui.tables import print_table, text_column
 from shared.events.stored_runs import Wanted
+from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
 
 
@@ -25,6 +26,9 @@ def events(
     since: Since = "",
     before: Before = "",
     run: Annotated[str, typer.Option(metavar="ID", help="Only events of this run")] = "",
+    ignored: Annotated[
+        bool, typer.Option("--ignored", help="The events that the receiver ignored, and why; reads each of them")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped where the name ends in .gz")
     ] = None,
@@ -40,15 +44,16 @@ def events(
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
+        throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
     wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=run_id_of(run))
     storage = parts_of(context, home).storage
     with reported():
-        found = find_events(storage, wanted, content=save is not None)
+        found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=save is not None)
         first = next(found, None)
-        if first is None and run:
+        if first is None and run and not ignored:
             known_run(storage, wanted.run_id)
-        if first is None and job and not (since or before):
+        if first is None and job and not (since or before or ignored):
             refuse_unknown_job(storage, job)
         found = chain([first] if first else [], found)
         if save:
@@ -59,7 +64,7 @@ def events(
     if as_json:
         print_json({"events": list(map(event_document, shown)), "count": len(records)})
         return
-    _show(shown, wide=wide)
+    _show(shown, last="reason" if ignored else "blob", wide=wide or ignored)
     runs = {each.place.run_id for each in records}
     left_out = f"; {len(records) - len(shown):,} not shown (--most)" if len(shown) < len(records) else ""
     out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out}")
@@ -76,21 +81,22 @@ def event_document(record: EventRecord) -> dict[str, Any]:
         "job": record.job,
         "container": record.container,
         "blob": record.blob,
+        **({"reason": record.reason} if record.reason else {}),
     }
 
 
-def _show(records: Iterable[EventRecord], *, wide: bool) -> None:
+def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
     rows = [
         [
             f"{each.place.time:%Y-%m-%d %H:%M:%S}",
             each.place.type,
             each.place.run_id,
             visible(each.job),
-            f"{each.container}/{each.blob}",
+            each.reason or f"{each.container}/{each.blob}",
         ]
         for each in records
     ]
-    titles = ("time", "type", "run", "job", "blob")
+    titles = ("time", "type", "run", "job", last)
     shown = slice(None if wide else -1)
     print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], wide=wide)
 

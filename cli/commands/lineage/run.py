@@ -8,7 +8,6 @@ import typer
 from msgspec import to_builtins
 
 from cli.commands.lineage.events import event_document
-from cli.commands.lineage.status import BY_SETTINGS
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, out, plain, print_json
 from cli.ui.dead_letters import ID_LENGTH, visible
@@ -107,11 +106,6 @@ def next_steps(found: RunReport) -> Iterator[str]:
         yield "nothing to do: it waits for the run's end, or for its timeout (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
     elif found.state == NOT_PROCESSED:
         yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
-    elif found.state == "skipped" and found.reason.startswith(BY_SETTINGS):
-        yield (
-            "nothing to do, unless it should have lineage: then change the setting for the functions, and process it "
-            f"again by `throughline replay --run {found.run_id}`"
-        )
     elif found.state == "skipped":
         yield "nothing to do: such a run has no lineage to publish"
     for state in dict.fromkeys(process.state for process in found.processes):

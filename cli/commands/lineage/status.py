@@ -13,20 +13,18 @@ from cli.ui.options import AsJson, Wide
 from cli.ui.tables import number_column, print_table, text_column
 from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED
+from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.records.format_version import mismatch, stored_versions
 from shared.reporting.status import By, Group, Status, Waiting
 from shared.reporting.status import status as read_status
+from shared.translation.run.translate import RUN_FAILED
 
 _STATES = ("published", "skipped", "waiting", "dead")
 _MAX_SHOWN = 3
 _NO_JOB = "(not on record)"
-BY_SETTINGS = ("the settings ignore", "excluded", "not of an included", "not an included")
-"""How reasons begin for which settings skip an event."""
-
-_NOTEWORTHY = ("the run failed", *BY_SETTINGS)
-"""How reasons begin for which an event that might have had lineage is skipped; other events have none to publish."""
-_NAMED = frozenset({DISCARDED, CLOSED, *Waiting})
+_NOTEWORTHY = frozenset({RUN_FAILED, DISCARDED, CLOSED, *Waiting}) | BY_SETTINGS
+"""Reasons of events that might have had lineage; other skipped events have none to publish."""
 
 
 def status(
@@ -156,6 +154,6 @@ def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
     """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
     if wide:
         return [(count, reason) for reason, count in counts.items()]
-    shown = [(count, reason) for reason, count in counts.items() if reason in _NAMED or reason.startswith(_NOTEWORTHY)]
+    shown = [(count, reason) for reason, count in counts.items() if reason in _NOTEWORTHY]
     folded = sum(counts.values()) - sum(count for count, _ in shown)
     return [*shown, *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else [])]

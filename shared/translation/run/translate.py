@@ -31,6 +31,10 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+RUN_FAILED = "the run failed"
+"""Why a run that ended with FAIL or ABORT is skipped."""
+
+
 def translate(
     run: MergedRun, context: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
 ) -> RunLineage | Skip | Wait:
@@ -40,7 +44,7 @@ def translate(
     A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote.
     """
     if run.ended in {"FAIL", "ABORT"}:
-        return Skip(reason="the run failed")
+        return Skip(reason=RUN_FAILED)
     if not run.ended and not timed_out:
         return Wait(reason="no end event yet")
     operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]

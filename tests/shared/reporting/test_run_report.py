@@ -10,6 +10,7 @@ from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.maintenance.replay import publish_all
 from shared.publishing.options import PublishOptions
+from shared.records.states import State
 from shared.reporting.counts import COUNTS, QueueCounts, queue_counts
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.reporting.status import STATES, By, status
@@ -90,7 +91,7 @@ def test_a_run_without_an_end_says_what_it_waits_for() -> None:
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
     found = report(storage, "open")
     assert (found.state, [(each.state, each.reason) for each in found.events]) == (
-        NOT_PROCESSED,
+        State.WAITING,
         [("waiting", "the end of its run")],
     )
     assert run_report(storage, run_id("another")) is None

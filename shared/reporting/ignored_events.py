@@ -1,0 +1,72 @@
+"""The events that the receiver ignored, in `ignored` and in the archive, with the reason.
+
+No row names them and no blob's name has their run, so each one's bytes are read: narrow the times where there are many.
+"""
+
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from shared.errors import Refused
+from shared.events.archive_format import Line, job_in, lines_of, members_of
+from shared.events.archive_index import ArchiveMissing
+from shared.events.stored_runs import Wanted
+from shared.openlineage.decoding import decode
+from shared.reporting.stored_events import EventRecord, raw_of, unpacked
+from shared.storage.port import Storage
+from shared.storage_layout import ARCHIVE, IGNORED, StoredEvent, digest_in_ignored, reason_of_ignored, stored
+
+_ARCHIVED = "ignored/"
+_HOUR = len("2026/11/21/13")
+
+
+def find_ignored(storage: Storage, wanted: Wanted) -> Iterator[EventRecord]:
+    """The ignored events that are wanted, with their bytes and `reason`: the archive's first, each place by hour.
+
+    An event whose bytes are damaged has neither run nor job, and is found where neither is asked for. Raises
+    StorageUnavailable, and ArchiveMissing for a damaged file of the archive.
+    """
+    seen: set[str] = set()
+    for fact in storage.blobs(ARCHIVE, _ARCHIVED):
+        if _may_hold(fact.name.removeprefix(_ARCHIVED), wanted):
+            for line in _lines(fact.name, storage.get(ARCHIVE, fact.name) or b""):
+                seen.add(line.blob)
+                yield from _record(line.blob, raw_of(line), wanted, container=ARCHIVE, file=fact.name)
+    for fact in storage.blobs(IGNORED):
+        if fact.name not in seen and _may_hold(fact.name, wanted):  # one that is being archived is in both
+            raw = unpacked(storage.get(IGNORED, fact.name))
+            yield from _record(fact.name, raw, wanted, container=IGNORED, file=fact.name)
+
+
+def _may_hold(name: str, wanted: Wanted) -> bool:
+    """Whether a blob of this name may hold an event between the two times: names begin with the hour."""
+    hour = name[:_HOUR]
+    since = wanted.since and f"{wanted.since:%Y/%m/%d/%H}"
+    before = wanted.before and f"{wanted.before:%Y/%m/%d/%H}"
+    return (not since or since <= hour) and (not before or hour <= before)
+
+
+def _record(blob: str, raw: bytes | None, wanted: Wanted, *, container: str, file: str) -> Iterator[EventRecord]:
+    place = _place(blob, raw)
+    job = job_in(raw) if raw else ""
+    if wanted.holds(place.time) and wanted.fits(job) and wanted.run_id in {"", place.run_id}:
+        yield EventRecord(place=place, job=job, container=container, blob=file, raw=raw, reason=reason_of_ignored(blob))
+
+
+def _place(blob: str, raw: bytes | None) -> StoredEvent:
+    digest = digest_in_ignored(blob)
+    try:
+        return stored(decode(raw or b""), digest)
+    except Refused:  # damaged: only the hour is known
+        hour = datetime.strptime(blob[:_HOUR], "%Y/%m/%d/%H").replace(tzinfo=UTC)
+        return StoredEvent(run_id="", time=hour, type="", digest=digest)
+
+
+def _lines(name: str, file: bytes) -> Iterator[Line]:
+    try:
+        for member in members_of(file):
+            yield from lines_of(file[member.offset : member.offset + member.length])
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ArchiveMissing(f"{ARCHIVE}/{name} is damaged ({error}): restore it from a copy of the account") from error
