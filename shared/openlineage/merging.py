@@ -18,6 +18,8 @@ from shared.openlineage.wire import (
     JobName,
     OutputField,
     Parent,
+    PlanFacet,
+    RunEvent,
     SchemaField,
     SparkProperties,
     Symlinks,
@@ -33,7 +35,10 @@ def stronger_end(one: str | None, other: str | None) -> str | None:
 
 
 def merge(events: Iterable[Event]) -> MergedRun:
-    """Merge all events of one run (at least one, all with the same run id; one has a body)."""
+    """Merge all events of one run (at least one, all with the same run id; one has a body).
+
+    An event with a plan says nothing of the job that an event of the listener says too.
+    """
     ordered = _ordered(events)
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
@@ -41,6 +46,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
     parent: Parent | None = None
     ended: str | None = None
     job: Job | None = None
+    plan: PlanFacet | None = None
+    of_plans: list[RunEvent] = []
     omitted: set[str] = set()
     captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
@@ -50,6 +57,10 @@ def merge(events: Iterable[Event]) -> MergedRun:
         omitted.update(event.omitted)
         body = event.body
         if body is None:
+            continue
+        if body.run.facets and body.run.facets.plan:
+            of_plans.append(body)
+            plan = body.run.facets.plan if body.run.facets.plan.plan else plan
             continue
         job = job or body.job
         inputs += body.inputs or ()
@@ -66,6 +77,13 @@ def merge(events: Iterable[Event]) -> MergedRun:
                 processing_type = processing_type or kind.processing_type or ""
             if about.sql and about.sql.query != statement:
                 statement = min(statement, about.sql.query, key=_longest_first)
+    for body in of_plans:
+        job = job or body.job
+        parent = parent or (body.run.facets.parent if body.run.facets else None)
+        kind = body.job.facets.job_type if body.job.facets else None
+        if kind and not integration:
+            integration, job_type = kind.integration or "", kind.job_type or ""
+            processing_type = kind.processing_type or ""
     if job is None:
         raise ValueError("none of the events has a body: there is no run to merge")
     run_id = ordered[0].run_id
@@ -88,6 +106,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         outputs=written,
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
+        plan=plan,
     )
 
 
