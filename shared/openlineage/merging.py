@@ -19,7 +19,6 @@ from shared.openlineage.wire import (
     OutputField,
     Parent,
     PlanFacet,
-    RunEvent,
     SchemaField,
     SparkProperties,
     Symlinks,
@@ -47,20 +46,15 @@ def merge(events: Iterable[Event]) -> MergedRun:
     ended: str | None = None
     job: Job | None = None
     plan: PlanFacet | None = None
-    of_plans: list[RunEvent] = []
     omitted: set[str] = set()
     captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
-    for event in ordered:  # one pass: most runs are small, so the work done for each event dominates
+    for event in _listeners_first(ordered):  # one pass: most runs are small, so the work done for each event dominates
         if event.type in ENDS:
             ended = stronger_end(ended, event.type) if ended else event.type
         omitted.update(event.omitted)
         body = event.body
         if body is None:
-            continue
-        if body.run.facets and body.run.facets.plan:
-            of_plans.append(body)
-            plan = body.run.facets.plan if body.run.facets.plan.plan else plan
             continue
         job = job or body.job
         inputs += body.inputs or ()
@@ -70,6 +64,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
             if facets.environment_properties and facets.environment_properties.values:
                 properties.update(facets.environment_properties.values)  # the latest value wins
             captured = _later(captured, facets.spark_properties)
+            plan = facets.plan if facets.plan and facets.plan.plan else plan
         if about := body.job.facets:
             if kind := about.job_type:
                 integration = integration or kind.integration or ""
@@ -77,13 +72,6 @@ def merge(events: Iterable[Event]) -> MergedRun:
                 processing_type = processing_type or kind.processing_type or ""
             if about.sql and about.sql.query != statement:
                 statement = min(statement, about.sql.query, key=_longest_first)
-    for body in of_plans:
-        job = job or body.job
-        parent = parent or (body.run.facets.parent if body.run.facets else None)
-        kind = body.job.facets.job_type if body.job.facets else None
-        if kind and not integration:
-            integration, job_type = kind.integration or "", kind.job_type or ""
-            processing_type = kind.processing_type or ""
     if job is None:
         raise ValueError("none of the events has a body: there is no run to merge")
     run_id = ordered[0].run_id
@@ -128,6 +116,12 @@ def _ordered(events: Iterable[Event]) -> list[Event]:
 
 
 _TIME = attrgetter("time")
+
+
+def _listeners_first(events: list[Event]) -> list[Event]:
+    """The events with a plan after the others: what both name of the job, the listener names better."""
+    with_plan = [event for event in events if (body := event.body) and (facets := body.run.facets) and facets.plan]
+    return [*(event for event in events if event not in with_plan), *with_plan] if with_plan else events
 
 
 def _longest_first(statement: str) -> tuple[int, str]:

@@ -125,7 +125,7 @@ def test_what_was_left_out_stays_on_record() -> None:
 
 def _plan_event(kind: str, minute: int, **plan: object) -> Event:
     facet = {"format": 1, "spark": "3.5.9", "application": "local-1", "execution": 3, "joined": True, **plan}
-    return decoded(kind, minute=minute, job="shop.append_data", run_facets={"throughline_plan": facet})
+    return decoded(kind, minute=minute, job="append_data", run_facets={"throughline_plan": facet})
 
 
 def test_an_event_with_a_plan_leaves_the_job_to_the_listener() -> None:
@@ -141,7 +141,7 @@ def test_an_event_with_a_plan_leaves_the_job_to_the_listener() -> None:
 
 def test_a_plan_stands_alone_where_the_listener_sent_nothing() -> None:
     run = merge([_plan_event("START", minute=0), _plan_event("COMPLETE", minute=1, plan="H4sI")])
-    assert (run.job.name, run.ended) == ("shop.append_data", "COMPLETE")
+    assert (run.job.name, run.ended) == ("app.append_data", "COMPLETE")
     assert run.plan
 
 
