@@ -51,6 +51,7 @@ final class PlanWriter {
   private final StringBuilder out = new StringBuilder(1 << 14);
   private final IdentityHashMap<Object, Integer> plans = new IdentityHashMap<>();
   private final List<String> jvms = new ArrayList<>();
+  private final List<LogicalPlan> order = new ArrayList<>();
   private final List<LogicalPlan> read = new ArrayList<>();
   private final int maxBytes;
   private final long deadline;
@@ -76,18 +77,28 @@ final class PlanWriter {
     this.root = root;
     out.append("{\"root\":");
     value("root", root);
-    out.append(",\"frames\":[");
-    Set<Object> done = new HashSet<>();
-    String comma = "";
-    for (int at = 0; at < read.size(); at++) {
-      LogicalPlan frame = frames.of(read.get(at));
-      if (frame == null || !done.add(System.identityHashCode(frame))) {
-        continue;
+    out.append(",\"plans\":[");
+    List<Object[]> found = new ArrayList<>();
+    Set<Integer> kept = new HashSet<>();
+    int leaves = 0;
+    for (int at = 0; at < order.size(); at++) {
+      out.append(at > 0 ? "," : "");
+      node(order.get(at));
+      for (; at == order.size() - 1 && leaves < read.size(); leaves++) {
+        LogicalPlan frame = frames.of(read.get(leaves));
+        if (frame != null && kept.add(System.identityHashCode(frame))) {
+          found.add(new Object[] {Reflection.call(frame, "output"), frame});
+          number(frame);
+        }
       }
+    }
+    out.append("],\"frames\":[");
+    String comma = "";
+    for (Object[] frame : found) {
       out.append(comma).append("{\"output\":");
-      value("output", Reflection.call(frame, "output"));
+      value("output", frame[0]);
       out.append(",\"plan\":");
-      value("plan", frame);
+      value("plan", frame[1]);
       out.append('}');
       comma = ",";
     }
@@ -98,6 +109,17 @@ final class PlanWriter {
       comma = ",";
     }
     return out.append(jvms.isEmpty() ? "[]}" : "]}").toString();
+  }
+
+  /** The place of a plan in the list: plans stand side by side, so that no document is as deep as its plan. */
+  private int number(LogicalPlan plan) {
+    Integer known = plans.get(plan);
+    if (known == null) {
+      known = order.size();
+      plans.put(plan, known);
+      order.add(plan);
+    }
+    return known;
   }
 
   /** Writes a value, or nothing at all and returns false: then the caller takes back the key. */
@@ -123,6 +145,8 @@ final class PlanWriter {
       return false;
     } else if (value instanceof Option) {
       return ((Option<?>) value).isDefined() && value(field, ((Option<?>) value).get());
+    } else if (value instanceof LogicalPlan) {
+      return raw("{\"ref\":" + number((LogicalPlan) value) + "}");
     } else if (value instanceof TreeNode) {
       return node(value);
     } else if (value instanceof ExprId) {
@@ -150,20 +174,10 @@ final class PlanWriter {
   }
 
   private boolean node(Object node) {
-    if (node instanceof LogicalPlan) {
-      Integer known = plans.get(node);
-      if (known != null) {
-        return raw("{\"ref\":" + known + "}");
-      }
-      plans.put(node, plans.size());
-    }
     out.append("{\"k\":");
     text(kind(node));
-    if (node instanceof LogicalPlan) {
-      out.append(",\"#\":").append(plans.get(node));
-      if (kind(node).equals("LogicalRDD")) {
-        read.add((LogicalPlan) node);
-      }
+    if (kind(node).equals("LogicalRDD")) {
+      read.add((LogicalPlan) node);
     }
     if (node instanceof NamedExpression) {
       Object id = Reflection.call(node, "exprId");
