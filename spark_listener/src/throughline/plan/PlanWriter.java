@@ -37,7 +37,7 @@ final class PlanWriter {
   private static final Set<String> TEXTS = set(
       "name udfName database table catalog identifier identifiers nameParts namespace functionName catalogName provider "
           + "queryName alias aliasName colName colNames columnNames usingColumns locationUri location path paths uri url "
-          + "multipartIdentifier outputPath rootPaths tableOrQuery dbtable dataPath topic format tables db tableName newName "
+          + "multipartIdentifier targetColNameParts outputPath rootPaths tableOrQuery dbtable dataPath topic format tables db tableName newName "
           + "oldName viewName originalName pathToCopy shortName branch prettyName key normalizedName");
   private static final Set<String> NUMBERS = set("cteId id ordinal evalType batchId loopId version currentBatchId");
   private static final Set<String> OPTIONS = set(
