@@ -1,11 +1,15 @@
 package throughline.plan;
 
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 
 /** What Spark, Delta, Iceberg and JDBC know of where data lies: objects that are no part of the tree of a plan. */
 final class Places {
@@ -35,6 +39,20 @@ final class Places {
   private static final Map<Class<?>, Boolean> KNOWN = new ConcurrentHashMap<>();
 
   private Places() {}
+
+  /** A path with the scheme of the file system that Spark takes for it; other options as they are. */
+  static String qualified(String option, String value) {
+    if (!option.equals("path") && !option.equals("basepath")) {
+      return value;
+    }
+    try {
+      Path path = new Path(value);
+      FileSystem files = path.getFileSystem(SparkContext.getOrCreate().hadoopConfiguration());
+      return path.makeQualified(files.getUri(), files.getWorkingDirectory()).toString();
+    } catch (IOException | RuntimeException unknown) {
+      return value;
+    }
+  }
 
   static boolean isPath(Object value) {
     return value.getClass().getName().equals("org.apache.hadoop.fs.Path");

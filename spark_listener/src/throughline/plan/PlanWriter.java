@@ -283,7 +283,7 @@ final class PlanWriter {
         out.append(comma);
         text(name.toLowerCase());
         out.append(':');
-        text(Redaction.text(name.toLowerCase(), (String) entry._2()));
+        text(Redaction.text(name.toLowerCase(), Places.qualified(name.toLowerCase(), (String) entry._2())));
         comma = ",";
       }
     }
