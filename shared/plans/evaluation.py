@@ -25,6 +25,7 @@ class Evaluation:
     unknowns: Counter[str] = field(default_factory=Counter)
     _ctes: dict[int, Evaluated] = field(default_factory=dict)
     _subqueries: int = 0
+    _open: set[int] = field(default_factory=set)
 
     def plan(self, index: int, outer: Columns | None = None) -> Evaluated:
         """One plan with all below it. Raises UnreadablePlan for references that lead nowhere or in a circle."""
@@ -101,8 +102,10 @@ class Evaluation:
         wanted = [id_of(each) for each in nodes(leaf.get("output"))]
         for frame in self.document.frames:
             index, ids = ref(frame.plan), {id_of(each) for each in frame.output}
-            if index is not None and wanted and ids.issuperset(wanted):
+            if index is not None and index not in self._open and wanted and ids.issuperset(wanted):
+                self._open.add(index)  # a frame may pass on columns of the rows that it reads
                 found = self.plan(index)
+                self._open.discard(index)
                 by_id = found.by_id
                 columns = [column_of(each, by_id.get(id_of(each) or (), NOTHING)) for each in nodes(leaf.get("output"))]
                 return Evaluated(columns=tuple(columns), rows=found.rows)

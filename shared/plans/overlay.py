@@ -43,7 +43,8 @@ def overlay(run: MergedRun, found: PlanLineage) -> MergedRun:
     inputs = {_place(each.key): each for each in run.inputs}
     for each in found.inputs:
         place = _place(each.key)
-        inputs[place] = _both(inputs.get(place), each)
+        if place in inputs or not _is_inside(place, inputs):
+            inputs[place] = _both(inputs.get(place), each)
     return replace(
         run,
         inputs=tuple(sorted(inputs.values(), key=_key)),
@@ -61,6 +62,11 @@ def _match(output: MergedDataset, found: PlanLineage, known: dict[DatasetKey, Me
     if len(known) == 1 and len({each.key for each in found.outputs}) == 1:
         return next(iter(known))
     return None if output.key == NO_PLACE else place
+
+
+def _is_inside(place: DatasetKey, folders: Iterable[DatasetKey]) -> bool:
+    """Whether a data set is a file of one of these: Spark lists the files of a pattern, the listener names the folder."""
+    return any(place[0] == namespace and place[1].startswith(f"{name}/") for namespace, name in folders)
 
 
 def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDataset:

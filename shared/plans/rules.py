@@ -145,7 +145,8 @@ def _cte_reference(at: Context) -> Evaluated:
     found = at.evaluation.cte(int(at.node.get("cteId", at.node.get("loopId", -1))))
     attributes = list(nodes(at.node.get("output")))
     if found is None:
-        at.evaluation.unknown(kind(at.node))
+        if kind(at.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
+            at.evaluation.unknown(kind(at.node))
         return Evaluated(columns=tuple(column_of(each, NOTHING) for each in attributes))
     pairs = zip(attributes, found.columns, strict=False)
     return Evaluated(columns=tuple(column_of(each, column.flow) for each, column in pairs), rows=found.rows)

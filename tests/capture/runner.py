@@ -13,6 +13,7 @@ from pathlib import Path
 from local.process.leashed import Leashed
 from local.spark.failure import explain_failure
 from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
+from local.spark.plan_jar import LISTENERS, plan_jar
 from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
@@ -91,6 +92,7 @@ def _run_spark(
             cloud_configuration(folder, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
+            _with_plans(folder),
         ),
         directory=folder / "spark",
         arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
@@ -137,6 +139,19 @@ def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) ->
     if not events.exists():
         raise CaptureError(f"{scenario.name} wrote no events to its --events. Log: {log}")
     return dict(used.versions)
+
+
+def _with_plans(folder: Path) -> dict[str, str]:
+    """The properties with which throughline-plan.jar writes its events to a file of their own."""
+    return {
+        "spark.jars": str(plan_jar()),
+        "spark.extraListeners": LISTENERS,
+        "spark.throughline.plan.transport.location": str(_plans(folder)),
+    }
+
+
+def _plans(folder: Path) -> Path:
+    return folder / "plans.jsonl"
 
 
 def _events(folder: Path) -> Path:

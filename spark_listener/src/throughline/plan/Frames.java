@@ -1,8 +1,10 @@
 package throughline.plan;
 
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -21,8 +23,18 @@ final class Frames {
   void keep(LogicalPlan plan) {
     Object query = Reflection.call(plan, "query");
     LogicalPlan frame = query instanceof LogicalPlan ? (LogicalPlan) query : plan;
+    Set<Object> passedOn = new HashSet<>();
+    Object leaves = Reflection.call(frame, "collectLeaves");
+    for (Object leaf : leaves == null ? Collections.emptyList() : Reflection.list((scala.collection.Iterable<?>) leaves)) {
+      if (PlanWriter.kind(leaf).equals("LogicalRDD")) {
+        columns((LogicalPlan) leaf).forEach(column -> passedOn.add(((NamedExpression) column).exprId()));
+      }
+    }
     for (Object column : columns(frame)) {
-      byId.put(((NamedExpression) column).exprId(), frame);
+      Object id = ((NamedExpression) column).exprId();
+      if (!passedOn.contains(id)) { // the plan before it shows where such a column is from
+        byId.put(id, frame);
+      }
     }
   }
 
