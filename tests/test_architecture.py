@@ -44,8 +44,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "plans model errors secrets openlineage naming translation redaction atlas catalog storage telemetry storage_layout "
-    "concurrency ingest records events processing publishing reporting maintenance query "
+    "plans model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
+    "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
 )
 ROOMS: dict[str, Room] = {

@@ -65,7 +65,7 @@ def _match(output: MergedDataset, found: PlanLineage, known: dict[DatasetKey, Me
 
 
 def _is_inside(place: DatasetKey, folders: Iterable[DatasetKey]) -> bool:
-    """Whether a data set is a file of one of these: Spark lists the files of a pattern, the listener names the folder."""
+    """Whether a data set is a file of one of these: Spark lists files where the listener names their folder."""
     return any(place[0] == namespace and place[1].startswith(f"{name}/") for namespace, name in folders)
 
 

@@ -18,6 +18,7 @@ from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
 from tests.capture.needs import Needs, together
+from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
 from tests.capture.scrub import ROOT, Machine, scrub
 from tests.capture.systems import System, system
@@ -92,7 +93,7 @@ def _run_spark(
             cloud_configuration(folder, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
-            _with_plans(folder),
+            _with_plans(folder) if versions.plans else {},
         ),
         directory=folder / "spark",
         arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
@@ -165,6 +166,8 @@ def _keep(scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, obje
         words=(str(PROJECT), str(Path.home()), socket.gethostname()),
     )
     text = scrub(_events(folder).read_text(), machine)
+    if _plans(folder).exists():
+        text += packed(scrub(unpacked(_plans(folder).read_text()), machine))
     kept.mkdir(parents=True, exist_ok=True)
     (kept / "events.jsonl").write_text(text)
     shutil.copyfile(scenario.truth, kept / "truth.json")

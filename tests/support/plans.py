@@ -65,8 +65,8 @@ def files(path: str) -> Json:
     return {"k": "InMemoryFileIndex", "paths": [path]}
 
 
-def facet(document: object, **fields: object) -> PlanFacet:
+def facet(document: object) -> PlanFacet:
     """The facet with a document, or with its text."""
     text = document if isinstance(document, str) else json.dumps(document)
     packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    return PlanFacet(**{"format": 1, "plan": packed, **fields})
+    return PlanFacet(format=1, plan=packed)

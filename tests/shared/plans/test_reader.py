@@ -222,13 +222,13 @@ def test_a_merge() -> None:
 @pytest.mark.parametrize(
     ("command", "place"),
     [
-        ({"k": "SaveIntoDataSourceCommand", "options": {"path": "abfss://c@a.dfs.core.windows.net/x/y"}}, ("abfss://c@a.dfs.core.windows.net", "x/y")),
+        ({"k": "SaveIntoDataSourceCommand", "options": {"path": "abfss://c@a.net/x/y"}}, ("abfss://c@a.net", "x/y")),
         ({"k": "SaveIntoDataSourceCommand", "options": {"path": "x/y"}}, NO_PLACE),
         ({"k": "CreateTableAsSelect", "made": {"k": "DeltaTableV2", "path": "file:/w/t"}}, ("file", "/w/t")),
-        ({"k": "InsertIntoHiveTable", "table": {"k": "CatalogTable", "storage": {"locationUri": "file:/w/h"}}}, ("file", "/w/h")),
+        ({"k": "InsertIntoHiveTable", "table": {"storage": {"locationUri": "file:/w/h"}}}, ("file", "/w/h")),
         ({"k": "AppendData", "table": {"ref": 2}}, ("s3a://b", "t")),
     ],
-)  # fmt: skip
+)
 def test_where_a_command_writes(command: Json, place: tuple[str, str]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A)

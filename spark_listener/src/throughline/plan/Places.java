@@ -81,6 +81,7 @@ final class Places {
     Map<String, Object> found = new LinkedHashMap<>();
     for (String[] fact : FACTS) {
       Object value = Reflection.call(place, fact[0]);
+      value = value == null && fact[0].equals("path") ? Reflection.field(place, "path") : value; // a sink's is private
       if (value != null && value != place) {
         found.putIfAbsent(fact[1], value instanceof java.util.Map ? null : value);
       }

@@ -156,7 +156,7 @@ final class PlanWriter {
     } else if (value instanceof Number) {
       return NUMBERS.contains(field) && raw(value.toString());
     } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
-      return TEXTS.contains(field) && text(Redaction.text(field, value.toString()));
+      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString())));
     } else if (value instanceof scala.collection.Map) {
       return map((scala.collection.Map<?, ?>) value);
     } else if (value instanceof scala.collection.Iterable) {
