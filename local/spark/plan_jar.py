@@ -39,6 +39,15 @@ def plan_jar() -> Path:
     return install_once("plan_jar", (Path(__file__), *sources), partial(_make, sources)) / NAME
 
 
+def plan_configuration(events: Path | None = None) -> dict[str, str]:
+    """The Spark properties that add the jar to a session with the listener; `events`: a file of its own for its events.
+
+    Raises as `plan_jar`.
+    """
+    own_file = {"spark.throughline.plan.transport.location": str(events)} if events else {}
+    return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
+
+
 def _make(sources: tuple[Path, ...], folder: Path) -> None:
     java = str(find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java")
     jars = str(own().spark_home / "jars" / "*")

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from local.spark.plan_jar import PlanJarError
 from local.spark.truth import not_run
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
@@ -25,7 +26,17 @@ from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures,
 from tests.capture.scrub import LeakError
 from tests.capture.systems import SystemsError
 
-_PROBLEMS = (CaptureError, InterpreterError, LeakError, NeedsError, NoCompilerError, NoJavaError, OSError, SystemsError)
+_PROBLEMS = (
+    CaptureError,
+    InterpreterError,
+    LeakError,
+    NeedsError,
+    NoCompilerError,
+    NoJavaError,
+    OSError,
+    PlanJarError,
+    SystemsError,
+)
 _INTERRUPTED = 130
 
 

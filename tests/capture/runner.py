@@ -13,7 +13,7 @@ from pathlib import Path
 from local.process.leashed import Leashed
 from local.spark.failure import explain_failure
 from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
-from local.spark.plan_jar import LISTENERS, plan_jar
+from local.spark.plan_jar import plan_configuration
 from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
@@ -35,7 +35,7 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
 
     Everything is run afresh in a folder of its own. Raises CaptureError when the job fails, NoJavaError,
     NoCompilerError without a JDK, InterpreterError, NeedsError, LeakError when something of this machine would be
-    kept, and what starting the scenario's system raises.
+    kept, and what starting the scenario's system and building the jar of plans raise.
     """
     if not scenario.truth.exists():
         raise CaptureError(f"{scenario.script} has no truth: write {scenario.truth.name} beside it first, from the job")
@@ -93,7 +93,7 @@ def _run_spark(
             cloud_configuration(folder, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
-            _with_plans(folder) if versions.plans else {},
+            plan_configuration(_plans(folder)) if versions.plans else {},
         ),
         directory=folder / "spark",
         arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
@@ -140,15 +140,6 @@ def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) ->
     if not events.exists():
         raise CaptureError(f"{scenario.name} wrote no events to its --events. Log: {log}")
     return dict(used.versions)
-
-
-def _with_plans(folder: Path) -> dict[str, str]:
-    """The properties with which throughline-plan.jar writes its events to a file of their own."""
-    return {
-        "spark.jars": str(plan_jar()),
-        "spark.extraListeners": LISTENERS,
-        "spark.throughline.plan.transport.location": str(_plans(folder)),
-    }
 
 
 def _plans(folder: Path) -> Path:
