@@ -10,7 +10,7 @@ CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation te
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel jar package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a 
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
 	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
+
+jar: $(READY) ## Build the plan listener, throughline-plan.jar, the same bytes each time
+	@$(BIN)/python -m local.spark.plan_jar
 
 wheel: $(READY) ## Build the wheel of `throughline`: the library, the command, and the lake for Spark clusters
 	@$(BIN)/python -m hatchling build -t wheel -d build/wheel
