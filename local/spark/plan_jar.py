@@ -1,9 +1,11 @@
-"""Build throughline-plan.jar from spark_listener/: `python -m local.spark.plan_jar`.
+"""`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
 
-The compiler is always Eclipse's (ecj) from Maven Central, whatever JDK there is, so that the same sources give the same
-bytes everywhere. It needs a Java runtime only, and writes classes for Java 8.
+`spark_listener/src` is compiled to Java 8 bytecode by Eclipse's compiler, which is pinned, against the jars of the
+pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
+names its files in order.
 """
 
+import argparse
 import hashlib
 import subprocess
 import sys
@@ -11,32 +13,38 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
-from local.spark.job import LISTENER_CLASS
-from local.toolchain.interpreter import own
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.stamp import ROOT, install_once
-from local.toolchain.versions import SPARK_3
+from local.spark.job import LISTENER_CLASS as OPENLINEAGE_LISTENER
+from local.toolchain.interpreter import InterpreterError, own
+from local.toolchain.java import JavaNeed, NoJavaError, find_java
+from local.toolchain.stamp import BUILD, ROOT, install_once
+from local.toolchain.versions import SPARK_3, SPARK_4
 
-NAME = "throughline-plan.jar"
-PLAN_LISTENER_CLASS = "throughline.plan.PlanListener"
-LISTENERS = f"{LISTENER_CLASS},{PLAN_LISTENER_CLASS}"
+JAR = "throughline-plan.jar"
+LISTENER_CLASS = "throughline.plan.PlanListener"
+LISTENERS = f"{OPENLINEAGE_LISTENER},{LISTENER_CLASS}"
 """For `spark.extraListeners`, in this order: the plan listener takes the run ids of the other one."""
 
 SOURCES = ROOT / "spark_listener" / "src"
-_COMPILER = ("org.eclipse.jdt", "ecj", "3.33.0")
-_DIGEST = "f7686c4960cf70c2ebc5c500a73a8cfc04541b730c18f1c5c21329889b137f45"
-_TIME = (2026, 1, 1, 0, 0, 0)
-"""Of every file in the jar: its bytes depend on the sources alone."""
+COMPILER = ("org.eclipse.jdt", "ecj", "3.44.0")
+COMPILER_DIGEST = "14c46ddc2e511c46c998da728f6a80f13a689c920f3832402f7ad150f6a6188d"
+"""SHA-256 of the compiler's jar."""
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can say
+_MANIFEST = "META-INF/MANIFEST.MF"
 
 
 class PlanJarError(Exception):
-    """The jar could not be built; the message says why and what to do."""
+    """The jar could not be made; the message says why and what to do."""
 
 
-def plan_jar() -> Path:
-    """The jar, built if its sources are new. Raises PlanJarError, NoJavaError, InterpreterError."""
+def plan_jar(*, build: Path = BUILD) -> Path:
+    """Return the jar, compiled when its sources are new.
+
+    Raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without PySpark.
+    """
     sources = tuple(sorted(SOURCES.rglob("*.java")))
-    return install_once("plan_jar", (Path(__file__), *sources), partial(_make, sources)) / NAME
+    made_from = (*sources, Path(__file__))
+    return install_once("plan_jar", made_from, partial(_make, sources, build), build=build) / JAR
 
 
 def plan_configuration(events: Path | None = None) -> dict[str, str]:
@@ -48,40 +56,45 @@ def plan_configuration(events: Path | None = None) -> dict[str, str]:
     return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
 
 
-def _make(sources: tuple[Path, ...], folder: Path) -> None:
-    java = str(find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java")
-    jars = str(own().spark_home / "jars" / "*")
-    compiler = _fetch(java, jars, folder)
+def _make(sources: tuple[Path, ...], build: Path, folder: Path) -> None:
+    java = find_java(JavaNeed(platform=SPARK_4)).path / "bin" / "java"
+    compiler = install_once("ecj", (Path(__file__),), partial(_fetch, java), build=build) / f"{COMPILER[1]}.jar"
+    jars = sorted((own().spark_home / "jars").glob("*.jar"))
+    if not any(each.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for each in jars):
+        raise PlanJarError(f"The jar is compiled against PySpark {SPARK_3.spark}, which is not installed: `make setup`")
     classes = folder / "classes"
-    _run(
-        [
-            *(java, "-cp", str(compiler), "org.eclipse.jdt.internal.compiler.batch.Main"),
-            *("-source", "8", "-target", "8", "-nowarn", "-encoding", "UTF-8", "-d", str(classes)),
-            *("-cp", ":".join(map(str, sorted((own().spark_home / "jars").glob("*.jar"))))),
-            *map(str, sources),
-        ],
-        f"{SOURCES} could not be compiled.",
-    )
-    with zipfile.ZipFile(folder / NAME, "w", zipfile.ZIP_DEFLATED) as jar:
-        for path in sorted(classes.rglob("*.class")):
-            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _TIME)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            jar.writestr(entry, path.read_bytes())
+    command = [str(java), "-jar", str(compiler), "-source", "8", "-target", "8", "-parameters", "-g:source,lines"]
+    command += ["-nowarn", "-encoding", "UTF-8", "-cp", ":".join(map(str, jars)), "-d", str(classes)]
+    _run([*command, *map(str, sources)], "The plan listener does not compile.")
+    _zip(folder / JAR, classes)
 
 
-def _fetch(java: str, jars: str, folder: Path) -> Path:
-    """The compiler, checked, by the Ivy that PySpark brings."""
-    ivy = [java, "-cp", jars, "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
-    what = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *_COMPILER]
+def _fetch(java: Path, folder: Path) -> None:
+    """Put the compiler into the folder, fetched by the Ivy that PySpark brings, and checked."""
+    ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
+    what = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *COMPILER]
     _run(
         [*ivy, *what, "-retrieve", f"{folder}/[artifact].[ext]"],
-        "The Java compiler ecj did not come from Maven Central: is there a network, and does it reach Maven Central?",
+        "The Java compiler did not come from Maven Central: is there a network, and does it reach Maven Central?",
     )
-    compiler = folder / "ecj.jar"
-    digest = hashlib.sha256(compiler.read_bytes()).hexdigest()
-    if digest != _DIGEST:
-        raise PlanJarError(f"What Maven Central gave as {_COMPILER[1]} {_COMPILER[2]} is something else ({digest}).")
-    return compiler
+    with (folder / f"{COMPILER[1]}.jar").open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    if digest != COMPILER_DIGEST:
+        raise PlanJarError(
+            f"What Maven Central gave as {':'.join(COMPILER)} is something else (SHA-256 {digest}): not used."
+        )
+
+
+def _zip(jar: Path, classes: Path) -> None:
+    files = {path.relative_to(classes).as_posix(): path.read_bytes() for path in classes.rglob("*.class")}
+    manifest = b"Manifest-Version: 1.0\r\nAutomatic-Module-Name: throughline.plan\r\n\r\n"
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        for name, content in ((_MANIFEST, manifest), *sorted(files.items())):
+            entry = zipfile.ZipInfo(name, date_time=_LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix: the permissions below count
+            entry.external_attr = 0o644 << 16
+            target.writestr(entry, content)
 
 
 def _run(command: list[str], problem: str) -> None:
@@ -90,5 +103,18 @@ def _run(command: list[str], problem: str) -> None:
         raise PlanJarError(f"{problem} {(done.stderr or done.stdout).strip()[-2000:]}")
 
 
+def main() -> int:
+    """Run the command line: 0, or 2 with one sentence."""
+    argparse.ArgumentParser(prog="python -m local.spark.plan_jar", description="Make the plan listener.").parse_args()
+    try:
+        jar = plan_jar()
+    except (PlanJarError, NoJavaError, InterpreterError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+    sys.stdout.write(f"{jar}: {jar.stat().st_size:,} bytes, SHA-256 {digest}\n")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{plan_jar()}\n")
+    sys.exit(main())

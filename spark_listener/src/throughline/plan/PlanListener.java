@@ -14,6 +14,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.zip.GZIPOutputStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -54,7 +55,7 @@ public final class PlanListener extends SparkListener {
   private final Map<Long, String> joined = new ConcurrentHashMap<>();
   private final Map<Long, String> roots = new ConcurrentHashMap<>();
   private final BlockingQueue<Runnable> queue;
-  private volatile boolean busy;
+  private final AtomicInteger waiting = new AtomicInteger();
   private volatile boolean warned;
 
   /** Spark makes it with its configuration. */
@@ -93,7 +94,7 @@ public final class PlanListener extends SparkListener {
   public void onApplicationEnd(SparkListenerApplicationEnd event) {
     long until = System.nanoTime() + flushNanos;
     try {
-      while ((busy || !queue.isEmpty()) && System.nanoTime() < until) {
+      while (waiting.get() > 0 && System.nanoTime() < until) {
         Thread.sleep(5);
       }
     } catch (InterruptedException stopped) {
@@ -247,7 +248,9 @@ public final class PlanListener extends SparkListener {
   }
 
   private void offer(Runnable work) {
+    waiting.incrementAndGet();
     if (!queue.offer(work)) {
+      waiting.decrementAndGet();
       warn(new IllegalStateException("the queue of plans is full: the receiver is slow or away"));
     }
   }
@@ -255,15 +258,14 @@ public final class PlanListener extends SparkListener {
   private void work() {
     while (true) {
       try {
-        Runnable next = queue.poll(1, TimeUnit.DAYS);
-        busy = true;
-        if (next != null) {
+        Runnable next = queue.take();
+        try {
           next.run();
+        } finally {
+          waiting.decrementAndGet();
         }
       } catch (Throwable problem) {
         warn(problem);
-      } finally {
-        busy = false;
       }
     }
   }
