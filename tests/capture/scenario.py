@@ -45,7 +45,9 @@ class Versions:
         return capture_name(self.platform, self.listener) + ("-plan" if self.plans else "")
 
 
-WITH_PLANS = Versions(plans=True)
+WITH_PLANS = (Versions(plans=True), Versions(platform=SPARK_4, plans=True))
+"""With Spark's own plans: for scenarios whose truth they show whole."""
+
 MATRIX = (*(Versions(listener=each) for each in LISTENER_VERSIONS), Versions(platform=SPARK_4))
 """All that a Spark scenario runs on, unless its truth says `not_run`."""
 
