@@ -80,6 +80,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             "refusing": f"{good}/refusing",
             "silent": f"http://127.0.0.1:{silent.getsockname()[1]}",
             "dead": f"http://127.0.0.1:{closed.getsockname()[1]}",
+            "malformed": "http://127.0.0.1:planted-secret",
         }
         events = folder / "events.jsonl"
         transport = {
@@ -164,7 +165,7 @@ def test_facets_are_as_their_schema(ran: Ran) -> None:
         Draft202012Validator(schema).validate({**ran.facets[0], "query": "SELECT 1"})
 
 
-@pytest.mark.parametrize("receiver", ["good", "refusing", "silent", "dead"])
+@pytest.mark.parametrize("receiver", ["good", "refusing", "silent", "dead", "malformed"])
 def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
     assert ran.stops[receiver] < MAX_STOP_SECONDS
 
@@ -172,9 +173,10 @@ def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
 def test_a_receiver_that_takes_nothing_costs_one_line_of_the_log(ran: Ran) -> None:
     lines = [line for line in ran.log.splitlines() if "was not sent to Throughline" in line]
     assert len([line for line in lines if "403" in line]) == 1
-    assert len([line for line in lines if "refused" in line]) == 1
-    assert len(lines) <= 3
-    assert not [line for line in lines if "a-key" in line or "a code" in line]
+    assert len([line for line in lines if "ConnectException" in line]) == 1
+    assert len([line for line in lines if "MalformedURLException" in line]) == 1
+    assert len(lines) <= 4
+    assert not [line for line in lines if "a-key" in line or "a code" in line or "planted" in line]
 
 
 def _plan(event: dict[str, Any]) -> str:

@@ -274,7 +274,7 @@ public final class PlanListener extends SparkListener {
   private void warn(Throwable problem) {
     if (!warned) {
       warned = true;
-      String why = problem instanceof IOException ? ": " + problem.getMessage() : "";
+      String why = problem instanceof Transport.Refused ? ": " + problem.getMessage() : "";
       LOG.warn("a plan was not sent to Throughline, and further problems are not logged: {}{}", problem.getClass().getName(), why);
     }
   }

@@ -22,6 +22,13 @@ final class Transport {
   private final SparkConf conf;
   private final String type;
 
+  /** A problem whose message is ours: others may quote an address with its secrets. */
+  static final class Refused extends IOException {
+    Refused(String why) {
+      super(why);
+    }
+  }
+
   Transport(SparkConf conf) {
     this.conf = conf;
     this.type = get("type", "console");
@@ -43,7 +50,7 @@ final class Transport {
         org.slf4j.LoggerFactory.getLogger(Transport.class).info(event);
         return;
       default:
-        throw new IOException("plans are not sent by a transport of type " + type + " (http, file and console are known)");
+        throw new Refused("plans are not sent by a transport of type " + type + " (http, file and console are known)");
     }
   }
 
@@ -80,7 +87,7 @@ final class Transport {
       }
     }
     if (status >= 300) {
-      throw new IOException("the receiver answered " + status);
+      throw new Refused("the receiver answered " + status);
     }
   }
 
