@@ -1,14 +1,15 @@
 """Evaluate the plans of a document, each once, from the leaves up."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.openlineage.run import DatasetKey
 from shared.plans.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
 from shared.plans.evaluated import Context, Evaluated, column_of
 from shared.plans.expressions import Columns, flow_of, id_of
-from shared.plans.flow import COPY, NOTHING, Flow, Source
+from shared.plans.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, united
+from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
 from shared.plans.places import NO_DATASET, places_of_leaf
 from shared.plans.rules import RULES
 
@@ -21,6 +22,7 @@ class Evaluation:
     """Evaluates the plans of one document; `datasets` are all that its leaves read, `unknowns` what no rule knows."""
 
     document: Document
+    read_query: ReadQuery = read_nothing
     datasets: dict[DatasetKey, dict[str, str]] = field(default_factory=dict)
     unknowns: Counter[str] = field(default_factory=Counter)
     _ctes: dict[int, Evaluated] = field(default_factory=dict)
@@ -85,6 +87,9 @@ class Evaluation:
     def _leaf(self, node: Node) -> Evaluated:
         """A relation: its columns are those of the data sets that it reads."""
         output = [*nodes(node.get("output")), *nodes(node.get("dataCols")), *nodes(node.get("partitionCols"))]
+        query = _jdbc_query(node)
+        if query:
+            return self._queried(query, output)
         places = places_of_leaf(node) if kind(node) not in NO_DATASET else ()
         if not places and kind(node) not in NO_DATASET:
             self.unknown(f"{kind(node)} without a place")
@@ -96,6 +101,20 @@ class Evaluation:
             column_of(each, {Source(place, str(each.get("name", ""))): here for place in places}) for each in output
         ]
         return Evaluated(columns=tuple(columns))
+
+    def _queried(self, query: JdbcSource, output: Sequence[Node]) -> Evaluated:
+        """The rows of a query that a database ran."""
+        found = self.read_query(query.text, query.server.dialect)
+        columns = _columns_of_query(query, found, output) if found else None
+        if not found or not found.certain or columns is None:
+            self.unknown("a JDBC query")
+        for table in found.tables if found else ():
+            self.datasets.setdefault(query.server.table(table), {})
+        if not found or columns is None:
+            return Evaluated(columns=tuple(column_of(each, NOTHING) for each in output))
+        pairs = zip(output, columns, strict=True)
+        rows = _taken(query, found.rows, decides(FILTER))
+        return Evaluated(columns=tuple(column_of(each, flow) for each, flow in pairs), rows=rows)
 
     def of_frame(self, leaf: Node) -> Evaluated | None:
         """The plan behind a leaf that holds rows of an earlier execution; None where the document does not have it."""
@@ -118,6 +137,31 @@ class Evaluation:
     def define(self, number: int, found: Evaluated) -> None:
         """Keep a query of a WITH clause for its references."""
         self._ctes[number] = found
+
+
+def _jdbc_query(leaf: Node) -> JdbcSource | None:
+    """The query of a leaf that reads one by JDBC; None for other leaves, and for tables."""
+    for name in ("relation", "table"):
+        facts = leaf.get(name)
+        source = source_of(facts.get("jdbc")) if isinstance(facts, dict) else None
+        if source and table_name(source.text) is None:
+            return source
+    return None
+
+
+def _columns_of_query(query: JdbcSource, found: QueryFlow, output: Sequence[Node]) -> list[Flow] | None:
+    """The flow of each column, by position, or by name where the query has all columns of a table."""
+    if found.passed is not None:
+        return [_taken(query, ((found.passed, str(each.get("name", ""))),), COPY) for each in output]
+    if len(found.columns) != len(output):
+        return None
+    return [
+        united((_taken(query, each.direct, CHANGE), _taken(query, each.indirect, DECIDES))) for each in found.columns
+    ]
+
+
+def _taken(query: JdbcSource, sources: Sequence[tuple[TableName, str]], step: Step) -> Flow:
+    return {Source(query.server.table(table), column): frozenset({step}) for table, column in sources}
 
 
 def _children(node: Node) -> tuple[int, ...]:

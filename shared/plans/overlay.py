@@ -12,16 +12,20 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
 from shared.plans.document import UnreadablePlan
+from shared.plans.jdbc import ReadQuery
 from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
 
 
-def merge_with_plan(events: Iterable[Event]) -> MergedRun:
-    """All events of one run as one value, with what its plan shows; `plan_gaps` names what the plan left open."""
+def merge_with_plan(events: Iterable[Event], read_query: ReadQuery) -> MergedRun:
+    """All events of one run as one value, with what its plan shows; `plan_gaps` names what the plan left open.
+
+    `read_query` reads the texts of JDBC queries.
+    """
     run = merge(events)
     if run.plan is None:
         return run
     try:
-        found = read_plan(run.plan)
+        found = read_plan(run.plan, read_query)
     except UnreadablePlan as error:
         return replace(run, plan=None, plan_gaps=(str(error),))
     return overlay(replace(run, plan=None), found)

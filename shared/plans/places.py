@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.document import Node, kind
+from shared.plans.document import Node
+from shared.plans.jdbc import source_of, table_name
 
 _URI = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)")
 _LOCAL = frozenset({"file", "dbfs"})
@@ -31,22 +32,29 @@ def places_of(value: Any) -> Iterator[DatasetKey]:
         found = at_path(value)
         if found:
             yield found
-        return
-    if isinstance(value, list):
+    elif isinstance(value, list):
         for each in value:
             yield from places_of(each)
-        return
-    if not isinstance(value, dict):
-        return
+    elif isinstance(value, dict):
+        yield from _table_by_jdbc(value) if "url" in value else _places_of_facts(value)
+
+
+def _places_of_facts(facts: Node) -> tuple[DatasetKey, ...]:
     for name in _FACTS:
-        if name in value:
-            found_here = list(places_of(value[name]))
-            if found_here:
-                yield from found_here
-                return
+        found = tuple(places_of(facts[name])) if name in facts else ()
+        if found:
+            return found
+    return ()
+
+
+def _table_by_jdbc(options: Node) -> tuple[DatasetKey, ...]:
+    source = source_of(options)
+    table = table_name(source.text) if source else None
+    return (source.server.table(table),) if source and table else ()
 
 
 _FACTS = (
+    "jdbc",
     "basepath",
     "storage",
     "locationUri",
@@ -69,8 +77,6 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     options = relation.get("options") if isinstance(relation, dict) else None
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
-    if kind(relation) == "JDBCRelation":
-        return ()
     for name in ("catalogTable", "tableMeta", "relation", "table"):
         found = tuple(dict.fromkeys(places_of(leaf.get(name))))
         if found:

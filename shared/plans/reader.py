@@ -12,6 +12,7 @@ from shared.plans.document import Document, Node, UnreadablePlan, kind, nodes, r
 from shared.plans.evaluated import Column, Evaluated
 from shared.plans.evaluation import Evaluation
 from shared.plans.flow import FILTER, JOIN, Flow, Step, decides, through, united
+from shared.plans.jdbc import ReadQuery, read_nothing
 from shared.plans.places import places_of
 
 NO_PLACE: DatasetKey = ("", "")
@@ -31,19 +32,19 @@ class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: tuple[tuple[str, int], ...] = ()
 
 
-def read_plan(facet: PlanFacet) -> PlanLineage:
+def read_plan(facet: PlanFacet, read_query: ReadQuery = read_nothing) -> PlanLineage:
     """The lineage of the plan in a facet. Raises UnreadablePlan."""
-    return read_document(unpack(facet))
+    return read_document(unpack(facet), read_query)
 
 
 _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What a document of another form than the jar's may cause: it costs the plan, never the run."""
 
 
-def read_document(document: Document) -> PlanLineage:
-    """The lineage of a plan. Raises UnreadablePlan."""
+def read_document(document: Document, read_query: ReadQuery = read_nothing) -> PlanLineage:
+    """The lineage of a plan; `read_query` reads the texts of its JDBC queries. Raises UnreadablePlan."""
     try:
-        return _read(document)
+        return _read(document, read_query)
     except UnreadablePlan:
         raise
     except RecursionError as error:
@@ -52,11 +53,11 @@ def read_document(document: Document) -> PlanLineage:
         raise UnreadablePlan(f"the plan has an unexpected form: {type(error).__name__}") from error
 
 
-def _read(document: Document) -> PlanLineage:
+def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
     index = ref(document.root)
     if index is None or not 0 <= index < len(document.plans):
         raise UnreadablePlan("the plan has no root")
-    evaluation = Evaluation(document=document)
+    evaluation = Evaluation(document=document, read_query=read_query)
     outputs = [
         output for command in _commands(document, document.plans[index]) for output in _write(evaluation, command)
     ]

@@ -27,7 +27,6 @@ from shared.events.blob_cache import AtHand, BlobCache, Known
 from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import stronger_end
-from shared.plans.overlay import merge_with_plan
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.contribution_writes import contribute, retract, span_of, with_new_times, write_state
 from shared.processing.decision import Decision, decide, unusable
@@ -47,6 +46,7 @@ from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
 from shared.translation.run.facts import facts_of
+from shared.translation.run.merging import merge_run
 
 _LOG = logging.getLogger("throughline.settle")
 MAX_ATTEMPTS = 8
@@ -165,7 +165,7 @@ class RunProcessor:
             return False
         context = RunContext(names=self.names)
         try:
-            run = merge_with_plan(gathered.events) if gathered.events else None
+            run = merge_run(gathered.events) if gathered.events else None
             settled = accepts and gathered.state.settled
             # A cached application is too old if its context changed, or if a worker that came in between missed a part
             # of what we propagated.

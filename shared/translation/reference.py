@@ -15,7 +15,6 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
-from shared.plans.overlay import merge_with_plan
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
@@ -28,6 +27,7 @@ from shared.translation.application.context import (
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
+from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import Skip, Wait, translate
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
@@ -71,7 +71,7 @@ def translate_history(
         else:
             kept.setdefault(event.run_id, []).append(event)
     del events  # frees merged events early, if the caller holds none
-    runs = {run_id: merge_with_plan(kept.pop(run_id)) for run_id in tuple(kept)}
+    runs = {run_id: merge_run(kept.pop(run_id)) for run_id in tuple(kept)}
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)

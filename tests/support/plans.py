@@ -5,6 +5,7 @@ import gzip
 import json
 from typing import Any
 
+from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import PlanFacet
 
 Json = dict[str, Any]
@@ -70,3 +71,13 @@ def facet(document: object) -> PlanFacet:
     text = document if isinstance(document, str) else json.dumps(document)
     packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return PlanFacet(format=1, plan=packed)
+
+
+def edges_of(output: MergedDataset) -> set[str]:
+    """`a>out`: the value; `a?out`: only decides; a mask has `*`; `a?` concerns all rows."""
+    found = set()
+    for name, fields in output.fields:
+        for source in fields[0].input_fields or ():
+            for step in source.transformations or ():
+                found.add(f"{source.field}{'>' if step.type == 'DIRECT' else '?'}{name}{'*' if step.masking else ''}")
+    return found | {f"{source.field}?" for source in output.rows}

@@ -25,7 +25,6 @@ from shared.maintenance.verify.repairs import (
     read_state,
 )
 from shared.openlineage.decoding import decode
-from shared.plans.overlay import merge_with_plan
 from shared.records.application_entries import holds_entries
 from shared.records.application_record import read_application
 from shared.records.digest_set import combined_digest, short
@@ -34,6 +33,7 @@ from shared.records.run_state import RunState
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Row
 from shared.storage_layout import PROCESS_REF, RUNS, STATE, StoredEvent, stored_from_row
+from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import translate
 
 
@@ -84,7 +84,7 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
             if each == place:
                 return False
     try:
-        run = merge_with_plan(events)
+        run = merge_run(events)
         known = read_application(storage, run.application_run)
         translate(run, context_of(storage, run, known, context.names))
     except UNUSABLE:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import Dialect, exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -38,24 +38,24 @@ class Parsed:
     directory_format: str = ""
 
 
-def tokens_of(sql: str) -> list[Token] | None:
+def tokens_of(sql: str, dialect: Dialect = _SPARK) -> list[Token] | None:
     """The text's tokens; None if it is too long or invalid."""
     if len(sql) > MAX_STATEMENT_LENGTH:
         return None
     try:
-        return list(_SPARK.tokenize(sql))
+        return list(dialect.tokenize(sql))
     except SqlglotError:
         return None
 
 
-def parse(sql: str) -> Parsed | None:
+def parse(sql: str, dialect: Dialect = _SPARK) -> Parsed | None:
     """Parse a single statement; None for any other text."""
-    tokens = tokens_of(sql)
+    tokens = tokens_of(sql, dialect)
     if not tokens or len(tokens) > _MAX_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
         return None
     spelled, directory_format = _as_sqlglot_spells(tokens)
     try:
-        trees = _SPARK.parser().parse(spelled, sql)
+        trees = dialect.parser().parse(spelled, sql)
     except (SqlglotError, RecursionError):
         return None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # sqlglot's own faults on broken statements

@@ -1,7 +1,7 @@
 """The source columns of queries: SELECT, set operations and VALUES, as far as they are certain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
@@ -35,13 +35,15 @@ Common = Mapping[str, QueryOutput]
 """The visible common table expressions, by name in lower case."""
 
 
-def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
+def with_common(node: exp.Expr, common: Common, defaults: Defaults, doubts: list[str] | None = None) -> Common:
     """The common table expressions that are visible inside a node: the outer ones and its own."""
     known = dict(common)
+    doubts = [] if doubts is None else doubts
     for cte in ctes_of(node):
         if is_recursive(node):
             known[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
-        output = Queries(common=known, defaults=defaults).query(cte.this, None)
+            doubts.append("a recursive query")
+        output = Queries(common=known, defaults=defaults, doubts=doubts).query(cte.this, None)
         known[cte.alias.lower()] = QueryOutput(
             relation=output.relation.renamed(cte.alias_column_names), rows=output.rows
         )
@@ -50,16 +52,22 @@ def with_common(node: exp.Expr, common: Common, defaults: Defaults) -> Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
-    """Evaluates queries that see the same common table expressions."""
+    """Evaluates queries that see the same common table expressions.
+
+    `doubts` collects what is left out because it is uncertain: names that are not resolved, and clauses that are not
+    evaluated.
+    """
 
     common: Common
     defaults: Defaults
+    doubts: list[str] = field(default_factory=list)
 
     def query(self, node: object, outer: Scope | None) -> QueryOutput:
         """Evaluate a query; `outer` is the enclosing scope of a correlated one."""
         if not isinstance(node, exp.Expr):
             return QueryOutput()
-        inside = Queries(common=with_common(node, self.common, self.defaults), defaults=self.defaults)
+        common = with_common(node, self.common, self.defaults, self.doubts)
+        inside = Queries(common=common, defaults=self.defaults, doubts=self.doubts)
         if isinstance(node, exp.Select):
             return inside._select(node, outer)
         if isinstance(node, exp.SetOperation):
@@ -70,7 +78,7 @@ class Queries:
         if isinstance(node, exp.Values):
             return QueryOutput(relation=inside._values(node, outer))
         if isinstance(node, exp.Table):
-            scope, rows = Scope(outer=outer), set[Source]()
+            scope, rows = Scope(outer=outer, doubts=self.doubts), set[Source]()
             inside.add(scope, node, rows)
             return QueryOutput(relation=_one(scope.relations), rows=frozenset(rows))
         return QueryOutput()
@@ -88,7 +96,7 @@ class Queries:
         return evaluate
 
     def _select(self, node: exp.Select, outer: Scope | None) -> QueryOutput:
-        scope, rows = Scope(outer=outer), set[Source]()
+        scope, rows = Scope(outer=outer, doubts=self.doubts), set[Source]()
         from_ = node.args.get("from_")
         if isinstance(from_, exp.From):
             self.add(scope, from_.this, rows)
@@ -142,7 +150,7 @@ class Queries:
         return QueryOutput(relation=QueryRelation(columns=columns), rows=rows)
 
     def _values(self, node: exp.Values, outer: Scope | None) -> QueryRelation:
-        scope = Scope(outer=outer)
+        scope = Scope(outer=outer, doubts=self.doubts)
         rows = [nodes(row) if isinstance(row, exp.Tuple) else [row] for row in nodes(node)]
         if not rows or len({len(row) for row in rows}) != 1:
             return OPAQUE

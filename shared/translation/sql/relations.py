@@ -94,6 +94,8 @@ class Scope:
     """By column of USING: the side that gives its value."""
     aliases: dict[str, Origins] = field(default_factory=dict)
     """The columns named so far by the SELECT list."""
+    doubts: list[str] = field(default_factory=list)
+    """The names that were not resolved."""
 
     def add(self, names: Iterable[str], relation: QueryRelation) -> None:
         """Add a relation by its alias, or by the parts of its name."""
@@ -111,7 +113,13 @@ class Scope:
         return found[0] if len(found) == 1 else None
 
     def resolve(self, parts: tuple[str, ...]) -> Origins | None:
-        """The origins of a qualified name; parts after the column's are its fields."""
+        """The origins of a qualified name; parts after the column's are its fields. None if they are uncertain."""
+        found = self._resolved(parts)
+        if found is None:
+            self.doubts.append(parts[-1])
+        return found
+
+    def _resolved(self, parts: tuple[str, ...]) -> Origins | None:
         scope: Scope | None = self
         while scope:
             for length in range(len(parts) - 1, 0, -1):

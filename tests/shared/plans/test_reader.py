@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import PlanFacet
 from shared.plans.document import MAX_BYTES, UnreadablePlan
 from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
-from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet, files
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet, files
 
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
 X, Y = column(11, "x"), column(12, "y")
@@ -20,19 +19,9 @@ def _read(document: object) -> PlanLineage:
     return read_plan(facet(document))
 
 
-def _edges(output: MergedDataset) -> set[str]:
-    """`a>out`: the value; `a?out`: only decides; a mask has `*`; `a?` concerns all rows."""
-    found = set()
-    for name, fields in output.fields:
-        for source in fields[0].input_fields or ():
-            for step in source.transformations or ():
-                found.add(f"{source.field}{'>' if step.type == 'DIRECT' else '?'}{name}{'*' if step.masking else ''}")
-    return found | {f"{source.field}?" for source in output.rows}
-
-
 def _project(*expressions: Json) -> set[str]:
     plans = PlanBuilder()
-    return _edges(_read(plans.writing(plans.project(plans.table("file:/in", A, B, C), *expressions))).outputs[0])
+    return edges_of(_read(plans.writing(plans.project(plans.table("file:/in", A, B, C), *expressions))).outputs[0])
 
 
 SPEC: Json = {"k": "WindowSpecDefinition", "partitionSpec": [B], "orderSpec": [{"k": "SortOrder", "child": C}]}
@@ -97,7 +86,7 @@ def test_an_aggregate(expression: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
     query = plans.add("Aggregate", groupingExpressions=[B], aggregateExpressions=[expression], child=source)
-    assert _edges(_read(plans.writing(query)).outputs[0]) == edges
+    assert edges_of(_read(plans.writing(query)).outputs[0]) == edges
 
 
 def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
@@ -105,7 +94,7 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
     left, right = plans.table("file:/left", A, B), plans.table("file:/right", X, Y)
     sides: Json = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
     found = _read(plans.writing(plans.add(kind, **sides, **fields)))
-    return _edges(found.outputs[0]), found
+    return edges_of(found.outputs[0]), found
 
 
 @pytest.mark.parametrize(
@@ -172,7 +161,7 @@ def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
 def test_one_source(kind: str, fields: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add(kind, child=plans.table("file:/in", A, B), **fields)))
-    assert _edges(found.outputs[0]) == edges
+    assert edges_of(found.outputs[0]) == edges
     assert found.exact
 
 
@@ -183,7 +172,7 @@ def test_a_scalar_subquery_gives_its_value_and_its_conditions_decide() -> None:
     value = {"k": "ScalarSubquery", "plan": plans.project(inner, Y)}
     query = plans.project(plans.table("file:/left", A), A, alias(50, "o", value))
     found = _read(plans.writing(query))
-    assert _edges(found.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
+    assert edges_of(found.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
     assert {each.name for each in found.inputs} == {"/left", "/right"}
 
 
@@ -193,7 +182,7 @@ def test_exists_gives_conditions_only() -> None:
         "Filter", condition=call("EqualTo", X, {"k": "OuterReference", "e": B}), child=plans.table("file:/r", X, Y)
     )
     query = plans.add("Filter", condition={"k": "Exists", "plan": inner}, child=plans.table("file:/l", A, B))
-    assert _edges(_read(plans.writing(plans.project(query, A))).outputs[0]) == {"a>a", "x?", "b?"}
+    assert edges_of(_read(plans.writing(plans.project(query, A))).outputs[0]) == {"a>a", "x?", "b?"}
 
 
 def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
@@ -202,7 +191,7 @@ def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
     definition = plans.add("CTERelationDef", id=7, child=inner)
     reference = plans.add("CTERelationRef", cteId=7, output=[X, Y])
     query = plans.add("WithCTE", plan=plans.project(reference, X), cteDefs=[definition])
-    assert _edges(_read(plans.writing(query)).outputs[0]) == {"a>x", "b?"}
+    assert edges_of(_read(plans.writing(query)).outputs[0]) == {"a>x", "b?"}
 
 
 def test_a_recursive_query_settles() -> None:
@@ -211,7 +200,7 @@ def test_a_recursive_query_settles() -> None:
     step = plans.project(plans.add("Filter", condition=X, child=again), X)
     loop = plans.add("UnionLoop", id=3, anchor=plans.project(plans.table("file:/in", A), A), recursion=step)
     found = _read(plans.writing(loop))
-    assert _edges(found.outputs[0]) == {"a>a", "a?"}
+    assert edges_of(found.outputs[0]) == {"a>a", "a?"}
     assert found.exact
 
 
@@ -220,7 +209,7 @@ def test_rows_of_a_frame_are_those_of_the_plan_that_made_it() -> None:
     before = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
     plans.frames.append({"output": [A, B], "plan": before})
     rows = plans.add("LogicalRDD", output=[A, B])
-    assert _edges(_read(plans.writing(plans.project(rows, A))).outputs[0]) == {"a>a", "b?"}
+    assert edges_of(_read(plans.writing(plans.project(rows, A))).outputs[0]) == {"a>a", "b?"}
 
 
 def test_what_no_rule_knows_is_counted_and_nothing_is_exact() -> None:
@@ -250,7 +239,7 @@ def test_a_merge() -> None:
         "matchedClauses": [{"k": "DeltaMergeIntoMatchedUpdateClause", "condition": Y, "actions": [action]}],
     }
     found = _read(plans.document())
-    assert _edges(found.outputs[0]) == {"y>b", "x?", "y?"}
+    assert edges_of(found.outputs[0]) == {"y>b", "x?", "y?"}
     assert [each.name for each in found.inputs] == ["/source"]
 
 
@@ -282,7 +271,7 @@ def test_columns_of_a_table_are_found_by_name_or_by_position(by_name: Json, edge
     source = plans.table("file:/in", A, B)
     table = plans.add("DataSourceV2Relation", table=files("file:/out"), output=[column(21, "b"), column(22, "A")])
     plans.plans[0] = {"k": "AppendData", "table": table, "query": source, **by_name}
-    assert _edges(_read(plans.document()).outputs[0]) == edges
+    assert edges_of(_read(plans.document()).outputs[0]) == edges
 
 
 def test_a_union_of_commands_has_all_their_outputs() -> None:
@@ -298,7 +287,7 @@ def test_a_deep_plan_is_read() -> None:
     query = plans.table("file:/in", A)
     for _ in range(5_000):
         query = plans.project(query, A)
-    assert _edges(_read(plans.writing(query)).outputs[0]) == {"a>a"}
+    assert edges_of(_read(plans.writing(query)).outputs[0]) == {"a>a"}
 
 
 def _circle() -> Json:
