@@ -15,6 +15,10 @@ from shared.plans.rules import RULES
 
 MAX_PLANS = 200_000
 MAX_SUBQUERIES = 2_000
+MAX_WORK = 10_000_000
+"""Sources copied: some seconds. A plan of 450 columns takes a few thousand."""
+_WORK_OF_A_PLAN = 50
+"""What evaluating one plan takes, apart from its columns: as long as copying so many sources."""
 
 
 @dataclass(slots=True)
@@ -27,6 +31,7 @@ class Evaluation:
     unknowns: Counter[str] = field(default_factory=Counter)
     _ctes: dict[int, Evaluated] = field(default_factory=dict)
     _subqueries: int = 0
+    _work: int = 0
     _open: set[int] = field(default_factory=set)
 
     def plan(self, index: int, outer: Columns | None = None) -> Evaluated:
@@ -42,7 +47,8 @@ class Evaluation:
             node = self._node(at)
             missing = [each for each in _children(node) if each not in done]
             if not missing:
-                done[at] = self._evaluate(node, done, outer or {})
+                found = done[at] = self._evaluate(node, done, outer or {})
+                self.spend(_WORK_OF_A_PLAN + len(found.columns) + len(found.rows))
                 waiting.pop()
                 continue
             if at in entered:
@@ -64,6 +70,12 @@ class Evaluation:
     def unknown(self, what: str) -> None:
         """Count something that no rule knows."""
         self.unknowns[what] += 1
+
+    def spend(self, amount: int) -> None:
+        """Count work. Raises UnreadablePlan for a plan that takes too much."""
+        self._work += amount
+        if self._work > MAX_WORK:
+            raise UnreadablePlan("the plan takes too much work: its columns or subqueries multiply")
 
     def flow(self, node: Node, columns: Columns, outer: Columns) -> Flow:
         """The flow of an expression."""

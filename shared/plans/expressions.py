@@ -15,6 +15,7 @@ from shared.plans.flow import (
     SUMMARY,
     Flow,
     Step,
+    after,
     through,
     united,
 )
@@ -34,6 +35,9 @@ class Subqueries(Protocol):
 
     def unknown(self, what: str) -> None:
         """Count something that no rule knows."""
+
+    def spend(self, amount: int) -> None:
+        """Count work: the sources that are copied. Raises UnreadablePlan for a plan that takes too much."""
 
 
 _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "HiveHash", "Mask"})
@@ -56,38 +60,71 @@ def _common_id(node: Node) -> Id:
 
 
 def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    """Everything that an expression takes from `columns`, and by OuterReference from `outer`."""
-    name = kind(node)
-    if name in _NO_COLUMN:
-        return NOTHING
-    if name == "AttributeReference":
-        found = columns.get(id_of(node) or ())
-        if found is None:
-            found = outer.get(id_of(node) or ())
-        if found is None:
-            plans.unknown("a column without a source")
-        return found or NOTHING
-    if name == "CommonExpressionRef":
-        return columns.get(_common_id(node), NOTHING)
-    if name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
-        common = {_common_id(each): flow_of(each["child"], columns, plans, outer) for each in nodes(node.get("defs"))}
-        return flow_of(node["child"], {**columns, **common}, plans, outer)
-    if "replacement" in node:  # Spark replaces it by this: its own arguments stand there too
-        return through(CHANGE, flow_of(node["replacement"], columns, plans, outer))
-    if name in _SUBQUERIES:
-        return _subquery(node, columns, plans, outer)
-    rule = _RULES.get(name, _arguments)
-    return united(through(step, flow_of(part, columns, plans, outer)) for part, step in rule(node))
+    """Everything that an expression takes from `columns`, and by OuterReference from `outer`.
+
+    Works on a stack, because a sum of 500 columns is nested 500 levels deep. Steps are associative, so each column that
+    is met takes all steps of its way at once.
+    """
+    found = Collector(plans)
+    waiting: list[tuple[Node, Step, Columns]] = [(node, COPY, columns)]
+    while waiting:
+        at, step, known = waiting.pop()
+        name = kind(at)
+        if name in _NO_COLUMN:
+            continue
+        if name == "AttributeReference":
+            found.add(_column(at, known, plans, outer), step)
+        elif name == "CommonExpressionRef":
+            found.add(known.get(_common_id(at), NOTHING), step)
+        elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
+            common = {_common_id(each): flow_of(each["child"], known, plans, outer) for each in nodes(at.get("defs"))}
+            waiting.append((at["child"], step, {**known, **common}))
+        elif "replacement" in at:  # Spark replaces it by this: its own arguments stand there too
+            waiting.append((at["replacement"], after(step, CHANGE), known))
+        elif name in _SUBQUERIES:
+            for flow in _subquery(at, known, plans, outer):
+                found.add(flow, step)
+        else:
+            rule = _RULES.get(name, _arguments)
+            waiting += [(part, after(step, own), known) for part, own in rule(at)]
+    return found.flow
 
 
-def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+class Collector:
+    """Adds up flows, each after a step."""
+
+    def __init__(self, plans: Subqueries) -> None:
+        self._plans = plans
+        self._met: dict[tuple[int, Step], Flow] = {}  # keeps the flows, so that their ids stay theirs
+
+    def add(self, flow: Flow, step: Step) -> None:
+        """Add a flow after a step, once."""
+        if flow and (id(flow), step) not in self._met:
+            self._plans.spend(len(flow))
+            self._met[id(flow), step] = flow
+
+    @property
+    def flow(self) -> Flow:
+        """All that was added."""
+        return united(through(step, flow) for (_, step), flow in self._met.items())
+
+
+def _column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    found = columns.get(id_of(node) or ())
+    if found is None:
+        found = outer.get(id_of(node) or ())
+    if found is None:
+        plans.unknown("a column without a source")
+    return found or NOTHING
+
+
+def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> tuple[Flow, ...]:
     index = ref(node.get("plan"))
     if index is None:
         plans.unknown(kind(node))
-        return NOTHING
+        return ()
     values, rows = plans.subquery(index, {**outer, **columns})
-    value = NOTHING if kind(node) == "Exists" else united(values)
-    return united((value, through(DECIDES, rows)))
+    return (*(() if kind(node) == "Exists" else values), through(DECIDES, rows))
 
 
 Parts = list[tuple[Node, Step]]

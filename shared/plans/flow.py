@@ -62,7 +62,7 @@ def after(step: Step, before: Step) -> Step:
 
 def through(step: Step, flow: Flow) -> Flow:
     """A flow after one more step."""
-    if step is COPY or not flow:
+    if step == COPY or not flow:
         return flow
     return {source: frozenset(after(step, each) for each in steps) for source, steps in flow.items()}
 

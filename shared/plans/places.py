@@ -11,7 +11,7 @@ from shared.plans.jdbc import source_of, table_name
 _URI = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)")
 _LOCAL = frozenset({"file", "dbfs"})
 
-NO_DATASET = frozenset({"LocalRelation", "OneRowRelation", "Range", "CommandResult", "ExternalRDD"})
+NO_DATASET = frozenset({"LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"})
 """Leaves that read no data set."""
 
 

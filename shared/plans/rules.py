@@ -59,13 +59,21 @@ def _join(at: Context) -> Evaluated:
 
 def _lateral_join(at: Context) -> Evaluated:
     """The right side is a subquery over the columns of the left one."""
-    columns, rows = at.below[0].columns, united((at.rows, at.condition("condition", JOIN)))
+    columns, rows = at.below[0].columns, at.rows
     for each in nodes(at.node.get("right")):
         index = ref(each.get("plan"))
         if index is not None:
             found = at.evaluation.plan(index, {**at.outer, **at.columns})
             columns, rows = columns + found.columns, united((rows, through(decides(JOIN), found.rows)))
-    return Evaluated(columns=columns, rows=rows)
+    known = {each.id: each.flow for each in columns}
+    return Evaluated(columns=columns, rows=united((rows, *at.flows("condition", decides(JOIN), known))))
+
+
+def _as_of_join(at: Context) -> Evaluated:
+    """Each row of the left side with the nearest one of the right side."""
+    conditions = (at.condition("condition", JOIN), at.condition("asOfCondition", JOIN))
+    rows = united((at.rows, *conditions, at.condition("orderExpression", SORT)))
+    return Evaluated(columns=tuple(column for each in at.below for column in each.columns), rows=rows)
 
 
 def _aggregate(at: Context) -> Evaluated:
@@ -197,6 +205,11 @@ def _by_function(at: Context) -> Evaluated:
     return Evaluated(columns=at.output("output", flow), rows=united((at.rows, *groups)))
 
 
+def _numbered(at: Context) -> Evaluated:
+    """A column of row numbers before the others."""
+    return Evaluated(columns=(*at.output("sequenceAttr", NOTHING), *at.below[0].columns), rows=at.rows)
+
+
 def _of_objects(at: Context) -> Evaluated:
     """A step of a typed Dataset: an object made of all columns below."""
     flow = united((*at.flows("deserializer"), *at.flows("valueDeserializer"), *at.flows("keyDeserializer")))
@@ -240,7 +253,8 @@ _SAME_NUMBER_OF_ROWS = frozenset({"JsonTuple", "Stack"})
 _FUNCTIONS = (
     "MapInPandas PythonMapInArrow MapInArrow MapInPandasWithState FlatMapGroupsInPandas FlatMapGroupsInArrow "
     "FlatMapCoGroupsInPandas FlatMapCoGroupsInArrow FlatMapGroupsInPandasWithState TransformWithStateInPandas "
-    "TransformWithStateInPySpark FlatMapGroupsInR ArrowEvalPython BatchEvalPython"
+    "TransformWithStateInPySpark FlatMapGroupsInR FlatMapGroupsInRWithArrow MapPartitionsInRWithArrow "
+    "ScriptTransformation"
 )
 _OBJECTS = (
     "DeserializeToObject SerializeFromObject MapElements MapPartitions AppendColumns AppendColumnsWithObject MapGroups "
@@ -254,6 +268,7 @@ RULES: Mapping[str, Rule] = {
     "Filter": _filter,
     "Join": _join,
     "LateralJoin": _lateral_join,
+    "AsOfJoin": _as_of_join,
     "Aggregate": _aggregate,
     "Distinct": _distinct,
     "Deduplicate": _deduplicate,
@@ -272,5 +287,6 @@ RULES: Mapping[str, Rule] = {
     "UnionLoopRef": _cte_reference,
     "LogicalRDD": _frame,
     "TypedFilter": _typed_filter,
+    "AttachDistributedSequence": _numbered,
     "MergeRows": _merged_rows,
 }

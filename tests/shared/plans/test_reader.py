@@ -111,6 +111,16 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
         ("Join", {"joinType": {"k": "LeftSemi"}, "condition": call("EqualTo", A, X)}, {"a>a", "b>b", "a?", "x?"}),
         ("Join", {"joinType": {"k": "Cross"}}, {"a>a", "b>b", "x>x", "y>y"}),
         (
+            "AsOfJoin",
+            {
+                "joinType": {"k": "LeftOuter"},
+                "asOfCondition": call("GreaterThanOrEqual", A, X),
+                "condition": call("EqualTo", B, Y),
+                "orderExpression": call("Subtract", A, X),
+            },
+            {"a>a", "b>b", "x>x", "y>y", "a?", "b?", "x?", "y?"},
+        ),
+        (
             "FlatMapCoGroupsInPandas",
             {
                 "functionExpr": call("PythonUDF", A, B, X),
@@ -150,6 +160,8 @@ def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
             {"a>a", "b>b", "b>x"},
         ),
         ("Expand", {"projections": [[A, LITERAL], [B, LITERAL]], "output": [X, Y]}, {"a>x", "b>x"}),
+        ("ScriptTransformation", {"script": "cat", "output": [X]}, {"a>x", "b>x"}),
+        ("AttachDistributedSequence", {"sequenceAttr": X}, {"a>a", "b>b"}),
         ("MapInPandas", {"functionExpr": call("PythonUDF", A, B), "output": [X]}, {"a>x", "b>x"}),
         (
             "FlatMapGroupsInPandas",
@@ -183,6 +195,22 @@ def test_exists_gives_conditions_only() -> None:
     )
     query = plans.add("Filter", condition={"k": "Exists", "plan": inner}, child=plans.table("file:/l", A, B))
     assert edges_of(_read(plans.writing(plans.project(query, A))).outputs[0]) == {"a>a", "x?", "b?"}
+
+
+def test_a_lateral_join_has_conditions_over_both_sides() -> None:
+    plans = PlanBuilder()
+    outer = {"k": "OuterReference", "e": A}
+    inner = plans.add("Filter", condition=call("EqualTo", X, outer), child=plans.table("file:/right", X, Y))
+    joined = plans.add(
+        "LateralJoin",
+        left=plans.table("file:/left", A, B),
+        right={"k": "LateralSubquery", "plan": inner},
+        joinType={"k": "LeftOuter"},
+        condition=call("GreaterThan", Y, B),
+    )
+    found = _read(plans.writing(plans.project(joined, A, Y)))
+    assert edges_of(found.outputs[0]) == {"a>a", "y>y", "x?", "a?", "y?", "b?"}
+    assert found.exact
 
 
 def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
@@ -290,6 +318,36 @@ def test_a_deep_plan_is_read() -> None:
     assert edges_of(_read(plans.writing(query)).outputs[0]) == {"a>a"}
 
 
+def test_an_expression_as_deep_as_a_sum_of_450_columns_is_read() -> None:
+    plans = PlanBuilder()
+    columns = [column(number, f"c{number}") for number in range(450)]
+    total = columns[0]
+    for each in columns[1:]:
+        total = {"k": "Add", "left": total, "right": each}
+    (output,) = _read(plans.writing(plans.project(plans.table("file:/in", *columns), alias(999, "t", total)))).outputs
+    assert edges_of(output) == {f"c{number}>t" for number in range(450)}
+
+
+def _multiplied() -> Json:
+    """Each recursive query is read several times, and each holds another one."""
+    plans = PlanBuilder()
+    query = plans.table("file:/in", A)
+    for number in range(40):
+        again = plans.add("UnionLoopRef", loopId=number, output=[A])
+        query = plans.add("UnionLoop", id=number, children=[query, plans.project(again, A)])
+    return plans.writing(query)
+
+
+def _of_subqueries() -> Json:
+    """Each plan holds the next one twice."""
+    plans = PlanBuilder()
+    query = plans.table("file:/in", A)
+    for _ in range(40):
+        twice = [alias(50 + each, "o", {"k": "ScalarSubquery", "plan": query}) for each in range(2)]
+        query = plans.project(plans.table("file:/in", A), *twice)
+    return plans.writing(query)
+
+
 def _circle() -> Json:
     plans = PlanBuilder()
     plans.add("Project", projectList=[A], child={"ref": 1})
@@ -318,6 +376,8 @@ BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
         (facet(_circle()), "refers to itself"),
         (facet(PlanBuilder().writing({"ref": 9})), "does not have"),
         (facet(_nested()), "too deeply"),
+        (facet(_multiplied()), "too much work"),
+        (facet(_of_subqueries()), "subqueries"),
     ],
 )
 def test_a_plan_that_cannot_be_read_is_one_clear_error(broken: PlanFacet, problem: str) -> None:
