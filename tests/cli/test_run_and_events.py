@@ -80,6 +80,19 @@ def test_events_by_job_and_time(parts: Parts) -> None:
     assert "4 events of 3 runs; 3 not shown (--most)" in some
 
 
+def test_events_of_several_runs_are_listed_in_the_order_of_their_times() -> None:
+    """Storage lists them by hour and run."""
+    found = Parts()
+    first, second = sorted(("one", "two"), key=run_id)
+    times = {"10:00": first, "10:01": second, "10:02": first, "10:03": second}
+    for time, name in times.items():
+        post(found.storage, event(name, "RUNNING", f"2026-11-21T{time}:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
+    listed = json.loads(found.run("events", "--json").stdout)["events"]
+    assert [each["run_id"] for each in listed] == [run_id(name) for name in times.values()]
+    cut = json.loads(found.run("events", "--json", "--most", "2").stdout)["events"]
+    assert cut == listed[:2]
+
+
 def test_a_job_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     for command in ("events", "replay"):
         said = parts.run(command, "--job", "app.nihgtly")

@@ -108,7 +108,7 @@ def demo(
     out.print("\nNext: keep the world running; it prints the Spark settings with which your own jobs report to it:\n")
     out.print(f"  {typed('up', home)}")
     out.print("\nThen, in another terminal:\n")
-    for words in ("show delta/customer_master --columns", "status"):
+    for words in ("show delta/customer_master --columns", "status --wide"):
         out.print(f"  {typed(words, home)}")
 
 
