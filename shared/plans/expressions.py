@@ -38,7 +38,7 @@ class Subqueries(Protocol):
 
 _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "HiveHash", "Mask"})
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
-_NO_COLUMN = frozenset({"Literal", "NamedLambdaVariable", "BoundReference", "SimplePythonFunction"})
+_NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "NamedLambdaVariable", "BoundReference", "SimplePythonFunction"})
 _SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exists", "DynamicPruningSubquery"})
 _IGNORED_FIELDS = frozenset({"x", "t", "k", "mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
 
@@ -47,6 +47,12 @@ def id_of(node: Node) -> Id | None:
     """The id of a named expression."""
     found = node.get("x")
     return tuple(found) if isinstance(found, list) else None
+
+
+def _common_id(node: Node) -> Id:
+    """The id of a common expression: one number, as no column's."""
+    found = node.get("id")
+    return (int(found.get("id", -1)) if isinstance(found, dict) else -1,)
 
 
 def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
@@ -61,6 +67,11 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
         if found is None:
             plans.unknown("a column without a source")
         return found or NOTHING
+    if name == "CommonExpressionRef":
+        return columns.get(_common_id(node), NOTHING)
+    if name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
+        common = {_common_id(each): flow_of(each["child"], columns, plans, outer) for each in nodes(node.get("defs"))}
+        return flow_of(node["child"], {**columns, **common}, plans, outer)
     if "replacement" in node:  # Spark replaces it by this: its own arguments stand there too
         return through(CHANGE, flow_of(node["replacement"], columns, plans, outer))
     if name in _SUBQUERIES:

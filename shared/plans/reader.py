@@ -117,9 +117,12 @@ def _fact(evaluation: Evaluation, command: Node, field: str) -> Any:
 
 
 def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[Column]:
-    """The columns of a write, named as the table does where it is by position."""
+    """The columns of a write, named as the table does: by position, or by their own names in any order and case."""
     table = _fact(evaluation, command, "table")
     names = [str(each.get("name", "")) for each in nodes(table.get("output"))] if isinstance(table, dict) else []
+    if command.get("isByName"):
+        spelled = {name.lower(): name for name in names}
+        names = [spelled.get(each.name.lower(), each.name) for each in found.columns]
     if len(names) != len(found.columns):
         return list(found.columns)
     return [
@@ -145,6 +148,7 @@ _WRITES: Mapping[str, str] = {
     "OverwriteByExpression": "table",
     "OverwritePartitionsDynamic": "table",
     "DynamicPartitionOverwriteDelta": "table deltaTable",
+    "DeltaDynamicPartitionOverwriteCommand": "deltaTable table",
     "AppendDelta": "table",
     "OverwriteDelta": "table",
     "ReplaceData": "table",

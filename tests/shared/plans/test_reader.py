@@ -10,7 +10,7 @@ from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import PlanFacet
 from shared.plans.document import MAX_BYTES, UnreadablePlan
 from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
-from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet, files
 
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
 X, Y = column(11, "x"), column(12, "y")
@@ -36,6 +36,7 @@ def _project(*expressions: Json) -> set[str]:
 
 
 SPEC: Json = {"k": "WindowSpecDefinition", "partitionSpec": [B], "orderSpec": [{"k": "SortOrder", "child": C}]}
+COMMON: Json = {"k": "CommonExpressionRef", "id": {"k": "CommonExpressionId", "id": 0}}
 LAMBDA: Json = {
     "k": "LambdaFunction",
     "function": call("Add", {"k": "NamedLambdaVariable", "x": [99, 0], "name": "i"}, B),
@@ -59,6 +60,14 @@ LAMBDA: Json = {
         ({"k": "WindowExpression", "windowFunction": call("Rank", C), "windowSpec": SPEC}, {"b?o", "c?o"}),
         ({"k": "PythonUDF", "name": "f", "children": [A, B], "evalType": 100}, {"a>o", "b>o"}),
         (call("ArrayTransform", A, LAMBDA), {"a>o", "b>o"}),
+        (
+            {
+                "k": "With",
+                "child": {"k": "If", "predicate": call("EqualTo", COMMON, B), "trueValue": COMMON},
+                "defs": [{"k": "CommonExpressionDef", "id": {"k": "CommonExpressionId", "id": 0}, "child": A}],
+            },
+            {"a>o", "a?o", "b?o"},
+        ),
         ({"k": "ArrayFilter", "argument": A, "function": LAMBDA}, {"a>o", "a?o", "b?o"}),
         ({"k": "GetStructField", "child": A, "ordinal": 1}, {"a>o"}),
         (
@@ -262,6 +271,18 @@ def test_where_a_command_writes(command: Json, place: tuple[str, str]) -> None:
     plans.plans[0] = {**command, "query": source}
     (output,) = _read(plans.document()).outputs
     assert output.key == place
+
+
+@pytest.mark.parametrize(
+    ("by_name", "edges"), [({"isByName": True}, {"a>A", "b>b"}), ({}, {"a>b", "b>A"})], ids=["by name", "by position"]
+)
+def test_columns_of_a_table_are_found_by_name_or_by_position(by_name: Json, edges: set[str]) -> None:
+    """Spark leaves the query's own order in the plan where it is by name."""
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A, B)
+    table = plans.add("DataSourceV2Relation", table=files("file:/out"), output=[column(21, "b"), column(22, "A")])
+    plans.plans[0] = {"k": "AppendData", "table": table, "query": source, **by_name}
+    assert _edges(_read(plans.document()).outputs[0]) == edges
 
 
 def test_a_union_of_commands_has_all_their_outputs() -> None:

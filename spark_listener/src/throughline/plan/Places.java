@@ -42,7 +42,8 @@ final class Places {
 
   /** A path with the scheme of the file system that Spark takes for it; other options as they are. */
   static String qualified(String option, String value) {
-    if (!option.equals("path") && !option.equals("basepath")) {
+    boolean bare = option.equals("location") && value.startsWith("/"); // Iceberg keeps it as it was given
+    if (!option.equals("path") && !option.equals("basepath") && !bare) {
       return value;
     }
     try {
