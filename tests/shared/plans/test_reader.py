@@ -369,6 +369,7 @@ BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
     [
         (PlanFacet(format=2, plan=""), "format 2"),
         (PlanFacet(format=1, plan="%%"), "damaged"),
+        (PlanFacet(format=1, plan="H4sI\ufeff"), "damaged"),
         (PlanFacet(format=1, plan=base64.b64encode(b"no gzip").decode()), "damaged"),
         (PlanFacet(format=1, plan=BOMB), "larger"),
         (facet([]), "damaged"),
