@@ -141,6 +141,8 @@ _WRITES: Mapping[str, str] = {
     "SaveIntoDataSourceCommand": "options",
     "CreateDataSourceTableAsSelectCommand": "made table",
     "CreateHiveTableAsSelectCommand": "made tableDesc",
+    "OptimizedCreateHiveTableAsSelectCommand": "made tableDesc",
+    "SaveAsV1TableCommand": "made tableDesc",
     "CreateDeltaTableCommand": "made table",
     "WriteIntoDelta": "deltaLog",
     "CreateTableAsSelect": "made",

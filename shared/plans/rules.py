@@ -4,9 +4,10 @@ What decides about rows (filters, joins, groups, sorts) concerns every column, a
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from shared.plans.document import Node, children, kind, nodes, ref
-from shared.plans.evaluated import Context, Evaluated, column_of
+from shared.plans.evaluated import Column, Context, Evaluated, column_of
 from shared.plans.flow import (
     CHANGE,
     COPY,
@@ -169,21 +170,27 @@ def _with_cte(at: Context) -> Evaluated:
 def _union_loop(at: Context) -> Evaluated:
     """A recursive query: its references stand for what the rounds before gave, until nothing is new."""
     number = int(at.node.get("id", -1))
-    found = _union(at)
+    found = _looped(at)
     for _ in range(_MAX_ROUNDS):
         at.evaluation.define(number, found)
-        again = _union(
-            Context(
-                evaluation=at.evaluation,
-                node=at.node,
-                below=[at.evaluation.plan(each, at.outer) for each in children(at.node)],
-                outer=at.outer,
-            )
-        )
+        below = [at.evaluation.plan(each, at.outer) for each in children(at.node)]
+        again = _looped(Context(evaluation=at.evaluation, node=at.node, below=below, outer=at.outer))
         if again == found:
             break
         found = again
     return found
+
+
+def _looped(at: Context) -> Evaluated:
+    """One round: a union, whose columns have ids of their own in Spark 4.1."""
+    found, ids = _union(at), at.node.get("outputAttrIds") or ()
+    if len(ids) != len(found.columns):
+        return found
+    return replace(found, columns=tuple(map(_with_id, found.columns, ids)))
+
+
+def _with_id(column: Column, given: list[int]) -> Column:
+    return replace(column, id=tuple(given))
 
 
 def _frame(at: Context) -> Evaluated:

@@ -232,6 +232,16 @@ def test_a_recursive_query_settles() -> None:
     assert found.exact
 
 
+def test_a_recursive_query_may_have_ids_of_its_own() -> None:
+    plans = PlanBuilder()
+    again = plans.add("UnionLoopRef", loopId=3, output=[X])
+    first, step = plans.project(plans.table("file:/in", A), A), plans.project(again, X)
+    loop = plans.add("UnionLoop", id=3, anchor=first, recursion=step, outputAttrIds=[[77, 0]])
+    found = _read(plans.writing(plans.project(loop, alias(50, "o", column(77, "a")))))
+    assert edges_of(found.outputs[0]) == {"a>o"}
+    assert found.exact
+
+
 def test_rows_of_a_frame_are_those_of_the_plan_that_made_it() -> None:
     plans = PlanBuilder()
     before = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
@@ -277,6 +287,7 @@ def test_a_merge() -> None:
         ({"k": "SaveIntoDataSourceCommand", "options": {"path": "abfss://c@a.net/x/y"}}, ("abfss://c@a.net", "x/y")),
         ({"k": "SaveIntoDataSourceCommand", "options": {"path": "x/y"}}, NO_PLACE),
         ({"k": "CreateTableAsSelect", "made": {"k": "DeltaTableV2", "path": "file:/w/t"}}, ("file", "/w/t")),
+        ({"k": "SaveAsV1TableCommand", "made": {"storage": {"locationUri": "file:/w/v"}}}, ("file", "/w/v")),
         ({"k": "InsertIntoHiveTable", "table": {"storage": {"locationUri": "file:/w/h"}}}, ("file", "/w/h")),
         ({"k": "AppendData", "table": {"ref": 2}}, ("s3a://b", "t")),
     ],
