@@ -7,6 +7,7 @@
 import base64
 import zlib
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -84,11 +85,20 @@ def nodes(value: object) -> Iterator[Node]:
 
 
 def children(plan: Node) -> tuple[int, ...]:
-    """The plans to which a plan's own fields refer; those inside its expressions are subqueries."""
-    found = []
-    for value in plan.values():
+    """The plans to which a plan's own fields refer; those inside its expressions are subqueries.
+
+    By the names of the fields, so that the order of an object's fields has no meaning: `left` is before `right`,
+    `anchor` before `recursion`, and `cteDefs` before the `plan` that refers to them.
+    """
+    found: list[tuple[str, int]] = []
+    for name, value in plan.items():
         for each in value if isinstance(value, list) else (value,):
             index = ref(each)
             if index is not None:
-                found.append(index)
-    return tuple(found)
+                found.append((name, index))
+    if len(found) > 1:
+        found.sort(key=_field)
+    return tuple([index for _, index in found])
+
+
+_field = itemgetter(0)

@@ -44,8 +44,8 @@ class Evaluation:
             if at in done:
                 waiting.pop()
                 continue
-            node = self._node(at)
-            missing = [each for each in _children(node) if each not in done]
+            node = self.node(at)
+            missing = [each for each in children(node) if each not in done]
             if not missing:
                 found = done[at] = self._evaluate(node, done, outer or {})
                 self.spend(_WORK_OF_A_PLAN + len(found.columns) + len(found.rows))
@@ -81,13 +81,14 @@ class Evaluation:
         """The flow of an expression."""
         return flow_of(node, columns, self, outer)
 
-    def _node(self, index: int) -> Node:
+    def node(self, index: int) -> Node:
+        """A plan as it stands in the document. Raises UnreadablePlan."""
         if not 0 <= index < len(self.document.plans):
             raise UnreadablePlan(f"the plan refers to a plan {index} that it does not have")
         return self.document.plans[index]
 
     def _evaluate(self, node: Node, done: Mapping[int, Evaluated], outer: Columns) -> Evaluated:
-        below = [done[each] for each in _children(node)]
+        below = [done[each] for each in children(node)]
         rule = RULES.get(kind(node))
         if rule:
             return rule(Context(evaluation=self, node=node, below=below, outer=outer))
@@ -174,9 +175,3 @@ def _columns_of_query(query: JdbcSource, found: QueryFlow, output: Sequence[Node
 
 def _taken(query: JdbcSource, sources: Sequence[tuple[TableName, str]], step: Step) -> Flow:
     return {Source(query.server.table(table), column): frozenset({step}) for table, column in sources}
-
-
-def _children(node: Node) -> tuple[int, ...]:
-    """The plans below, in the order in which they are to be evaluated: a WITH clause before its query."""
-    found = children(node)
-    return (*found[1:], found[0]) if kind(node) == "WithCTE" else found

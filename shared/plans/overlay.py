@@ -13,7 +13,8 @@ from shared.openlineage.merging import merge
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
 from shared.plans.document import UnreadablePlan
 from shared.plans.jdbc import ReadQuery
-from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
+from shared.plans.outputs import NO_PLACE
+from shared.plans.reader import PlanLineage, read_plan
 
 
 def merge_with_plan(events: Iterable[Event], read_query: ReadQuery) -> MergedRun:

@@ -36,7 +36,8 @@ def places_of(value: Any) -> Iterator[DatasetKey]:
         for each in value:
             yield from places_of(each)
     elif isinstance(value, dict):
-        yield from _table_by_jdbc(value) if "url" in value else _places_of_facts(value)
+        rule = next((rule for option, rule in _BY_OPTION.items() if option in value), _places_of_facts)
+        yield from rule(value)
 
 
 def _places_of_facts(facts: Node) -> tuple[DatasetKey, ...]:
@@ -52,6 +53,16 @@ def _table_by_jdbc(options: Node) -> tuple[DatasetKey, ...]:
     table = table_name(source.text) if source else None
     return (source.server.table(table),) if source and table else ()
 
+
+def _topics(options: Node) -> tuple[DatasetKey, ...]:
+    """Topics of Kafka by name, at the first of its servers; patterns show none."""
+    server = str(options["kafka.bootstrap.servers"]).split(",")[0].strip()
+    named = options.get("topic") or options.get("subscribe") or ""
+    return tuple((f"kafka://{server}", each.strip()) for each in str(named).split(",") if each.strip())
+
+
+_BY_OPTION = {"url": _table_by_jdbc, "kafka.bootstrap.servers": _topics}
+"""What shows a place by several options at once."""
 
 _FACTS = (
     "jdbc",

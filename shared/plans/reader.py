@@ -1,22 +1,20 @@
 """Read a plan: what its command writes and reads, as data sets with column lineage, as merging events gives them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.openlineage.wire import InputField, OutputField, PlanFacet, Transformation
+from shared.openlineage.wire import PlanFacet
 from shared.plans.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
 from shared.plans.evaluated import Column, Evaluated
 from shared.plans.evaluation import Evaluation
-from shared.plans.flow import FILTER, JOIN, Flow, Step, decides, through, united
+from shared.plans.flow import NOTHING
 from shared.plans.jdbc import ReadQuery, read_nothing
+from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
-
-NO_PLACE: DatasetKey = ("", "")
-"""Of an output whose place the plan does not show."""
+from shared.plans.row_changes import ROW_CHANGES
 
 
 class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -55,12 +53,10 @@ def read_document(document: Document, read_query: ReadQuery = read_nothing) -> P
 
 def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
     index = ref(document.root)
-    if index is None or not 0 <= index < len(document.plans):
+    if index is None:
         raise UnreadablePlan("the plan has no root")
     evaluation = Evaluation(document=document, read_query=read_query)
-    outputs = [
-        output for command in _commands(document, document.plans[index]) for output in _write(evaluation, command)
-    ]
+    outputs = [output for command in _commands(evaluation, index) for output in _write(evaluation, command)]
     return PlanLineage(
         outputs=tuple(outputs),
         inputs=tuple(
@@ -72,26 +68,37 @@ def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
     )
 
 
-def _commands(document: Document, root: Node) -> Iterable[Node]:
+def _commands(evaluation: Evaluation, index: int) -> Iterator[Node]:
     """The commands of a plan: its root, or those of a union, below a WITH clause."""
-    if kind(root) in {"Union", "WithCTE", "CommandResult"}:
-        below = [ref(each) for name in ("children", "plan") for each in _list(root.get(name))]
-        for index in below:
-            if index is not None and index < len(document.plans):
-                yield from _commands(document, document.plans[index])
-    else:
-        yield root
+    waiting, met = [index], set[int]()
+    while waiting:
+        at = waiting.pop()
+        if at in met:
+            continue
+        met.add(at)
+        node = evaluation.node(at)
+        if kind(node) == "WithCTE":
+            for definition in _refs(node.get("cteDefs")):
+                evaluation.plan(definition)
+            waiting += _refs(node.get("plan"))
+        elif kind(node) == "Union":
+            waiting += reversed(_refs(node.get("children")))
+        else:
+            yield node
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+def _refs(value: Any) -> list[int]:
+    found = (ref(each) for each in (value if isinstance(value, list) else (value,)))
+    return [index for index in found if index is not None]
 
 
 def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
     """What a command writes; nothing for one that moves no data."""
     name = kind(command)
-    if name in _MERGES:
-        return [_MERGES[name](evaluation, command)]
+    if name in ROW_CHANGES:
+        return [ROW_CHANGES[name](evaluation, command)]
+    if name in _LOADS:
+        return _load(evaluation, command)
     rule = _WRITES.get(name)
     query = ref(command.get("query"))
     if rule is None or query is None:
@@ -101,25 +108,31 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
     if kind(command.get("sink")) == "ForeachBatchSink":
         return []
     found = evaluation.plan(query)
-    place = next((place for field in rule.split() for place in places_of(_fact(evaluation, command, field))), NO_PLACE)
-    return [_output(place, _named(evaluation, command, found), found.rows)]
+    return [output_at(_place(evaluation, command, rule), _named(evaluation, command, found), found.rows)]
 
 
-def _fact(evaluation: Evaluation, command: Node, field: str) -> Any:
-    """A field of a command; of one that is a plan, the relation behind its aliases."""
-    value = command.get(field)
-    for _ in range(8):
-        index = ref(value)
-        if index is None:
-            return value
-        plan = evaluation.document.plans[index]
-        value = plan.get("child") if kind(plan) in {"SubqueryAlias", "View", "Project"} else dict(plan)
-    return value
+def _place(evaluation: Evaluation, command: Node, fields: str) -> DatasetKey:
+    """The first place that these fields show."""
+    found = (place for field in fields.split() for place in places_of(relation_of(evaluation, command, field)))
+    return next(found, NO_PLACE)
+
+
+_LOADS: Mapping[str, tuple[str, str]] = {"LoadDataCommand": ("path", "made table")}
+"""By command that loads files: the fields of the files, and of the table."""
+
+
+def _load(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
+    """Files moved into a table. The plan has neither's columns."""
+    files, table = _LOADS[kind(command)]
+    for place in places_of(command.get(files)):
+        evaluation.datasets.setdefault(place, {})
+    evaluation.unknown("columns of loaded files")
+    return [output_at(_place(evaluation, command, table), (), NOTHING)]
 
 
 def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[Column]:
     """The columns of a write, named as the table does: by position, or by their own names in any order and case."""
-    table = _fact(evaluation, command, "table")
+    table = relation_of(evaluation, command, "table")
     names = [str(each.get("name", "")) for each in nodes(table.get("output"))] if isinstance(table, dict) else []
     if command.get("isByName"):
         spelled = {name.lower(): name for name in names}
@@ -156,114 +169,10 @@ _WRITES: Mapping[str, str] = {
     "OverwriteDelta": "table",
     "ReplaceData": "table",
     "WriteDelta": "table",
+    "WriteToDataSourceV2": "relation",
+    "ReplaceIcebergData": "table",
+    "WriteIcebergDelta": "table",
     "WriteToMicroBatchDataSource": "table relation",
     "WriteToMicroBatchDataSourceV1": "catalogTable sink",
 }
 """By command: the fields that show where it writes, the surest first."""
-
-
-def _output(place: DatasetKey, columns: Iterable[Column], rows: Flow) -> MergedDataset:
-    columns = list(columns)
-    return MergedDataset(
-        namespace=place[0],
-        name=place[1],
-        fields=tuple((each.name, (OutputField(input_fields=_fields(each.flow)),)) for each in columns if each.flow),
-        rows=_fields({source: frozenset(map(_as_condition, steps)) for source, steps in rows.items()}),
-        schema=tuple((each.name, each.type) for each in columns),
-    )
-
-
-def _as_condition(step: Step) -> Step:
-    return step if not step.direct else decides(FILTER)
-
-
-def _fields(flow: Flow) -> tuple[InputField, ...]:
-    return tuple(
-        InputField(
-            namespace=source.dataset[0],
-            name=source.dataset[1],
-            field=source.column,
-            transformations=tuple(map(_transformation, sorted(steps))),
-        )
-        for source, steps in sorted(flow.items())
-    )
-
-
-def _transformation(step: Step) -> Transformation:
-    return Transformation(
-        type="DIRECT" if step.direct else "INDIRECT", subtype=step.subtype, masking=step.masked or None
-    )
-
-
-def _merge(evaluation: Evaluation, command: Node) -> MergedDataset:
-    """Delta's MERGE: the actions of each clause, under its condition and the one of the merge."""
-    source, target = evaluation.plan(_required(command, "source")), evaluation.plan(_required(command, "target"))
-    known = {**source.by_id, **target.by_id}
-    names = {each.id: each.name for each in target.columns}
-    rows = [source.rows, *_conditions(evaluation, command, "condition", known, JOIN)]
-    given: list[tuple[str, Flow]] = []
-    for clauses in ("matchedClauses", "notMatchedClauses", "notMatchedBySourceClauses"):
-        for clause in nodes(command.get(clauses)):
-            rows += _conditions(evaluation, clause, "condition", known, FILTER)
-            actions = list(nodes(clause.get("actions")))
-            for place, action in enumerate(actions):
-                parts = action.get("targetColNameParts") or list(names.values())[place : place + 1]
-                flow = evaluation.flow(action.get("expr") or {}, known, {})
-                if parts:
-                    given.append((str(parts[0]), flow))
-    return _changed(evaluation, command, target, given, united(rows))
-
-
-def _update(evaluation: Evaluation, command: Node) -> MergedDataset:
-    """Delta's UPDATE: an expression for each column of the table, under a condition."""
-    target = evaluation.plan(_required(command, "target"))
-    flows = [evaluation.flow(each, target.by_id, {}) for each in nodes(command.get("updateExpressions"))]
-    rows = united(_conditions(evaluation, command, "condition", target.by_id, FILTER))
-    pairs = [(each.name, flow) for each, flow in zip(target.columns, flows, strict=False)]
-    return _changed(evaluation, command, target, pairs, rows)
-
-
-def _delete(evaluation: Evaluation, command: Node) -> MergedDataset:
-    target = evaluation.plan(_required(command, "target"))
-    rows = united(_conditions(evaluation, command, "condition", target.by_id, FILTER))
-    return _changed(evaluation, command, target, [], rows)
-
-
-def _conditions(
-    evaluation: Evaluation, node: Node, name: str, known: Mapping[tuple[int, ...], Flow], subtype: str
-) -> list[Flow]:
-    return [through(decides(subtype), evaluation.flow(each, known, {})) for each in nodes(node.get(name))]
-
-
-def _changed(
-    evaluation: Evaluation, command: Node, target: Evaluated, given: list[tuple[str, Flow]], rows: Flow
-) -> MergedDataset:
-    """A table that a statement changes in place: its own columns are no sources, since they stay where they are."""
-    place = next(iter(places_of(_fact(evaluation, command, "target"))), NO_PLACE)
-    evaluation.datasets.pop(place, None)
-    columns = []
-    for name, group in groupby(sorted(given, key=lambda pair: pair[0]), key=lambda pair: pair[0]):
-        flow = _foreign(united(each for _, each in group), place)
-        columns.append(Column(id=(), name=name, type="", flow=flow))
-    found = _output(place, columns, _foreign(rows, place))
-    schema = tuple((each.name, each.type) for each in target.columns)
-    return msgspec.structs.replace(found, schema=schema)
-
-
-def _foreign(flow: Flow, place: DatasetKey) -> Flow:
-    return {source: steps for source, steps in flow.items() if source.dataset != place}
-
-
-def _required(command: Node, name: str) -> int:
-    index = ref(command.get(name))
-    if index is None:
-        raise UnreadablePlan(f"{kind(command)} has no {name}")
-    return index
-
-
-_MERGES: Mapping[str, Callable[[Evaluation, Node], MergedDataset]] = {
-    "MergeIntoCommand": _merge,
-    "UpdateCommand": _update,
-    "DeleteCommand": _delete,
-}
-"""Statements that change a table in place."""

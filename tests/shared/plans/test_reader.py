@@ -8,7 +8,8 @@ import pytest
 
 from shared.openlineage.wire import PlanFacet
 from shared.plans.document import MAX_BYTES, UnreadablePlan
-from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
+from shared.plans.outputs import NO_PLACE
+from shared.plans.reader import PlanLineage, read_plan
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet, files
 
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")

@@ -1,0 +1,154 @@
+"""Any plan: the same lineage in whatever order its parts stand, and one kind of error for any other document."""
+
+import copy
+import random
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.plans.document import UnreadablePlan
+from shared.plans.reader import PlanLineage, read_plan
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
+
+_ONE_CHILD = ("Filter", "Distinct", "Sort", "Project", "Aggregate", "SubqueryAlias", "GlobalLimit", "Window")
+_TWO_CHILDREN = ("Join", "Union", "Except", "Intersect")
+
+
+class _Grown:
+    """A random plan of two tables: `columns` are those of the plan that was made last."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.plans = PlanBuilder()
+        self.numbers = iter(range(1, 10_000))
+
+    def table(self) -> tuple[Json, list[Json]]:
+        columns = [column(next(self.numbers), f"c{place}") for place in range(3)]
+        return self.plans.table(f"file:/in{self.chance.randint(0, 1)}", *columns), columns
+
+    def expression(self, columns: list[Json]) -> Json:
+        function = self.chance.choice(["Add", "Concat", "Coalesce", "Sha2", "CaseWhen", ""])
+        one, other = self.chance.choice(columns), self.chance.choice([*columns, LITERAL])
+        if function == "CaseWhen":
+            return {"k": function, "branches": [[one, other]], "elseValue": LITERAL}
+        return call(function, one, other) if function else one
+
+    def grow(self, depth: int) -> tuple[Json, list[Json]]:
+        if depth == 0:
+            return self.table()
+        left, columns = self.grow(depth - 1)
+        if self.chance.random() < 0.4:
+            right, others = self.grow(depth - 1)
+            kind = self.chance.choice(_TWO_CHILDREN)
+            if kind == "Join":
+                condition = call("EqualTo", columns[0], others[0])
+                sides: Json = {"left": left, "right": right, "joinType": {"k": "Inner"}, "condition": condition}
+                return self.plans.add(kind, **sides), [*columns, *others]
+            sides = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
+            return self.plans.add(kind, **sides), columns
+        kind, value = self.chance.choice(_ONE_CHILD), self.expression(columns)
+        if kind in {"Project", "Aggregate", "Window"}:
+            made = alias(next(self.numbers), "made", value)
+            field = {"Project": "projectList", "Aggregate": "aggregateExpressions", "Window": "windowExpressions"}[kind]
+            grown = self.plans.add(kind, child=left, groupingExpressions=columns[:1], **{field: [made, *columns[:1]]})
+            own = {"k": "AttributeReference", "x": made["x"], "name": "made"}
+            return grown, [*columns, own] if kind == "Window" else [own, columns[0]]
+        order = [{"k": "SortOrder", "child": value}]
+        return self.plans.add(kind, child=left, condition=value, order=order), columns
+
+
+def _document(seed: int) -> Json:
+    grown = _Grown(seed)
+    query, _ = grown.grow(grown.chance.randint(1, 5))
+    return grown.plans.writing(query)
+
+
+def _shuffled(document: Json, seed: int) -> Json:
+    """The same plans in another order, with the keys of all objects turned round."""
+    chance = random.Random(seed)
+    places = list(range(len(document["plans"])))
+    chance.shuffle(places)
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: places[each] if key == "ref" else moved(each) for key, each in reversed(value.items())}
+        return [moved(each) for each in value] if isinstance(value, list) else value
+
+    plans = [moved(each) for _, each in sorted(zip(places, document["plans"], strict=True), key=lambda pair: pair[0])]
+    return {**moved({**document, "plans": []}), "plans": plans}
+
+
+def _seen(found: PlanLineage) -> object:
+    return (found.outputs, sorted(each.key for each in found.inputs), found.exact, found.unknown)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+@settings(deadline=None)
+def test_the_order_of_plans_and_fields_does_not_matter(seed: int, order: int) -> None:
+    document = _document(seed)
+    found = read_plan(facet(document))
+    assert found.exact
+    assert _seen(read_plan(facet(_shuffled(document, order)))) == _seen(found)
+
+
+@given(st.integers(0, 10**9))
+@settings(deadline=None)
+def test_a_plan_that_stands_twice_means_the_same(seed: int) -> None:
+    """As shared by reference, and as written out for each of its places."""
+    document = _document(seed)
+    copied = copy.deepcopy(document)
+    for plan in list(copied["plans"]):
+        for name in ("child", "left", "right"):
+            if name in plan:
+                copied["plans"].append(copy.deepcopy(copied["plans"][plan[name]["ref"]]))
+                plan[name] = {"ref": len(copied["plans"]) - 1}
+    assert _seen(read_plan(facet(copied))) == _seen(read_plan(facet(document)))
+
+
+@given(st.integers(0, 10**9))
+@settings(deadline=None)
+def test_a_source_is_a_column_of_a_table_that_is_read(seed: int) -> None:
+    found = read_plan(facet(_document(seed)))
+    known = {(each.key, name) for each in found.inputs for name in each.columns}
+    (output,) = found.outputs
+    sources = [each for _, fields in output.fields for each in fields[0].input_fields or ()]
+    assert {((each.namespace, each.name), each.field) for each in (*sources, *output.rows)} <= known
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 9) | st.sampled_from(["", "k", "Project", "file:/x"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["k", "ref", "x", "child", "children", "query", "plan", "output", "projectList", "condition", "table"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+_CLASSES = (
+    *("Project", "Filter", "Join", "Union", "UnionLoop", "WithCTE", "CTERelationDef", "CTERelationRef", "Generate"),
+    *("Expand", "Aggregate", "LogicalRDD", "LateralJoin", "MergeRows", "MergeIntoTable", "AppendData", "UpdateCommand"),
+    "InsertIntoHadoopFsRelationCommand",
+)
+_KINDS = st.sampled_from(_CLASSES)
+
+
+@given(st.lists(st.tuples(_KINDS, st.dictionaries(st.text(max_size=3), _JSON), _JSON, _JSON), max_size=6), _JSON)
+@settings(deadline=None)
+def test_any_document_is_read_or_refused(
+    plans: list[tuple[str, dict[str, object], object, object]], frame: object
+) -> None:
+    listed = [
+        {**fields, "k": kind, "child": one, "query": {"ref": 1}, "children": [one, other], "projectList": [other]}
+        for kind, fields, one, other in plans
+    ]
+    frames = [frame] if isinstance(frame, dict) else []
+    document = {"root": {"ref": 0}, "plans": listed, "frames": frames, "jvm": []}
+    with suppress(UnreadablePlan):
+        assert isinstance(read_plan(facet(document)), PlanLineage)

@@ -1,0 +1,135 @@
+"""Commands that write: rows changed in place, files loaded, several commands in one plan, streams into Kafka."""
+
+import pytest
+
+from shared.plans.outputs import NO_PLACE
+from shared.plans.reader import read_plan
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet
+
+A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
+X, Y = column(11, "x"), column(12, "y")
+
+
+def _assignment(key: Json, value: Json) -> Json:
+    return {"k": "Assignment", "key": key, "value": value}
+
+
+TARGET: Json = {"k": "SparkTable", "inner": {"k": "BaseTable", "location": "file:/target"}}
+
+
+@pytest.mark.parametrize("rewritten", [{}, {"rewritePlan": {"ref": 1}}])
+@pytest.mark.parametrize(
+    ("command", "edges"),
+    [
+        (
+            {
+                "k": "MergeIntoTable",
+                "targetTable": "target",
+                "sourceTable": "source",
+                "mergeCondition": call("EqualTo", A, X),
+                "matchedActions": [
+                    {"k": "DeleteAction", "condition": call("LessThan", Y, LITERAL)},
+                    {"k": "UpdateAction", "assignments": [_assignment(B, call("Add", B, Y))]},
+                ],
+                "notMatchedActions": [
+                    {"k": "InsertAction", "assignments": [_assignment(A, X), _assignment(C, LITERAL)]}
+                ],
+            },
+            {"y>b", "x>a", "x?", "y?"},
+        ),
+        (
+            {
+                "k": "UpdateTable",
+                "table": "target",
+                "assignments": [
+                    _assignment(
+                        {"k": "GetStructField", "child": B, "ordinal": 0}, {"k": "ScalarSubquery", "plan": "source"}
+                    )
+                ],
+                "condition": call("EqualTo", A, LITERAL),
+            },
+            {"x>b", "y>b"},
+        ),
+        (
+            {
+                "k": "DeleteFromTable",
+                "table": "target",
+                "condition": {"k": "InSubquery", "query": {"k": "ListQuery", "plan": "source"}},
+            },
+            {"x?", "y?"},
+        ),
+    ],
+)
+def test_rows_of_a_v2_table_that_change_in_place(command: Json, edges: set[str], rewritten: Json) -> None:
+    plans = PlanBuilder()
+    target = plans.add("DataSourceV2Relation", table=TARGET, output=[A, B, C])
+    sides = {"target": target, "source": plans.table("file:/source", X, Y)}
+
+    def filled(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: filled(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        return sides.get(value, value) if isinstance(value, str) else value
+
+    plans.plans[0] = {**{key: filled(value) for key, value in command.items()}, **rewritten}
+    found = read_plan(facet(plans.document()))
+    assert [each.key for each in found.outputs] == [("file", "/target")]
+    assert edges_of(found.outputs[0]) == edges
+    assert [each.name for each in found.inputs] == ["/source"]
+    assert found.exact
+
+
+def test_commands_below_a_with_clause_read_its_queries() -> None:
+    plans = PlanBuilder()
+    definition = plans.add("CTERelationDef", id=4, child=plans.table("file:/in", A, B))
+    writes = [
+        plans.add(
+            "InsertIntoHiveTable",
+            table={"storage": {"locationUri": f"file:/{name}"}},
+            query=plans.project(plans.add("CTERelationRef", cteId=4, output=[X, Y]), chosen),
+        )
+        for name, chosen in (("one", X), ("two", Y))
+    ]
+    plans.plans[0] = {"k": "WithCTE", "plan": plans.add("Union", children=writes), "cteDefs": [definition]}
+    found = read_plan(facet(plans.document()))
+    assert {each.name: edges_of(each) for each in found.outputs} == {"/one": {"a>x"}, "/two": {"b>y"}}
+    assert found.exact
+
+
+def test_loaded_files_are_an_input_whose_columns_are_not_known() -> None:
+    plans = PlanBuilder()
+    plans.plans[0] = {"k": "LoadDataCommand", "path": "file:/files", "table": {"k": "TableIdentifier", "table": "t"}}
+    found = read_plan(facet(plans.document()))
+    assert [each.key for each in found.inputs] == [("file", "/files")]
+    assert [each.key for each in found.outputs] == [NO_PLACE]
+    assert not found.exact
+
+
+@pytest.mark.parametrize(
+    ("options", "topics"),
+    [
+        ({"topic": "out"}, [("kafka://one:9092", "out")]),
+        ({"subscribe": "a, b"}, [("kafka://one:9092", "a")]),
+        ({}, [NO_PLACE]),
+    ],
+)
+def test_a_topic_of_kafka_is_named_by_the_first_server(options: Json, topics: list[tuple[str, str]]) -> None:
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A)
+    where = {"kafka.bootstrap.servers": "one:9092,two:9092", **options}
+    plans.plans[0] = {
+        "k": "SaveIntoDataSourceCommand",
+        "options": where,
+        "query": plans.project(source, alias(9, "value", A)),
+    }
+    found = read_plan(facet(plans.document()))
+    assert [each.key for each in found.outputs] == topics
+    assert edges_of(found.outputs[0]) == {"a>value"}
+
+
+def test_commands_that_move_no_data_write_nothing() -> None:
+    plans = PlanBuilder()
+    plans.plans[0] = {"k": "DropTable", "ifExists": True}
+    found = read_plan(facet(plans.document()))
+    assert (found.outputs, found.exact, found.unknown) == ((), False, ())
