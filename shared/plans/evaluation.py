@@ -130,18 +130,28 @@ class Evaluation:
         return Evaluated(columns=tuple(column_of(each, flow) for each, flow in pairs), rows=rows)
 
     def of_frame(self, leaf: Node) -> Evaluated | None:
-        """The plan behind a leaf that holds rows of an earlier execution; None where the document does not have it."""
-        wanted = [id_of(each) for each in nodes(leaf.get("output"))]
-        for frame in self.document.frames:
-            index, ids = ref(frame.plan), {id_of(each) for each in frame.output}
-            if index is not None and index not in self._open and wanted and ids.issuperset(wanted):
-                self._open.add(index)  # a frame may pass on columns of the rows that it reads
-                found = self.plan(index)
-                self._open.discard(index)
-                by_id = found.by_id
-                columns = [column_of(each, by_id.get(id_of(each) or (), NOTHING)) for each in nodes(leaf.get("output"))]
-                return Evaluated(columns=tuple(columns), rows=found.rows)
-        return None
+        """The plan behind a leaf that holds rows of an earlier execution; None where the document does not show it."""
+        index = self._frame(leaf)
+        if index is None or index in self._open:
+            return None
+        self._open.add(index)
+        found = self.plan(index)
+        self._open.discard(index)
+        by_id = found.by_id
+        columns = [column_of(each, by_id.get(id_of(each) or (), NOTHING)) for each in nodes(leaf.get("output"))]
+        return Evaluated(columns=tuple(columns), rows=found.rows)
+
+    def _frame(self, leaf: Node) -> int | None:
+        """The only plan whose columns have the ids of the leaf's. Frames pass on ids: a filtered frame has those of the
+        frame before it, and then nothing tells which of the two this is.
+        """
+        wanted = {id_of(each) for each in nodes(leaf.get("output"))}
+        found = {
+            ref(frame.plan)
+            for frame in self.document.frames
+            if wanted and wanted <= {id_of(each) for each in frame.output}
+        }
+        return found.pop() if len(found) == 1 else None
 
     def cte(self, number: int) -> Evaluated | None:
         """A query of a WITH clause, once it is evaluated."""

@@ -34,6 +34,9 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
     rows.select(deep.alias("deep")).write.mode("overwrite").parquet(f"{folder}/deep")
     wide = [sf.concat(*[sf.col("name")] * 200).alias(f"c{each}") for each in range(60)]
     rows.select(*wide).limit(0).write.mode("overwrite").parquet(f"{folder}/wide")
+    clear = rows.select("id", "name").localCheckpoint()
+    clear.write.mode("overwrite").parquet(f"{folder}/clear")
+    clear.where("id > 1").localCheckpoint().write.mode("overwrite").parquet(f"{folder}/unclear")
     try:
         address = "jdbc:planted://user:planted-password@127.0.0.1/db?token=planted-token"
         rows.write.format("jdbc").options(url=address, dbtable="t", password="planted-password").save()  # noqa: S106 - planted

@@ -118,7 +118,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_each_write_is_sent_under_the_listeners_own_run_id(ran: Ran) -> None:
     ended = [each for each in ran.events if each["eventType"] != "START"]
     writes = [each for each in ended if "insert_into_hadoop_fs_relation" in each["job"]["name"]]
-    assert len(writes) == 5
+    assert len(writes) == 7
     assert {each["run"]["runId"] for each in writes} <= {each["run"]["runId"] for each in ran.listener}
     assert {each["run"]["facets"]["throughline_plan"]["joined"] for each in writes} == {True}
     begun = {each["run"]["runId"] for each in ran.events if each["eventType"] == "START"}
@@ -152,6 +152,13 @@ def test_a_plan_beyond_the_bound_is_named_and_not_sent(ran: Ran) -> None:
 def test_a_deep_expression_is_whole(ran: Ran) -> None:
     (deep,) = (document(facet) for facet in ran.facets if "plan" in facet and "/deep" in document(facet))
     assert deep.count('"k":"Add"') == 150
+
+
+@pytest.mark.parametrize(("folder", "frames"), [("clear", 1), ("unclear", 0)])
+def test_a_checkpoint_has_its_plan_unless_another_has_the_same_columns(ran: Ran, folder: str, frames: int) -> None:
+    """A filter gives no new columns, so the second one can't be told from the first."""
+    (found,) = (json.loads(plan) for plan in map(_plan, ran.events) if f'/{folder}"' in plan)
+    assert len(found["frames"]) == frames
 
 
 def test_facets_are_as_their_schema(ran: Ran) -> None:

@@ -251,6 +251,23 @@ def test_rows_of_a_frame_are_those_of_the_plan_that_made_it() -> None:
     assert edges_of(_read(plans.writing(plans.project(rows, A))).outputs[0]) == {"a>a", "b?"}
 
 
+def test_two_frames_with_the_same_columns_are_not_exact() -> None:
+    """One filtered by `b`, and one of it filtered by `a`: the rows may be of either."""
+    plans = PlanBuilder()
+    one = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
+    other = plans.add("Filter", condition=A, child=plans.add("LogicalRDD", output=[A, B]))
+    plans.frames += [{"output": [A, B], "plan": one}, {"output": [A, B], "plan": other}]
+    rows = plans.add("LogicalRDD", output=[A, B])
+    assert not _read(plans.writing(plans.project(rows, A))).exact
+
+
+def test_a_frame_that_is_made_of_itself_is_not_exact() -> None:
+    plans = PlanBuilder()
+    rows = plans.add("LogicalRDD", output=[A])
+    plans.frames.append({"output": [A], "plan": plans.add("Filter", condition=A, child=rows)})
+    assert not _read(plans.writing(rows)).exact
+
+
 def test_what_no_rule_knows_is_counted_and_nothing_is_exact() -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/in", A))))

@@ -5,54 +5,72 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** Plans of checkpointed frames and of running micro-batches, by the expression ids of their output; the oldest go. */
+/**
+ * Plans behind rows without a plan of their own: of checkpoints, and of the micro-batches that foreachBatch is given.
+ * Frames pass on expression ids (a filtered frame has those of the frame before it). So where two plans have an id, no
+ * plan is given: the write is then not exact, which is better than wrong.
+ */
 final class Frames {
   private static final int MAX_IDS = 4_096;
-  private final Map<Object, LogicalPlan> byId = Collections.synchronizedMap(
-      new LinkedHashMap<Object, LogicalPlan>() {
+  private static final Object UNCLEAR = new Object();
+  private final Map<Object, Object> checkpoints = Collections.synchronizedMap(
+      new LinkedHashMap<Object, Object>() {
         @Override
-        protected boolean removeEldestEntry(Map.Entry<Object, LogicalPlan> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<Object, Object> eldest) {
           return size() > MAX_IDS;
         }
       });
+  private final Map<Long, LogicalPlan> batches = new ConcurrentHashMap<>();
 
-  /** Keeps the plan for later writes that read its output. A micro-batch's output is that of its query. */
-  void keep(LogicalPlan plan) {
-    Object query = Reflection.call(plan, "query");
-    LogicalPlan frame = query instanceof LogicalPlan ? (LogicalPlan) query : plan;
-    Set<Object> passedOn = new HashSet<>();
-    Object leaves = Reflection.call(frame, "collectLeaves");
-    for (Object leaf : leaves == null ? Collections.emptyList() : Reflection.list((scala.collection.Iterable<?>) leaves)) {
-      if (PlanWriter.kind(leaf).equals("LogicalRDD")) {
-        columns((LogicalPlan) leaf).forEach(column -> passedOn.add(((NamedExpression) column).exprId()));
-      }
-    }
-    for (Object column : columns(frame)) {
-      Object id = ((NamedExpression) column).exprId();
-      if (!passedOn.contains(id)) { // the plan before it shows where such a column is from
-        byId.put(id, frame);
-      }
+  /** Keeps the query of a running micro-batch, by its execution. */
+  void began(long execution, LogicalPlan batch) {
+    Object query = Reflection.call(batch, "query");
+    if (query instanceof LogicalPlan) {
+      batches.put(execution, (LogicalPlan) query);
     }
   }
 
-  /** The plan that made what this leaf reads; null where it is not known, or is the leaf itself. */
-  LogicalPlan of(LogicalPlan leaf) {
-    for (Object column : columns(leaf)) {
-      LogicalPlan found = byId.get(((NamedExpression) column).exprId());
-      if (found != null && found != leaf) {
-        return found;
-      }
-    }
-    return null;
+  /** Forgets a micro-batch. */
+  void ended(long execution) {
+    batches.remove(execution);
   }
 
-  private static Iterable<Object> columns(LogicalPlan plan) {
+  /** Keeps the plan of a checkpoint. */
+  void checkpointed(LogicalPlan plan) {
+    for (Object id : ids(plan)) {
+      boolean other = checkpoints.containsKey(id) || batches.values().stream().anyMatch(each -> ids(each).contains(id));
+      checkpoints.put(id, other ? UNCLEAR : plan);
+    }
+  }
+
+  /** The plan that made the rows of this leaf, for a write with this root execution; null where it is not clear. */
+  LogicalPlan of(LogicalPlan leaf, Long root) {
+    Set<Object> wanted = ids(leaf);
+    Set<Object> found = new HashSet<>();
+    wanted.forEach(id -> found.add(checkpoints.get(id)));
+    if (wanted.isEmpty() || found.contains(UNCLEAR)) {
+      return null;
+    }
+    LogicalPlan batch = root == null ? null : batches.get(root);
+    if (batch != null && ids(batch).containsAll(wanted)) {
+      return batch;
+    }
+    Object only = found.size() == 1 ? found.iterator().next() : null;
+    return only instanceof LogicalPlan ? (LogicalPlan) only : null;
+  }
+
+  private static Set<Object> ids(LogicalPlan plan) {
     Object output = Reflection.call(plan, "output");
-    return output instanceof scala.collection.Iterable
+    Set<Object> found = new HashSet<>();
+    for (Object column : output instanceof scala.collection.Iterable
         ? Reflection.list((scala.collection.Iterable<?>) output)
-        : Collections.emptyList();
+        : Collections.emptyList()) {
+      found.add(((NamedExpression) column).exprId());
+    }
+    return found;
   }
 }

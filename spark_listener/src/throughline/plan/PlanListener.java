@@ -53,7 +53,9 @@ public final class PlanListener extends SparkListener {
   private final Transport transport;
   private final Frames frames = new Frames();
   private final Map<Long, String> joined = new ConcurrentHashMap<>();
-  private final Map<Long, String> roots = new ConcurrentHashMap<>();
+  private final Map<Long, Long> roots = new ConcurrentHashMap<>();
+  /** Commands that run, with their root executions. */
+  private final Map<Long, Long> commands = new ConcurrentHashMap<>();
   private final BlockingQueue<Runnable> queue;
   private final AtomicInteger waiting = new AtomicInteger();
   private volatile boolean warned;
@@ -108,13 +110,15 @@ public final class PlanListener extends SparkListener {
     note(context, id);
     Object root = Reflection.call(event, "rootExecutionId");
     if (root instanceof Option && ((Option<?>) root).isDefined() && !((Option<?>) root).get().equals(id)) {
-      roots.put(id, ((Option<?>) root).get().toString());
+      roots.put(id, (Long) ((Option<?>) root).get());
     }
     Object execution = SQLExecution.getQueryExecution(id);
     LogicalPlan plan = execution == null ? null : (LogicalPlan) Reflection.call(execution, "analyzed");
     if (plan != null && sent(plan)) {
       if (PlanWriter.kind(plan).startsWith("WriteTo")) {
-        frames.keep(plan);
+        frames.began(id, plan);
+      } else {
+        commands.put(id, roots.getOrDefault(id, id));
       }
       Head head = new Head(context, id, joined.get(id), event.time(), plan, null);
       if (head.joined || !runs.isThere(context)) { // a START under an id that the end does not have would stay open
@@ -136,17 +140,18 @@ public final class PlanListener extends SparkListener {
     note(context, id);
     Object execution = Reflection.call(event, "qe");
     LogicalPlan plan = execution == null ? null : (LogicalPlan) Reflection.call(execution, "analyzed");
-    if (plan == null || !sent(plan)) {
-      offer(() -> forget(id));
-    }
+    commands.remove(id);
     if (plan == null) {
+      forget(id);
       return;
     }
     Object name = Reflection.call(event, "executionName");
-    if (name instanceof Option && ((Option<?>) name).isDefined() && CHECKPOINTS.contains(((Option<?>) name).get())) {
-      frames.keep(plan);
+    boolean checkpoint = name instanceof Option && ((Option<?>) name).isDefined() && CHECKPOINTS.contains(((Option<?>) name).get());
+    if (checkpoint && !commands.containsValue(roots.getOrDefault(id, id))) { // else a command's own, as Delta's MERGE makes
+      frames.checkpointed(plan);
     }
     if (!sent(plan)) {
+      forget(id);
       return;
     }
     Object failure = Reflection.call(event, "executionFailure");
@@ -154,15 +159,20 @@ public final class PlanListener extends SparkListener {
     String failed = cause == null ? null : cause.getClass().getName();
     Head head = new Head(context, id, joined.get(id), event.time(), plan, failed);
     Object session = Reflection.call(execution, "sparkSession");
-    offer(() -> {
-      sendPlan(head, plan, session);
+    Long root = roots.get(id);
+    boolean taken = offer(() -> {
+      sendPlan(head, plan, session, root);
       forget(id);
     });
+    if (!taken) {
+      forget(id);
+    }
   }
 
   private void forget(long execution) {
     joined.remove(execution);
     roots.remove(execution);
+    frames.ended(execution);
   }
 
   /** Whether a plan is sent: it is a command, or a micro-batch of a stream, and may write data. */
@@ -188,11 +198,11 @@ public final class PlanListener extends SparkListener {
     return false;
   }
 
-  private void sendPlan(Head head, LogicalPlan plan, Object session) {
+  private void sendPlan(Head head, LogicalPlan plan, Object session, Long root) {
     String document = null;
     String problem = null;
     try {
-      document = packed(new PlanWriter(maxBytes, System.nanoTime() + maxNanos, new CreatedTables(session)).write(plan, frames));
+      document = packed(new PlanWriter(maxBytes, System.nanoTime() + maxNanos, new CreatedTables(session)).write(plan, leaf -> frames.of(leaf, root)));
     } catch (PlanWriter.TooMuch bound) {
       problem = bound.getMessage();
     } catch (StackOverflowError deep) {
@@ -216,7 +226,8 @@ public final class PlanListener extends SparkListener {
     add(facet, "spark", head.spark);
     add(facet, "application", head.applicationId);
     facet.append(",\"execution\":").append(head.execution).append(",\"joined\":").append(head.joined);
-    add(facet, "root", roots.get(head.execution));
+    Long root = roots.get(head.execution);
+    add(facet, "root", root == null ? null : root.toString());
     add(facet, "failed", head.failed);
     add(facet, "problem", problem);
     add(facet, "plan", document);
@@ -247,12 +258,14 @@ public final class PlanListener extends SparkListener {
     }
   }
 
-  private void offer(Runnable work) {
+  private boolean offer(Runnable work) {
     waiting.incrementAndGet();
-    if (!queue.offer(work)) {
+    boolean taken = queue.offer(work);
+    if (!taken) {
       waiting.decrementAndGet();
       warn(new IllegalStateException("the queue of plans is full: the receiver is slow or away"));
     }
+    return taken;
   }
 
   private void work() {

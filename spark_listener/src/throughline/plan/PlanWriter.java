@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -73,7 +74,7 @@ final class PlanWriter {
   }
 
   /** The document: the plan, and the plans of earlier executions to which it refers. Throws TooMuch. */
-  String write(LogicalPlan root, Frames frames) {
+  String write(LogicalPlan root, UnaryOperator<LogicalPlan> frames) {
     this.root = root;
     out.append("{\"root\":");
     value("root", root);
@@ -85,7 +86,7 @@ final class PlanWriter {
       out.append(at > 0 ? "," : "");
       node(order.get(at));
       for (; at == order.size() - 1 && leaves < read.size(); leaves++) {
-        LogicalPlan frame = frames.of(read.get(leaves));
+        LogicalPlan frame = frames.apply(read.get(leaves));
         if (frame != null && kept.add(System.identityHashCode(frame))) {
           found.add(new Object[] {Reflection.call(frame, "output"), frame});
           number(frame);
