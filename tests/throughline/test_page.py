@@ -16,17 +16,19 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reference/python.md").read_text(), re.DOTALL)
-EVENTS = ROOT / "tests/golden/spark35-ol1.53/customer_master/events.jsonl"
+GOLDEN = ROOT / "tests/golden/spark35-ol1.53"
+DEMO = [GOLDEN / job / "events.jsonl" for job in ("customer_master", "customer_merge")]
+"""What the demo's world holds, on which the page's examples are written."""
 
 
 @pytest.mark.azurite
 def test_the_code_runs_as_it_stands(
     empty_azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copy(EVENTS, tmp_path / "events.jsonl")
+    shutil.copy(DEMO[0], tmp_path / "events.jsonl")
     monkeypatch.chdir(tmp_path)
     storage = on_azurite(empty_azurite.connection_string)
-    for place in post(storage, *EVENTS.read_bytes().splitlines()):
+    for place in post(storage, *(line for job in DEMO for line in job.read_bytes().splitlines())):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     monkeypatch.setenv("AzureWebJobsStorage", empty_azurite.connection_string)
