@@ -33,7 +33,7 @@ ADAPTERS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What a room may import: other rooms by the names of their folders, and packages by their first or longer names."""
+    """What a room may import: other rooms by their folders, and packages by their first or longer names."""
 
     rooms: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
