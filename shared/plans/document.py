@@ -5,7 +5,6 @@
 """
 
 import base64
-import binascii
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -57,7 +56,7 @@ def unpack(facet: PlanFacet) -> Document:
         if unzip.unconsumed_tail:
             raise UnreadablePlan(f"the plan is larger than {MAX_BYTES:,} bytes")
         return _decode(text)
-    except (binascii.Error, zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, zlib.error, msgspec.DecodeError) as error:  # base64 and UTF-8 raise ValueErrors
         raise UnreadablePlan(f"the plan is damaged: {error}") from error
     except RecursionError as error:
         raise UnreadablePlan("an expression of the plan is nested too deeply") from error

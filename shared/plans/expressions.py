@@ -128,6 +128,20 @@ def _window(node: Node) -> Parts:
     ]
 
 
+def _filter(node: Node) -> Parts:
+    """Of `filter(array, x -> …)`: the elements are kept, and they and the function decide which."""
+    elements, function = node.get("argument"), node.get("function")
+    return [*parts(elements, CHANGE), *parts(elements, DECIDES), *parts(function, DECIDES)]
+
+
+def _field(node: Node) -> Parts:
+    """Of a field of a structure made on the spot: what that field is made of."""
+    made, place = node.get("child"), node.get("ordinal", 0)
+    if isinstance(made, dict) and kind(made) == "CreateNamedStruct":
+        return parts(list(nodes(made.get("children")))[2 * place + 1 : 2 * place + 2], CHANGE)
+    return parts(made, CHANGE)
+
+
 def _child(node: Node) -> Parts:
     return parts(node.get("child"), COPY)
 
@@ -145,5 +159,8 @@ _RULES: Mapping[str, Callable[[Node], Parts]] = {
     "Coalesce": _coalesce,
     "AggregateExpression": _aggregate,
     "WindowExpression": _window,
+    "GetStructField": _field,
+    "ArrayFilter": _filter,
+    "MapFilter": _filter,
     "LambdaFunction": lambda node: parts(node.get("function"), COPY),
 }

@@ -36,18 +36,30 @@ def read_plan(facet: PlanFacet) -> PlanLineage:
     return read_document(unpack(facet))
 
 
+_UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a document of another form than the jar's may cause: it costs the plan, never the run."""
+
+
 def read_document(document: Document) -> PlanLineage:
     """The lineage of a plan. Raises UnreadablePlan."""
+    try:
+        return _read(document)
+    except UnreadablePlan:
+        raise
+    except RecursionError as error:
+        raise UnreadablePlan("an expression of the plan is nested too deeply") from error
+    except _UNEXPECTED as error:
+        raise UnreadablePlan(f"the plan has an unexpected form: {type(error).__name__}") from error
+
+
+def _read(document: Document) -> PlanLineage:
     index = ref(document.root)
     if index is None or not 0 <= index < len(document.plans):
         raise UnreadablePlan("the plan has no root")
     evaluation = Evaluation(document=document)
-    try:
-        outputs = [
-            output for command in _commands(document, document.plans[index]) for output in _write(evaluation, command)
-        ]
-    except RecursionError as error:
-        raise UnreadablePlan("an expression of the plan is nested too deeply") from error
+    outputs = [
+        output for command in _commands(document, document.plans[index]) for output in _write(evaluation, command)
+    ]
     return PlanLineage(
         outputs=tuple(outputs),
         inputs=tuple(

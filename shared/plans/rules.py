@@ -104,10 +104,12 @@ def _window(at: Context) -> Evaluated:
 
 
 def _generate(at: Context) -> Evaluated:
-    """Each generated column is made of all arguments, which decide how many rows there are too."""
+    """Each generated column is made of all arguments, which mostly decide how many rows there are too."""
     flow = united(at.flows("generator"))
     made = at.output("generatorOutput", through(CHANGE, flow))
-    return Evaluated(columns=(*at.below[0].columns, *made), rows=united((at.rows, through(decides(FILTER), flow))))
+    fixed = kind(at.node.get("generator")) in _SAME_NUMBER_OF_ROWS
+    rows = at.rows if fixed else united((at.rows, through(decides(FILTER), flow)))
+    return Evaluated(columns=(*at.below[0].columns, *made), rows=rows)
 
 
 def _expand(at: Context) -> Evaluated:
@@ -188,7 +190,10 @@ def _by_function(at: Context) -> Evaluated:
     """Rows made by a function of pandas, Arrow or the like: every column of every argument."""
     arguments = [each for name in ("functionExpr", "func") for each in at.flows(name)]
     flow = through(CHANGE, united(arguments) if any(arguments) else _all_columns(at, COPY))
-    groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftAttributes", "rightAttributes")]
+    groups = [at.condition("groupingAttributes", GROUP_BY)]
+    for name, side in zip(("leftGroupingLen", "rightGroupingLen"), at.below, strict=False):
+        keys = side.columns[: int(at.node.get(name, 0))]  # the groups' columns are a side's first
+        groups.append(through(decides(GROUP_BY), united(key.flow for key in keys)))
     return Evaluated(columns=at.output("output", flow), rows=united((at.rows, *groups)))
 
 
@@ -196,12 +201,12 @@ def _of_objects(at: Context) -> Evaluated:
     """A step of a typed Dataset: an object made of all columns below."""
     flow = united((*at.flows("deserializer"), *at.flows("valueDeserializer"), *at.flows("keyDeserializer")))
     flow = through(CHANGE, flow or _all_columns(at, COPY))
-    groups = at.condition("groupingAttributes", GROUP_BY)
+    groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
     kept = at.below[0].columns if kind(at.node).startswith("AppendColumns") else ()
     made = at.output("outputObjAttr", flow) or tuple(
         column_of(each, flow) for each in nodes(at.node.get("serializer") or at.node.get("newColumns"))
     )
-    return Evaluated(columns=(*kept, *made), rows=united((at.rows, groups)))
+    return Evaluated(columns=(*kept, *made), rows=united((at.rows, *groups)))
 
 
 def _typed_filter(at: Context) -> Evaluated:
@@ -231,6 +236,7 @@ _SAME = (
     "ResolvedHint UnresolvedHint EventTimeWatermark WithWindowDefinition Sample CollectMetrics ReturnAnswer Subquery "
     "UpdateEventTimeWatermarkColumn NoopTransform"
 )
+_SAME_NUMBER_OF_ROWS = frozenset({"JsonTuple", "Stack"})
 _FUNCTIONS = (
     "MapInPandas PythonMapInArrow MapInArrow MapInPandasWithState FlatMapGroupsInPandas FlatMapGroupsInArrow "
     "FlatMapCoGroupsInPandas FlatMapCoGroupsInArrow FlatMapGroupsInPandasWithState TransformWithStateInPandas "

@@ -59,6 +59,12 @@ LAMBDA: Json = {
         ({"k": "WindowExpression", "windowFunction": call("Rank", C), "windowSpec": SPEC}, {"b?o", "c?o"}),
         ({"k": "PythonUDF", "name": "f", "children": [A, B], "evalType": 100}, {"a>o", "b>o"}),
         (call("ArrayTransform", A, LAMBDA), {"a>o", "b>o"}),
+        ({"k": "ArrayFilter", "argument": A, "function": LAMBDA}, {"a>o", "a?o", "b?o"}),
+        ({"k": "GetStructField", "child": A, "ordinal": 1}, {"a>o"}),
+        (
+            {"k": "GetStructField", "child": call("CreateNamedStruct", LITERAL, A, LITERAL, B), "ordinal": 1},
+            {"b>o"},
+        ),
     ],
 )
 def test_an_expression(expression: Json, edges: set[str]) -> None:
@@ -106,6 +112,21 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
         ),
         ("Join", {"joinType": {"k": "LeftSemi"}, "condition": call("EqualTo", A, X)}, {"a>a", "b>b", "a?", "x?"}),
         ("Join", {"joinType": {"k": "Cross"}}, {"a>a", "b>b", "x>x", "y>y"}),
+        (
+            "FlatMapCoGroupsInPandas",
+            {
+                "functionExpr": call("PythonUDF", A, B, X),
+                "output": [column(30, "z")],
+                "leftGroupingLen": 1,
+                "rightGroupingLen": 1,
+            },
+            {"a>z", "b>z", "x>z", "a?", "x?"},
+        ),
+        (
+            "CoGroup",
+            {"leftGroup": [A], "rightGroup": [X], "outputObjAttr": column(30, "z")},
+            {"a>z", "b>z", "x>z", "y>z", "a?", "x?"},
+        ),
     ],
 )
 def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
@@ -125,6 +146,11 @@ def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
         ("GlobalLimit", {"limitExpr": LITERAL}, {"a>a", "b>b"}),
         ("Window", {"windowExpressions": [alias(50, "w", call("Sum", B))]}, {"a>a", "b>b", "b>w"}),
         ("Generate", {"generator": call("Explode", B), "generatorOutput": [X]}, {"a>a", "b>b", "b>x", "b?"}),
+        (
+            "Generate",
+            {"generator": call("JsonTuple", B, LITERAL), "generatorOutput": [X]},
+            {"a>a", "b>b", "b>x"},
+        ),
         ("Expand", {"projections": [[A, LITERAL], [B, LITERAL]], "output": [X, Y]}, {"a>x", "b>x"}),
         ("MapInPandas", {"functionExpr": call("PythonUDF", A, B), "output": [X]}, {"a>x", "b>x"}),
         (
@@ -275,6 +301,7 @@ BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
     [
         (PlanFacet(format=2, plan=""), "format 2"),
         (PlanFacet(format=1, plan="%%"), "damaged"),
+        (PlanFacet(format=1, plan="H4sI\ufeff"), "damaged"),
         (PlanFacet(format=1, plan=base64.b64encode(b"no gzip").decode()), "damaged"),
         (PlanFacet(format=1, plan=BOMB), "larger"),
         (facet([]), "damaged"),

@@ -30,7 +30,7 @@ final class PlanWriter {
       "nullable metadata dataType qualifier timeZoneId outputColumnNames stats session sparkSession spark encoder "
           + "inputEncoders outputEncoder schema partitionSchema dataSchema argumentSchema viewText viewOriginalText data rows "
           + "colStats resultId funcDeterministic udfDeterministic deterministic validConstraints tableStats pivotColumnValues "
-          + "hset comment origin evalMode ansiEnabled failOnError rdd func function baseRelation prunedPartitions hint hints "
+          + "hset comment origin evalMode ansiEnabled failOnError rdd func baseRelation prunedPartitions hint hints "
           + "createTime lastAccessTime owner viewCatalogAndNamespace unsupportedFeatures ignoredProperties inputFormat "
           + "outputFormat serde properties tracksPartitionsInCatalog schemaPreservesCase createVersion replaceParams "
           + "fieldIndex collation analyzedQuery metrics canonicalized outputPartitioning outputOrdering writeOptions funCatalog mutableAggBufferOffset inputAggBufferOffset bucketSpec parts");
@@ -39,7 +39,7 @@ final class PlanWriter {
           + "queryName alias aliasName colName colNames columnNames usingColumns locationUri location path paths uri url "
           + "multipartIdentifier targetColNameParts outputPath rootPaths tableOrQuery dbtable dataPath topic format tables db tableName newName "
           + "oldName viewName originalName pathToCopy shortName branch prettyName key normalizedName");
-  private static final Set<String> NUMBERS = set("cteId id ordinal evalType batchId loopId version currentBatchId");
+  private static final Set<String> NUMBERS = set("cteId id ordinal leftGroupingLen rightGroupingLen evalType batchId loopId version currentBatchId");
   private static final Set<String> OPTIONS = set(
       "path url dbtable query table subscribe subscribepattern assign topic kafka.bootstrap.servers basepath branch "
           + "versionasof timestampasof readchangefeed");
