@@ -1,4 +1,4 @@
-"""Who may import whom: the rooms of DESIGN.md as a table, checked on every file.
+"""Who may import whom: the rooms of docs/concepts/architecture.md as a table, checked on every file.
 
 The checker is a function from sources to sentences, so that it can be held to planted violations below.
 """
@@ -33,7 +33,7 @@ ADAPTERS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What a room may import: other rooms by their doors, and packages by their first or longer names."""
+    """What a room may import: other rooms by their folders, and packages by their first or longer names."""
 
     rooms: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -371,7 +371,7 @@ def test_the_checker_finds_what_is_planted(path: str, source: str, words: str) -
 FINE: dict[str, tuple[str, str]] = {
     "standard library": ("shared/naming/x.py", "import re\nfrom collections.abc import Iterator"),
     "its own inner modules": ("shared/naming/stores/tables.py", "from shared.naming.rules import rule"),
-    "another room's door": ("shared/translation/x.py", "from shared.openlineage import merge"),
+    "a module of another room": ("shared/translation/x.py", "from shared.openlineage.merging import merge"),
     "bootstrap names adapters": ("shared/bootstrap.py", "from shared.catalog.atlas import AtlasCatalog"),
     "parts name adapters": ("shared/adapters.py", "from shared.storage.azure import AzureStorage"),
     "an adapter's own neighbour": ("shared/catalog/atlas.py", "from shared.catalog.transport import SteadyAtlasClient"),

@@ -2,6 +2,7 @@
 and the page says that it has been read only.
 """
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from ruamel.yaml import YAML
 
 from cli.main import app
 
@@ -170,6 +172,34 @@ def test_every_proof_is_there_and_used() -> None:
     inline = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
     used = {proof_of(bare(line)) for line in (*(each.line for each in TYPED), *inline)}
     assert set(PROOFS) - used == set()
+
+
+@pytest.mark.parametrize("command", [each for each, where in PROOFS.items() if where.endswith(".yml")])
+def test_the_workflow_that_proves_a_command_runs_it(command: str) -> None:
+    steps = YAML(typ="safe", pure=True).load((ROOT / PROOFS[command]).read_text())["jobs"].values()
+    run = [line.strip() for job in steps for step in job["steps"] for line in step.get("run", "").splitlines()]
+    assert command in run
+
+
+FOLLOWED = re.findall(
+    r"^\| \d\. [^|]+ \| `([^`]+)` \| ([^|]+) \| ([^|]*) \|$",
+    (ROOT / "docs/concepts/architecture.md").read_text(),
+    re.MULTILINE,
+)
+
+
+def test_one_event_is_followed_through_at_most_eight_files() -> None:
+    assert 0 < len({file for file, _, _ in FOLLOWED}) == len(FOLLOWED) <= 8
+
+
+@pytest.mark.parametrize(("file", "read", "called"), FOLLOWED, ids=[file for file, _, _ in FOLLOWED])
+def test_a_file_on_the_way_of_an_event_has_what_the_page_names(file: str, read: str, called: str) -> None:
+    tree = ast.parse((ROOT / file).read_text())
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert set(re.findall(r"`(\w+)`", read)) <= defined
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = {each.id if isinstance(each, ast.Name) else getattr(each, "attr", "") for each in calls}
+    assert set(re.findall(r"`(\w+)`", called)) <= names
 
 
 @pytest.mark.parametrize("command", [each for each in PROOFS if each.startswith("throughline ")])

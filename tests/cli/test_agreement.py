@@ -192,7 +192,7 @@ def test_a_pace_of_ones_own_is_no_difference(place: Place) -> None:
     assert (said.exit_code, place.writes > 0) == (0, True)
 
 
-def test_the_functions_settings_are_told(place: Place) -> None:
+def test_the_functions_settings_are_printed(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
     said = place.run("backfill")
     assert "settings: those of the functions, on record since 20" in said.output

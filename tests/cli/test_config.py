@@ -39,7 +39,7 @@ def configuration(platform: str, wanted: Wanted) -> Configuration:
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
-def test_a_platform_is_told_this(platform: str, transport: str, rewrite_golden: bool) -> None:
+def test_what_a_platform_is_configured_with(platform: str, transport: str, rewrite_golden: bool) -> None:
     found = json.dumps(asdict(configuration(platform, wanted(transport=transport))), indent=2) + "\n"
     path = GOLDEN / f"{platform}-{transport}.json"
     if rewrite_golden:

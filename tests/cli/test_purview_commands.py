@@ -83,7 +83,7 @@ def grant(server: CatalogServer, *more: str, collection: str = "lineage") -> Res
     return run(owner, "purview", "grant", "--collection", collection, "--principal", ANN, *more)
 
 
-def test_whoever_may_do_all_is_told_that_all_is_well(server: CatalogServer) -> None:
+def test_an_identity_with_all_roles_is_good(server: CatalogServer) -> None:
     steps = checked(worker(server.endpoint, server.token))
     assert [(step.subject, step.good) for step in steps] == [
         ("catalog network", True),
@@ -167,7 +167,7 @@ def test_who_we_are_is_read_from_the_token(server: CatalogServer) -> None:
     assert identity.found == f"application app-1, object id {ANN}, tenant tenant-1"
 
 
-def test_no_token_is_told_with_the_ways_to_one(server: CatalogServer) -> None:
+def test_a_missing_token_is_reported_with_ways_to_get_one(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, Credential()))
     assert (step.subject, step.code) == ("catalog identity", "catalog-identity")
     assert all(word in step.means for word in ("AZURE_CLIENT_SECRET", "managed identity"))

@@ -56,5 +56,5 @@ def test_a_taken_port_and_a_taken_folder_are_one_sentence(tmp_path: Path) -> Non
         pass
 
 
-def test_its_page_is_told() -> None:
+def test_its_page_is_printed() -> None:
     assert AtlasServer(port=21000).page("g") == "http://127.0.0.1:21000/index.html#!/detailPage/g?tabActive=lineage"

@@ -193,7 +193,7 @@ def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
     assert (child.returncode, errors) == (0, "")
 
 
-def test_it_ends_with_whoever_started_it() -> None:
+def test_it_ends_with_its_parent_process() -> None:
     script = (
         "import time\n"
         "from local.catalog import CatalogServer\n"

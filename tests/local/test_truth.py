@@ -43,7 +43,7 @@ def _read(folder: Path, **parts: Any) -> dict[str, Expected]:
 
 
 @pytest.mark.parametrize("gap", [{"edge": ROWS}, {"output": "out2", "inputs": ["in/a"]}, {"output": "out2"}])
-def test_what_nobody_tells_is_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
+def test_what_no_listener_reports_is_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
     assert _read(tmp_path, not_told=[{**gap, "reason": "why"}]) == _read(tmp_path)
 
 

@@ -132,7 +132,7 @@ SPELLINGS = [(dataset, spelling) for dataset, spellings in CASES for spelling in
 
 
 @pytest.mark.parametrize(("dataset", "spelling"), SPELLINGS, ids=lambda pair: pair[0][:48])
-def test_a_secret_changes_nothing_and_is_told_to_nobody(dataset: tuple[str, str], spelling: tuple[str, str]) -> None:
+def test_a_secret_changes_no_identity_and_is_shown_nowhere(dataset: tuple[str, str], spelling: tuple[str, str]) -> None:
     found = explain(*spelling)
     assert (found.identity, found.naming) == (canonical(*dataset), explain(*dataset).naming)
     assert SECRET.lower() not in repr(found).lower()

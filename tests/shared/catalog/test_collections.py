@@ -84,7 +84,7 @@ def test_without_a_setting_everything_stays_where_it_is(server: CatalogServer) -
     assert set(collections_of(server).values()) == {"local"}
 
 
-def test_a_collection_that_is_not_there_is_told_and_nothing_is_lost(server: CatalogServer) -> None:
+def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogServer) -> None:
     storage = MemoryStorage()
     settle(storage, [copy("one", (X,), (X,))])
     done = publish(storage, over(server.endpoint, server.token, "nowhere"), how())

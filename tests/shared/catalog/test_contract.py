@@ -113,7 +113,7 @@ def test_many_texts_are_searched_for_in_one_call(catalog: Catalog) -> None:
     assert {text: {node.name for node in catalog.search(text)} for text in texts} == wanted
 
 
-def test_a_placeholder_has_the_columns_that_were_told_last(catalog: Catalog) -> None:
+def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) -> None:
     first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
     theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
     guids = catalog.create_assets([first, theirs])

@@ -139,7 +139,7 @@ def test_an_archived_event_that_is_sent_again_changes_nothing() -> None:
     assert (names(storage, EVENTS), archived_lines(storage), counts(storage)) == ([], lines, before)
 
 
-def test_a_closed_run_is_settled_from_the_archive_when_a_sibling_tells_something() -> None:
+def test_a_closed_run_is_processed_from_the_archive_when_a_sibling_changes_its_context() -> None:
     """The notebook becomes known by another run, after the first one was archived."""
     notebook = {"spark.databricks.notebook.path": "/Users/one"}
     host = "adb-12.3.azuredatabricks.net.adaptive_spark_plan.out"

@@ -49,7 +49,7 @@ def test_one_that_was_stopped_is_taken_up() -> None:
     assert (rest.written, rest.unchanged) == (len(PROCESSES) - 2, 2)
 
 
-def test_it_waits_for_whoever_publishes() -> None:
+def test_it_waits_for_the_publisher() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     lease = storage.lease("publisher", 60)
     assert lease

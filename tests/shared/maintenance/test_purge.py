@@ -71,7 +71,7 @@ def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
     assert total(list(purge(storage, catalog, by_twos()))) == Purged()
 
 
-def test_a_replay_makes_all_anew(catalog: Catalog) -> None:
+def test_a_replay_creates_everything_again(catalog: Catalog) -> None:
     storage = filled(catalog)
     list(purge(storage, catalog, by_twos()))
     list(replay(storage, ReplayPosition(wanted=Wanted())))

@@ -414,7 +414,7 @@ TIMES = {
 
 
 @pytest.mark.parametrize("text", TIMES)
-def test_times_are_told_in_utc(text: str) -> None:
+def test_times_are_in_utc(text: str) -> None:
     hour, minute, microsecond = TIMES[text]
     event = decode(packed({**body(), "eventTime": text}))
     assert event.time == datetime(2026, 11, 21, hour, minute, 0, microsecond, tzinfo=UTC)

@@ -136,7 +136,7 @@ def test_a_fold_that_was_cut_off_goes_on() -> None:
     assert status(storage).in_progress == 3000, "settled, and to be published"
 
 
-def test_what_was_at_hand_lately_is_not_read_again() -> None:
+def test_recently_read_events_are_not_read_again() -> None:
     storage = CountingStorage()
     blob_cache = BlobCache()
     for body in long_run(3):

@@ -78,7 +78,7 @@ def test_the_stronger_end_does_not_depend_on_the_order() -> None:
         assert stronger_end(one, other) == stronger_end(other, one)
 
 
-def test_the_application_is_told_by_any_event_that_knows_it() -> None:
+def test_the_application_is_taken_from_any_event_that_names_it() -> None:
     run = merge([decoded("START", application=None, app_name="app.append_data"), decoded("COMPLETE", minute=1)])
     assert run.application_run == run_id("application")
     assert run.application

@@ -45,7 +45,7 @@ def test_the_next_run_of_an_application_costs_one_point_read_less() -> None:
     assert storage.calls["read"] == 1  # what is known once its own rows are written
 
 
-def test_what_another_process_was_told_meanwhile_is_heard_all_the_same() -> None:
+def test_a_change_by_another_process_is_seen() -> None:
     first = write("a", "app", "10:00", "/a")
     telling = [
         event(

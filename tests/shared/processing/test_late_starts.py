@@ -35,7 +35,7 @@ def taken(storage: MemoryStorage, *bodies: bytes) -> None:
         settle(storage, place)
 
 
-def test_the_start_of_an_application_that_no_trigger_delivered_tells_that_it_is_older() -> None:
+def test_an_undelivered_start_of_an_application_makes_it_older() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
     publish(storage, catalog, HOW)
@@ -108,7 +108,7 @@ class Overtaken(MemoryStorage):
         return super().replace(table, row)
 
 
-def test_when_an_application_began_is_on_record_before_what_it_wrote_is_published_anew() -> None:
+def test_an_application_start_is_recorded_before_its_processes_are_published_again() -> None:
     storage, catalog = Overtaken(run_id("late")), MemoryCatalog()
     taken(storage, *write("b", "other", "10:05", "/b"), *write("a", "late", "10:10", "/a"))
     taken(storage, event("late", "FAIL", "10:20:00"), event("other", "COMPLETE", "10:30:00"))

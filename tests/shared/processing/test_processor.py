@@ -48,7 +48,7 @@ def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
     assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert_all": 1}
 
 
-def test_a_late_event_with_something_new_settles_the_run_anew() -> None:
+def test_a_late_event_with_new_content_processes_the_run_again() -> None:
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
@@ -135,7 +135,7 @@ def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(
     assert [state_of(storage, "a")] == settled
 
 
-def test_what_another_settled_meanwhile_and_heard_less_is_settled_anew() -> None:
+def test_a_concurrent_result_with_less_context_is_processed_again() -> None:
     """We may have said before that all have heard what was told."""
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))

@@ -126,7 +126,7 @@ def test_a_catalog_that_is_away_while_it_is_asked_costs_nothing_but_time() -> No
     assert sides(catalog) == {((A,), (OUT,))}
 
 
-def test_what_is_not_sure_is_told_and_not_guessed() -> None:
+def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     rivals = [(SET, f"{ROOT}/a/{{Year}}/{{SparkPartitions}}"), (SET, f"{ROOT}/a/{{N}}.csv")]
     scan(catalog, *rivals)

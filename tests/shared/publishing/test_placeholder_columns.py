@@ -102,7 +102,7 @@ def test_who_writes_a_data_set_knows_its_columns_best(fresh_catalog: CatalogServ
     assert active(by_name(fresh_catalog, tabular), "columns") == ["x", "y"]
 
 
-def test_a_wide_table_is_told_in_several_calls(fresh_catalog: CatalogServer) -> None:
+def test_a_wide_table_is_written_in_several_calls(fresh_catalog: CatalogServer) -> None:
     wide = tuple((f"c{number:03}", "int") for number in range(120))
     run(MemoryStorage(), over(fresh_catalog), copy("one", (X, *wide), (X,)), batch=20)
     assert active(by_name(fresh_catalog, TABLE), "columns") == [*(name for name, _ in wide), "x"]

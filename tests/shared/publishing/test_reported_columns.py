@@ -69,7 +69,7 @@ def process(storage: MemoryStorage) -> str:
     return row.partition
 
 
-def test_columns_go_when_nobody_tells_them_any_more() -> None:
+def test_columns_that_no_run_reports_any_more_are_removed() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X, Y))])
     publish(storage, catalog, how(clock))
@@ -91,7 +91,7 @@ def test_columns_go_from_an_atlas_too_and_come_again(fresh_catalog: CatalogServe
         assert active(by_name(fresh_catalog, TABLE), "columns") == wanted
 
 
-def test_what_a_run_told_that_failed_goes_with_it() -> None:
+def test_the_columns_of_a_failed_run_are_removed() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, how(clock))
@@ -101,7 +101,7 @@ def test_what_a_run_told_that_failed_goes_with_it() -> None:
     assert (len(catalog.processes), columns(catalog)) == (1, ())
 
 
-def test_columns_that_were_never_told_are_not_taken_away() -> None:
+def test_columns_that_no_run_reported_are_kept() -> None:
     """A placeholder of which nobody told columns may have got some from a person."""
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one")])
@@ -112,7 +112,7 @@ def test_columns_that_were_never_told_are_not_taken_away() -> None:
     assert columns(catalog) == (X,)
 
 
-def test_a_word_that_was_heard_before_it_was_published_and_then_taken_back() -> None:
+def test_columns_of_a_run_that_fails_before_its_process_is_published_are_removed() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
@@ -141,7 +141,7 @@ class Watched(MemoryCatalog):
         return super().describe_placeholder(asset, bare=bare)
 
 
-def test_who_tells_again_while_it_is_found_silent_is_not_struck_out() -> None:
+def test_a_source_that_reports_again_during_its_removal_stays() -> None:
     storage, clock = world()
     catalog = Watched(meanwhile=lambda: None)
     settle(storage, [job("one", (X,))])
@@ -234,7 +234,7 @@ def test_one_who_places_a_data_set_too_late_does_not_have_the_last_word() -> Non
     assert columns(catalog) == ()
 
 
-def test_a_placeholder_that_somebody_else_made_anew_is_described_anew() -> None:
+def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, how(clock))
@@ -283,7 +283,7 @@ def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 4000, 10_000])
-def test_the_ledger_keeps_of_what_was_told(count: int) -> None:
+def test_the_ledger_keeps_which_columns_were_reported(count: int) -> None:
     told = frozenset(match_key(("fs_path", str(number))) for number in range(count))
     assert _kept(LedgerEntry(process="p", described=told)) == told
 

@@ -75,7 +75,7 @@ def test_its_end_publishes_all_of_it() -> None:
     assert leave_shadow_mode(storage, how(clock)) == 0
 
 
-def test_a_new_run_is_planned_anew_and_what_is_as_before_is_let_go() -> None:
+def test_a_new_run_is_planned_again_and_unchanged_plans_are_dropped() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     shadow = replace(how(clock), shadow=True)
     settled(storage, *write("a", "app1", "10:00", "/a"))

@@ -12,7 +12,7 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 KEY = ("fs_path", "/a")
 
 
-def test_one_that_was_overtaken_forgets_nobody_who_tells_the_columns() -> None:
+def test_a_superseded_write_forgets_no_source_of_columns() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g", column_sources=("p",))])
     mine = read_matches(storage, [KEY])[KEY]
@@ -48,7 +48,7 @@ def test_one_that_found_nothing_yet_does_not_hide_what_another_has_placed() -> N
     assert save_matches(storage, [AssetMatch(own=KEY)]) == (structs.replace(placed, etag=_etag(storage)),)
 
 
-def test_one_that_was_dropped_meanwhile_is_put_on_record_anew() -> None:
+def test_a_match_that_was_dropped_meanwhile_is_recorded_again() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g")])
     storage.delete("assetmatches", "asset", placed.row(storage).key)

@@ -73,7 +73,7 @@ def test_groups_add_up_to_the_whole(storage: MemoryStorage, asked: tuple[By, ...
     assert list(found.groups) == sorted(found.groups, key=lambda group: (group.day, group.job))
 
 
-def test_a_group_that_does_not_add_up_is_told() -> None:
+def test_a_group_that_does_not_add_up_is_reported() -> None:
     fine: dict[str, Any] = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
     rest: dict[str, Any] = {
         "refused": 0,
@@ -152,7 +152,7 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
     assert costs[0].total() < 12
 
 
-def test_how_far_it_has_come_is_told(storage: MemoryStorage) -> None:
+def test_progress_is_reported(storage: MemoryStorage) -> None:
     told: Counter[str] = Counter()
 
     def seen(what: str, more: int) -> None:

@@ -23,7 +23,7 @@ LOCAL = {
 }
 
 
-def test_everything_missing_is_told_at_once() -> None:
+def test_all_missing_and_wrong_settings_are_reported_at_once() -> None:
     with pytest.raises(Misconfigured) as caught:
         load(catalog=True, environment={"THROUGHLINE_APPLICATION_IDLE_MINUTES": "soon", "THROUGHLINE_MAX_BATCH": "0"})
     for name in (

@@ -121,7 +121,7 @@ def test_all_that_is_done_about_a_run_lies_in_one_trace(told: Told) -> None:
     assert process.attributes["throughline.runs"] == (run_id("a"),)
 
 
-def test_the_trace_is_the_same_for_whoever_tells_of_the_run() -> None:
+def test_all_spans_of_a_run_have_one_trace() -> None:
     one, other = Told(), Told()
     storage = MemoryStorage()
     start, end = write("a", "app", "10:00", "/a")
@@ -178,7 +178,7 @@ class Away(MemoryStorage):
         raise StorageUnavailable(f"{table} {row.key[:5]} is away")
 
 
-def test_an_event_that_storage_does_not_take_is_told_too(told: Told) -> None:
+def test_an_event_that_storage_refuses_has_a_span_too(told: Told) -> None:
     with pytest.raises(StorageUnavailable):
         receive(Away(), write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=told.telemetry)
     assert "state=unavailable" in told.lines[0]
@@ -194,7 +194,7 @@ def test_a_batch_is_told_with_its_events(told: Told) -> None:
     assert "events=3" in told.lines[-1]
 
 
-def test_dead_letters_are_told_once(told: Told) -> None:
+def test_a_dead_letter_is_logged_once(told: Told) -> None:
     storage, telemetry = MemoryStorage(), told.telemetry
     receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
     (fact,) = storage.blobs(EVENTS)
@@ -220,7 +220,7 @@ class Moody(MemoryCatalog):
         return super().write_processes(*arguments)
 
 
-def test_refused_and_removed_processes_are_told(told: Told) -> None:
+def test_refused_and_removed_processes_are_logged(told: Told) -> None:
     storage, telemetry = MemoryStorage(), told.telemetry
     refusal = CatalogRefused(status=400, code="ATLAS-1", detail="https://u:hunter2@host/ is no name")
     catalog = Moody(refusal)
@@ -327,7 +327,7 @@ SECRETS = {
 }
 
 
-def test_no_secret_of_an_event_is_told(told: Told, fresh_catalog: CatalogServer) -> None:
+def test_no_secret_of_an_event_is_logged(told: Told, fresh_catalog: CatalogServer) -> None:
     telemetry = told.telemetry
     client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken("local-t0k3n"), telemetry=telemetry)
     properties = {"spark.hadoop.fs.azure.account.key.acct": "pr0perty"}
@@ -364,7 +364,7 @@ CLEANED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "told_as"), CLEANED.values(), ids=CLEANED)
-def test_texts_are_told_without_secrets(text: str, told_as: str) -> None:
+def test_texts_are_logged_without_secrets(text: str, told_as: str) -> None:
     assert cleaned(text) == told_as
 
 

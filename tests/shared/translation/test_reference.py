@@ -53,7 +53,7 @@ def test_verdicts_are_published_skipped_or_waiting() -> None:
     }
 
 
-def test_ignored_events_are_told_with_their_reason() -> None:
+def test_ignored_events_are_counted_with_their_reason() -> None:
     job = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "job": {"namespace": "n", "name": "j"}}))
     history = translate_history([job, decoded("RUNNING", run="quiet")])
     assert history.runs == ()

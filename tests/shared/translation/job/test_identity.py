@@ -477,6 +477,6 @@ def test_names_are_printable() -> None:
 
 
 @pytest.mark.parametrize("job", ["reruns.execute_insert_into_hadoop_fs_relation_command.out_a", "reruns.3"])
-def test_a_parent_whose_name_the_listener_had_not_heard_yet(job: str) -> None:
+def test_a_parent_whose_name_the_listener_did_not_know_yet(job: str) -> None:
     """Listener 1.53: a job that begins at once has a parent called so, and a name of its own that is right."""
     assert identify(job, "unknown", {}) == JobIdentity(strength=Strength.APPLICATION, name="reruns")

@@ -227,7 +227,7 @@ def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
     assert found.pop().origin == one.origin
 
 
-def test_what_is_stored_without_spark_s_properties_still_tells_it() -> None:
+def test_an_origin_is_known_without_spark_s_properties() -> None:
     """With THROUGHLINE_REDACT; what else is captured is not stored."""
     lines = events({**FABRIC, "spark.hadoop.fs.azure.account.key": "geheim"})
     stored = [redacted(decode(line)) for line in lines]
