@@ -9,7 +9,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.maintenance.replay import publish_all
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.states import State
 from shared.reporting.counts import COUNTS, QueueCounts, queue_counts
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
