@@ -10,7 +10,7 @@ CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation te
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery jar wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
 	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
 
+jar: $(READY) ## Build throughline-plan.jar, which sends Spark's own plans beside the listener's events
+	@$(BIN)/python -m local.spark.plan_jar
+
 wheel: $(READY) ## Build the wheel of `throughline`: the library, the command, and the lake for Spark clusters
 	@$(BIN)/python -m hatchling build -t wheel -d build/wheel
 
@@ -124,8 +127,8 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/
 	  > build/setup.log 2>&1 || $(NO_PACKAGES)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
-	@echo "looking for Java and Node, installing Azurite and the functions runtime"
-	@for part in toolchain.java toolchain.node "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
+	@echo "looking for Java and Node, installing Azurite and the functions runtime, building throughline-plan.jar"
+	@for part in toolchain.java toolchain.node spark.plan_jar "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \

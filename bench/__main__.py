@@ -9,7 +9,7 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import calls, curve, decode, end_to_end, imports, load, plan, receiver
+from bench import calls, curve, decode, end_to_end, imports, load, plan, receiver, spark_plans
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -22,6 +22,7 @@ from shared.errors import StorageUnavailable
 BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     decode.NAME: decode.measure,
     plan.NAME: plan.measure,
+    spark_plans.NAME: spark_plans.measure,
     curve.NAME: curve.measure,
     calls.NAME: calls.measure,
     receiver.NAME: receiver.measure,

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 """The project."""
 
 _PERCENTILES = 100
-_WIDTHS = (34, 15, 8, 8, 7)
+_WIDTHS = (37, 15, 8, 8, 7)
 """Of the table's columns: it fits a terminal of 80."""
 
 

@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = "throughline"
 MOUNTED = ("shared", "cli", "local", "spark_pipeline")
 FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
-FILES = ("host.json", ".python-version", "infra", "examples", "requirements", "requirements.txt")
+FILES = ("host.json", ".python-version", "infra", "examples", "requirements", "requirements.txt", "spark_listener")
 """What the local world and the commands read below the project's root, which is `throughline/` in site-packages."""
 _NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py")
 

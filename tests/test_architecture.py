@@ -44,8 +44,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "model errors secrets openlineage naming translation redaction atlas catalog storage telemetry storage_layout "
-    "concurrency ingest records events processing publishing reporting maintenance query "
+    "plans model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
+    "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
 )
 ROOMS: dict[str, Room] = {
@@ -58,8 +58,9 @@ ROOMS: dict[str, Room] = {
     "shared.concurrency": _room(),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
+    "shared.plans": _room("errors openlineage", "msgspec"),
     "shared.naming": _room("errors secrets versions", "msgspec"),
-    "shared.translation": _room("model naming openlineage secrets versions", "msgspec sqlglot"),
+    "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     # the ports, and their adapters
@@ -77,8 +78,8 @@ ROOMS: dict[str, Room] = {
         "errors secrets openlineage translation storage telemetry storage_layout concurrency records", "msgspec"
     ),
     "shared.processing": _room(
-        "model errors secrets openlineage naming translation storage telemetry storage_layout concurrency records "
-        "events"
+        "model errors secrets openlineage plans naming translation storage telemetry storage_layout concurrency "
+        "records events"
     ),
     "shared.publishing": _room(
         "model errors secrets openlineage naming translation atlas catalog storage telemetry storage_layout "
@@ -90,8 +91,8 @@ ROOMS: dict[str, Room] = {
         "model errors openlineage translation storage storage_layout records events processing publishing", "msgspec"
     ),
     "shared.maintenance": _room(
-        "model errors secrets openlineage naming translation atlas catalog storage storage_layout concurrency records "
-        "events processing publishing reporting",
+        "model errors secrets openlineage plans naming translation atlas catalog storage storage_layout concurrency "
+        "records events processing publishing reporting",
         "msgspec",
     ),
     "shared.query": _room("model atlas catalog storage records events publishing"),
@@ -112,7 +113,8 @@ ROOMS: dict[str, Room] = {
     "spark_pipeline.tables": _room("model openlineage translation spark_pipeline.engine", "msgspec pyspark"),
     "spark_pipeline.bronze": _room("errors openlineage spark_pipeline.engine spark_pipeline.tables", "msgspec pyspark"),
     "spark_pipeline.silver": _room(
-        "errors model naming openlineage translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.bronze",
+        "errors model naming openlineage plans translation spark_pipeline.engine spark_pipeline.tables "
+        "spark_pipeline.bronze",
         "msgspec pyspark sqlglot",
     ),
     "spark_pipeline.gold": _room(

@@ -98,8 +98,9 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
         world = running_world(home)
         if world is None:
             raise Misconfigured(
-                "There is no Throughline to connect to: start one with `throughline up`, set AzureWebJobsStorage and"
-                " THROUGHLINE_CATALOG_ENDPOINT, or pass settings to connect()"
+                f"There is no Throughline to connect to: the environment names none, and no local world runs in {home}."
+                " Start one with `throughline up`, pass the folder of its --home as connect(home=...), set"
+                " AzureWebJobsStorage and THROUGHLINE_CATALOG_ENDPOINT, or pass settings to connect()"
             )
         over = world.environment
     storage = storage_of(load(catalog=True, environment=settings, over=over, record=_NO_CATALOG).storage)

@@ -19,6 +19,7 @@ from shared.openlineage.wire import (
     JobName,
     OutputField,
     Parent,
+    PlanFacet,
     SchemaField,
     SparkProperties,
     Symlinks,
@@ -34,7 +35,10 @@ def stronger_end(one: str | None, other: str | None) -> str | None:
 
 
 def merge(events: Iterable[Event]) -> MergedRun:
-    """Merge all events of one run (at least one, all with the same run id; one has a body)."""
+    """Merge all events of one run (at least one, all with the same run id; one has a body).
+
+    An event with a plan says nothing of the job that an event of the listener says too.
+    """
     ordered = _ordered(events)
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
@@ -42,10 +46,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
     parent: Parent | None = None
     ended: str | None = None
     job: Job | None = None
+    plan: PlanFacet | None = None
     omitted: set[str] = set()
     captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
-    for event in ordered:  # one pass: most runs are small, so the work done for each event dominates
+    for event in _listeners_first(ordered):  # one pass: most runs are small, so the work done for each event dominates
         if event.type in ENDS:
             ended = stronger_end(ended, event.type) if ended else event.type
         omitted.update(event.omitted)
@@ -60,6 +65,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
             if facets.environment_properties and facets.environment_properties.values:
                 properties.update(facets.environment_properties.values)  # the latest value wins
             captured = _later(captured, facets.spark_properties)
+            plan = facets.plan if facets.plan and facets.plan.plan else plan
         if about := body.job.facets:
             if kind := about.job_type:
                 integration = integration or kind.integration or ""
@@ -89,6 +95,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         outputs=written,
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
+        plan=plan,
     )
 
 
@@ -110,6 +117,12 @@ def _ordered(events: Iterable[Event]) -> list[Event]:
 
 
 _TIME = attrgetter("time")
+
+
+def _listeners_first(events: list[Event]) -> list[Event]:
+    """The events with a plan after the others: what both name of the job, the listener names better."""
+    with_plan = [event for event in events if (body := event.body) and (facets := body.run.facets) and facets.plan]
+    return [*(event for event in events if event not in with_plan), *with_plan] if with_plan else events
 
 
 def _longest_first(statement: str) -> tuple[int, str]:

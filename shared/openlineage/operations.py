@@ -65,7 +65,7 @@ OPERATIONS: tuple[Operation, ...] = (
         r"execute_insert_into_hadoop_fs_relation_command|execute_insert_into_hive_(?:table|dir_command)"
         r"|execute_insert_into_data_source_(?:dir_)?command|execute_save_into_data_source_command"
         r"|append_data(?:_exec_v1)?|overwrite_by_expression(?:_exec_v1)?|overwrite_partitions_dynamic"
-        r"|write_to_data_source_v2|adaptive_spark_plan|project",
+        r"|execute_delta_dynamic_partition_overwrite_command|write_to_data_source_v2|adaptive_spark_plan|project",
     ),
     Operation(
         pattern=r"replace_data|write_delta", name="insert", reason="rewrites rows of an Iceberg table", by_verb=True

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from shared.openlineage.wire import Captured, InputField, JobName, OutputField
+from shared.openlineage.wire import Captured, InputField, JobName, OutputField, PlanFacet
 
 DatasetKey = tuple[str, str]
 """A data set's namespace and name, as spelled."""
@@ -50,7 +50,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
     it is missing; `statement` is the job's SQL text as the user wrote it; `captured` are the Spark properties that
-    identify workspace and job.
+    identify workspace and job. `plan` is Spark's own plan, if throughline-plan.jar sent it: `shared.plans` reads it,
+    and notes whether the run's lineage is `exact_by_plan`, and which parts of the plan no rule knows (`plan_gaps`).
     """
 
     run_id: str
@@ -69,6 +70,9 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outputs: tuple[MergedDataset, ...] = ()
     omitted: tuple[str, ...] = ()
     captured: Captured = NO_SPARK_PROPERTIES
+    plan: PlanFacet | None = None
+    exact_by_plan: bool = False
+    plan_gaps: tuple[str, ...] = ()
 
     @property
     def is_application(self) -> bool:

@@ -69,6 +69,7 @@ def _run(run: Run, redactors: Redactors) -> Run:
         environment_properties=properties,
         processing_engine=facets.processing_engine,
         spark_properties=_captured(facets.spark_properties, redactors),
+        plan=facets.plan,  # the jar has left values out in the driver
     )
     return replace(run, facets=kept)
 

@@ -185,6 +185,24 @@ class ErrorMessage(Wire, frozen=True):
     programming_language: str | None = None
 
 
+class PlanFacet(Wire, frozen=True):
+    """The facet `throughline_plan`: Spark's analyzed plan of one execution, as throughline-plan.jar sends it.
+
+    `plan` is the document of this `format`, gzipped, in base64; None where the plan could not be written (`problem`).
+    `joined`: the event has the run id of the OpenLineage listener. `failed` is the class of the exception.
+    """
+
+    format: int = 0
+    spark: str = ""
+    application: str = ""
+    execution: int = 0
+    root: str | None = None
+    joined: bool = False
+    failed: str | None = None
+    problem: str | None = None
+    plan: str | None = None
+
+
 class RunFacets(Wire, frozen=True):
     """Facets of a run."""
 
@@ -193,6 +211,7 @@ class RunFacets(Wire, frozen=True):
     processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
     error_message: ErrorMessage | None = None
     spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
+    plan: PlanFacet | None = field(name="throughline_plan", default=None)
 
 
 class Run(Wire, frozen=True):

@@ -26,7 +26,8 @@ from shared.events.archive_index import ArchiveMissing, Kept
 from shared.events.blob_cache import AtHand, BlobCache, Known
 from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.merging import merge, stronger_end
+from shared.openlineage.merging import stronger_end
+from shared.plans.overlay import merge_with_plan
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.contribution_writes import contribute, retract, span_of, with_new_times, write_state
 from shared.processing.decision import Decision, decide, unusable
@@ -164,7 +165,7 @@ class RunProcessor:
             return False
         context = RunContext(names=self.names)
         try:
-            run = merge(gathered.events) if gathered.events else None
+            run = merge_with_plan(gathered.events) if gathered.events else None
             settled = accepts and gathered.state.settled
             # A cached application is too old if its context changed, or if a worker that came in between missed a part
             # of what we propagated.

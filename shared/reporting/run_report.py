@@ -69,6 +69,8 @@ class RunReport:
     `end`: the strongest terminal state seen (COMPLETE, ABORT or FAIL), empty for none; `timed_out`: its end is not
     waited for any more; `closed`: its events are archived, and later ones are skipped. `failures` counts how often
     processing it failed since it last succeeded, `last_error` says how. `jobs` are the job names of its events.
+    `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed; `plan_gaps`: the parts of
+    a plan that no rule knows.
     """
 
     run_id: str
@@ -83,6 +85,8 @@ class RunReport:
     last_error: str
     events: tuple[EventReport, ...]
     processes: tuple[ProcessReport, ...]
+    columns_by: str = ""
+    plan_gaps: tuple[str, ...] = ()
 
 
 def run_report(storage: Storage, run_id: str) -> RunReport | None:
@@ -124,6 +128,8 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
         last_error=retry.error if retry else "",
         events=events,
         processes=tuple(sorted(reports, key=lambda each: (each.qualified_name, each.key))),
+        columns_by=state.facts.columns_by if state and state.facts else "",
+        plan_gaps=state.facts.plan_gaps if state and state.facts else (),
     )
 
 

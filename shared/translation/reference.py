@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from shared.model import ApplicationTimes, Contribution, Process, RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
+from shared.plans.overlay import merge_with_plan
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import (
     NO_APPLICATION_FACTS,
@@ -71,7 +71,7 @@ def translate_history(
         else:
             kept.setdefault(event.run_id, []).append(event)
     del events  # frees merged events early, if the caller holds none
-    runs = {run_id: merge(kept.pop(run_id)) for run_id in tuple(kept)}
+    runs = {run_id: merge_with_plan(kept.pop(run_id)) for run_id in tuple(kept)}
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.errors import Refused
-from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
+from shared.plans.overlay import merge_with_plan
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
 from spark_pipeline.bronze.decoded_events import contents, event_of
@@ -65,7 +65,7 @@ def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
     for run_id, own in grouped(rows, "run_id"):
         seen = _Seen()
         try:
-            found = _row(merge(thinned(map(event_of, seen.each(own)))))
+            found = _row(merge_with_plan(thinned(map(event_of, seen.each(own)))))
         except UNUSABLE as error:
             for _ in seen.each(own):
                 pass

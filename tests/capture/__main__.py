@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from local.spark.plan_jar import PlanJarError
 from local.spark.truth import not_run
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
@@ -25,7 +26,17 @@ from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures,
 from tests.capture.scrub import LeakError
 from tests.capture.systems import SystemsError
 
-_PROBLEMS = (CaptureError, InterpreterError, LeakError, NeedsError, NoCompilerError, NoJavaError, OSError, SystemsError)
+_PROBLEMS = (
+    CaptureError,
+    InterpreterError,
+    LeakError,
+    NeedsError,
+    NoCompilerError,
+    NoJavaError,
+    OSError,
+    PlanJarError,
+    SystemsError,
+)
 _INTERRUPTED = 130
 
 
@@ -72,6 +83,7 @@ def main() -> int:
     )
     parser.add_argument("--all", action="store_true", help=f"on {', '.join(each.name for each in MATRIX)}")
     parser.add_argument("--missing", action="store_true", help="only those of which no events are kept")
+    parser.add_argument("--plans", action="store_true", help="with throughline-plan.jar beside the listener")
     parser.add_argument("--truths", action="store_true", help="run nothing: only put the truths beside the kept events")
     options = parser.parse_args()
     if unknown := set(options.scenario) - set(known):
@@ -83,7 +95,7 @@ def main() -> int:
         return 0
     if options.all and (options.spark or options.listener):
         parser.error("--all already says on which versions")
-    versions = MATRIX if options.all else _versions(options.spark, options.listener)
+    versions = MATRIX if options.all else _versions(options.spark, options.listener, plans=options.plans)
     outcomes: list[Outcome] = []
     try:
         work = list(plan(chosen, versions, missing=options.missing))
@@ -98,9 +110,9 @@ def main() -> int:
     return int(any(outcome.problem for outcome in outcomes))
 
 
-def _versions(spark: Sequence[str] | None, listener: Sequence[str] | None) -> list[Versions]:
+def _versions(spark: Sequence[str] | None, listener: Sequence[str] | None, *, plans: bool) -> list[Versions]:
     return [
-        Versions(platform=PLATFORMS[short], listener=version)
+        Versions(platform=PLATFORMS[short], listener=version, plans=plans)
         for short in spark or [SPARK_3.short]
         for version in listener or [LISTENER_VERSION]
     ]

@@ -7,14 +7,14 @@ Each result is computed from the kept events: they are translated and compared w
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from local.spark.truth import Listener, Truth, holds, not_run
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
-from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, Scenario, captures, scenarios
+from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, WITH_PLANS, Scenario, captures, scenarios
 
 PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\
@@ -31,6 +31,7 @@ it with the events.
 - *differs*: not what the events report, so a bug of Throughline.
 - *not run*: the job is not possible there; the reason is below.
 - *no events*: not captured yet.
+- *-plan*: with `throughline-plan.jar` beside the listener ([exact lineage](../concepts/exact-lineage.md)).
 """
 
 
@@ -79,7 +80,7 @@ def page() -> str:
 
 
 def _matrix(known: Iterable[Scenario]) -> Iterator[str]:
-    places = [each.name for each in MATRIX]
+    places = [each.name for each in (*MATRIX, *WITH_PLANS)]
     yield f"| scenario | {' | '.join(places)} |"
     yield "|-" * (len(places) + 1) + "|"
     for scenario in known:
@@ -134,10 +135,13 @@ def gaps(scenario: Scenario) -> Iterator[str]:
     yield ""
 
 
-def _where(entry: Mapping[str, Any], here: Iterable[str]) -> str:
+def _where(entry: Mapping[str, Any], here: Sequence[str]) -> str:
     if "only" not in entry:
         return "everywhere"
-    return ", ".join([capture for capture in here if holds(entry, capture)] or [f"`{each}`" for each in entry["only"]])
+    concerned = [capture for capture in here if holds(entry, capture)]
+    if concerned and concerned == here:
+        return "everywhere without plans"
+    return ", ".join(concerned or [f"`{each}`" for each in entry["only"]])
 
 
 def _what(entry: Mapping[str, Any]) -> str:

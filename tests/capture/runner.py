@@ -13,10 +13,12 @@ from pathlib import Path
 from local.process.leashed import Leashed
 from local.spark.failure import explain_failure
 from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
+from local.spark.plan_jar import plan_configuration
 from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
 from tests.capture.needs import Needs, together
+from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
 from tests.capture.scrub import ROOT, Machine, scrub
 from tests.capture.systems import System, system
@@ -33,7 +35,7 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
 
     Everything is run afresh in a folder of its own. Raises CaptureError when the job fails, NoJavaError,
     NoCompilerError without a JDK, InterpreterError, NeedsError, LeakError when something of this machine would be
-    kept, and what starting the scenario's system raises.
+    kept, and what starting the scenario's system and building the jar of plans raise.
     """
     if not scenario.truth.exists():
         raise CaptureError(f"{scenario.script} has no truth: write {scenario.truth.name} beside it first, from the job")
@@ -91,6 +93,7 @@ def _run_spark(
             cloud_configuration(folder, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
+            plan_configuration(_plans(folder)) if versions.plans else {},
         ),
         directory=folder / "spark",
         arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
@@ -139,6 +142,10 @@ def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) ->
     return dict(used.versions)
 
 
+def _plans(folder: Path) -> Path:
+    return folder / "plans.jsonl"
+
+
 def _events(folder: Path) -> Path:
     return folder / "events.jsonl"
 
@@ -150,6 +157,8 @@ def _keep(scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, obje
         words=(str(PROJECT), str(Path.home()), socket.gethostname()),
     )
     text = scrub(_events(folder).read_text(), machine)
+    if _plans(folder).exists():
+        text += packed(scrub(unpacked(_plans(folder).read_text()), machine))
     kept.mkdir(parents=True, exist_ok=True)
     (kept / "events.jsonl").write_text(text)
     shutil.copyfile(scenario.truth, kept / "truth.json")

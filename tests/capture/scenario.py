@@ -33,16 +33,20 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """A version of Spark and one of the listener."""
+    """A version of Spark and one of the listener; `plans`: with throughline-plan.jar beside it."""
 
     platform: Platform = SPARK_3
     listener: str = LISTENER_VERSION
+    plans: bool = False
 
     @property
     def name(self) -> str:
-        """The capture: `spark35-ol1.53`."""
-        return capture_name(self.platform, self.listener)
+        """The capture: `spark35-ol1.53`, or `spark35-ol1.53-plan`."""
+        return capture_name(self.platform, self.listener) + ("-plan" if self.plans else "")
 
+
+WITH_PLANS = (Versions(plans=True), Versions(platform=SPARK_4, plans=True))
+"""With Spark's own plans: for scenarios whose truth they show whole."""
 
 MATRIX = (*(Versions(listener=each) for each in LISTENER_VERSIONS), Versions(platform=SPARK_4))
 """All that a Spark scenario runs on, unless its truth says `not_run`."""

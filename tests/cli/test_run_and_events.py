@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import Selection
 from shared.storage_layout import ARCHIVE
+from tests.support.building import body, packed
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
+from tests.support.plans import PlanBuilder, column, facet
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
@@ -75,6 +78,19 @@ def test_events_by_job_and_time(parts: Parts) -> None:
     assert [(each["type"], each["job"]) for each in later["events"]] == [("START", "app.hourly")]
     some = parts.run("events", "--most", "1").output
     assert "4 events of 3 runs; 3 not shown (--most)" in some
+
+
+def test_events_of_several_runs_are_listed_in_the_order_of_their_times() -> None:
+    """Storage lists them by hour and run."""
+    found = Parts()
+    first, second = sorted(("one", "two"), key=run_id)
+    times = {"10:00": first, "10:01": second, "10:02": first, "10:03": second}
+    for time, name in times.items():
+        post(found.storage, event(name, "RUNNING", f"2026-11-21T{time}:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
+    listed = json.loads(found.run("events", "--json").stdout)["events"]
+    assert [each["run_id"] for each in listed] == [run_id(name) for name in times.values()]
+    cut = json.loads(found.run("events", "--json", "--most", "2").stdout)["events"]
+    assert cut == listed[:2]
 
 
 def test_a_job_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
@@ -179,3 +195,30 @@ def test_status_names_each_setting_that_ignores_events(selection: Selection, rea
     found = parts.run("status").output
     assert f"1 {reason}" in found
     assert "--wide" not in found
+
+
+MERGE = Path(__file__).parents[1] / "golden/spark35-ol1.53-plan/customer_merge/events.jsonl"
+
+
+def test_a_run_with_sparks_own_plan_says_that_its_columns_are_exact() -> None:
+    lines = MERGE.read_bytes().splitlines()
+    parts = Parts()
+    for place in post(parts.storage, *lines):
+        settle(parts.storage, place)
+    (merge,) = {
+        event["run"]["runId"]
+        for event in map(json.loads, lines)
+        if event["eventType"] == "COMPLETE" and event["job"]["name"].endswith("merge_into_command")
+    }
+    assert "exact, from Spark's own plan" in parts.run("run", merge).output
+
+
+def test_a_run_names_what_no_rule_knows_of_its_plan() -> None:
+    plans = PlanBuilder()
+    plan = facet(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/a", column(1, "x"))), "file:/o"))
+    parts = Parts()
+    run_facets = {"throughline_plan": to_builtins(plan)}
+    for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"])), packed(body(run_facets=run_facets))):
+        settle(parts.storage, place)
+    said = " ".join(parts.run("run", run_id("run")).output.split())
+    assert "the listener's and the plan's, which has: ShuffleEdge" in said

@@ -144,7 +144,8 @@ def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Comm
     assert running_world(home) is None
 
 
-def test_data_of_another_layout_is_one_clear_sentence(home: Path) -> None:
+def test_data_of_another_layout_is_one_clear_sentence(tmp_path: Path) -> None:
+    home = tmp_path / "world"
     with Azurite(location=home / "azurite") as azurite:
         note_versions(on_azurite(azurite.connection_string), Versions(layout=LAYOUT - 1))
     for command in ("up", "demo"):

@@ -19,7 +19,7 @@ from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
 
-NEWEST = ("spark35-ol1.53", "dbt-1.54", "airflow-2.11", "python_client-1.54")
+NEWEST = ("spark35-ol1.53", "spark35-ol1.53-plan", "dbt-1.54", "airflow-2.11", "python_client-1.54")
 
 
 def test_the_lake_says_what_the_functions_say(

@@ -62,8 +62,10 @@ def test_data_of_another_layout_is_refused(empty_azurite: Azurite) -> None:
 
 
 def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(throughline.Misconfigured, match="throughline up"):
+    with pytest.raises(throughline.Misconfigured, match="throughline up") as refused:
         throughline.connect(home=tmp_path)
+    assert str(tmp_path) in str(refused.value)
+    assert "home=" in str(refused.value)
 
 
 def test_wrong_settings_are_told_at_once() -> None:

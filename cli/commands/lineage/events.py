@@ -39,7 +39,8 @@ def events(
 ) -> None:
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
-    A saved file holds all events that were found, as they were received: `throughline translate` reads it.
+    A saved file holds all events that were found, as they were received, by hour and run: `throughline translate` reads
+    it.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl
@@ -59,7 +60,7 @@ def events(
         if save:
             _save(tracked(found, "saving"), save)
             return
-        records = list(tracked(found, "reading"))
+        records = sorted(tracked(found, "reading"), key=lambda each: each.place.time)
     shown = list(islice(records, most or None))
     if as_json:
         print_json({"events": list(map(event_document, shown)), "count": len(records)})

@@ -17,6 +17,7 @@ from cli.ui.runs import known_run, run_id_of
 from cli.ui.tables import print_table, text_column
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, RunReport, run_report
+from shared.translation.run.facts import BY_PLAN
 
 
 def run(
@@ -55,6 +56,10 @@ def _show(found: RunReport, *, wide: bool) -> None:
     print_fact("application", *found.application_runs)
     print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)
     print_fact("end", found.end or ("none, timed out" if found.timed_out else "none seen yet"))
+    if found.columns_by == BY_PLAN:
+        print_fact("columns", "exact, from Spark's own plan")
+    elif found.plan_gaps:
+        print_fact("columns", f"the listener's and the plan's, which has: {', '.join(found.plan_gaps)}")
     if found.last_error:
         print_fact(
             "last error", f"{visible(found.last_error)} ({counted(found.failures, 'failed attempt')})", style="red"

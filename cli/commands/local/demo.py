@@ -17,6 +17,7 @@ from cli.context.target import HOME, Home
 from cli.ui.console import err, fail, out, plain, print_tree, save_picture
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
+from local.spark.plan_jar import PlanJarError, plan_configuration, plan_jar
 from local.spark.truth import Truth
 from local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
 from local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
@@ -81,7 +82,8 @@ def demo(
     platform = PLATFORMS[spark]
     try:
         java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
-    except (NoJavaError, InterpreterError) as problem:
+        plan_jar()  # built before anything starts, so that a problem shows at once
+    except (NoJavaError, InterpreterError, PlanJarError) as problem:
         fail(str(problem), code=2)
     atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
     with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
@@ -106,7 +108,7 @@ def demo(
     out.print("\nNext: keep the world running; it prints the Spark settings with which your own jobs report to it:\n")
     out.print(f"  {typed('up', home)}")
     out.print("\nThen, in another terminal:\n")
-    for words in ("show delta/customer_master --columns", "status"):
+    for words in ("show delta/customer_master --columns", "status --wide"):
         out.print(f"  {typed(words, home)}")
 
 
@@ -161,8 +163,11 @@ def _run(job: str, world: World, platform: Platform, java: JavaHome, interpreter
 
 
 def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
-    """The Spark properties of an example that reports to this receiver."""
-    return {**SMALL_SESSION, **listener_configuration(url, platform=platform)}
+    """The Spark properties of an example that reports to this receiver, with Spark's own plans.
+
+    Raises PlanJarError.
+    """
+    return {**SMALL_SESSION, **listener_configuration(url, platform=platform), **plan_configuration()}
 
 
 def _settled(parts: Worker, world: World) -> Status:
@@ -201,7 +206,7 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
         for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
-    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=capture_name(platform))
+    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=f"{capture_name(platform)}-plan")
     found = truth.differences(process for process, _ in written)
     for process, entity in written:
         held = parts.catalog.read_process(entity.type, entity.qualified_name)

@@ -25,7 +25,7 @@ from shared.maintenance.verify.repairs import (
     read_state,
 )
 from shared.openlineage.decoding import decode
-from shared.openlineage.merging import merge
+from shared.plans.overlay import merge_with_plan
 from shared.records.application.entries import context_of, holds_entries
 from shared.records.application.record import read_application
 from shared.records.digest_set import combined_digest, short
@@ -83,7 +83,7 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
             if each == place:
                 return False
     try:
-        run = merge(events)
+        run = merge_with_plan(events)
         known = read_application(storage, run.application_run)
         translate(run, context_of(storage, run, known, context.names))
     except UNUSABLE:

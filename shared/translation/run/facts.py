@@ -38,7 +38,9 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What is known of a run besides its lineage."""
+    """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns;
+    else `plan_gaps` names the parts of the plan, if there was one, that no rule knows.
+    """
 
     first: datetime
     last: datetime
@@ -52,6 +54,12 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     engine: str = ""
     listener: str = ""
     written: tuple[Written, ...] = ()
+    columns_by: str = ""
+    plan_gaps: tuple[str, ...] = ()
+
+
+BY_PLAN = "plan"
+"""Columns that are exact: every part of Spark's plan was known."""
 
 
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
@@ -86,6 +94,8 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         engine=_clean(engine),
         listener=_clean(listener),
         written=tuple(written[key] for key in sorted(written)),
+        columns_by=BY_PLAN if run.exact_by_plan else "",
+        plan_gaps=run.plan_gaps,
     )
 
 

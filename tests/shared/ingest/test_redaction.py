@@ -1,5 +1,6 @@
 """What is stored with THROUGHLINE_REDACT: the same lineage, and nobody's data."""
 
+import base64
 import gzip
 import json
 import re
@@ -61,7 +62,11 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
         query = stored["job"].get("facets", {}).get("sql", {}).get("query", "")
         assert set(_TEXT.findall(query)) <= {"?"}
         assert not re.search(r"(?<![\w`.\-/])[1-9]\d*(?![\w`\-/])", re.sub(r"`[^`]*`", "", query))
-        assert set(stored["run"].get("facets", {})) <= {"parent", "environment-properties", "processing_engine"}
+        facets = stored["run"].get("facets", {})
+        assert set(facets) <= {"parent", "environment-properties", "processing_engine", "throughline_plan"}
+        if plan := facets.get("throughline_plan", {}).get("plan"):
+            literals = re.findall(r'\{"k":"Literal"[^}]*\}', gzip.decompress(base64.b64decode(plan)).decode())
+            assert [each for each in literals if not re.fullmatch(r'\{"k":"Literal"(,"t":"[^"]*")?\}', each)] == []
         properties = stored["run"].get("facets", {}).get("environment-properties", {})
         assert set(properties.get("environment-properties", {})) <= _KEPT
         assert len(json.dumps(stored)) <= len(json.dumps(sent))

@@ -121,3 +121,31 @@ def test_what_was_left_out_stays_on_record() -> None:
         decoded("COMPLETE", minute=1, outputs=[{"name": "x"}]),
     ]
     assert merge(events).omitted == ("inputs[0]", "outputs[0]")
+
+
+def _plan_event(kind: str, minute: int, **plan: object) -> Event:
+    facet = {"format": 1, "spark": "3.5.9", "application": "local-1", "execution": 3, "joined": True, **plan}
+    return decoded(kind, minute=minute, job="append_data", run_facets={"throughline_plan": facet})
+
+
+def test_an_event_with_a_plan_leaves_the_job_to_the_listener() -> None:
+    early = _plan_event("START", minute=-1)
+    run = merge([early, *_merge_run(), _plan_event("COMPLETE", minute=3, plan="H4sI")])
+    listeners = merge(_merge_run())
+    assert early.body
+    assert run.job == listeners.job
+    assert run.job.name != early.body.job.name
+    assert (run.inputs, run.outputs) == (listeners.inputs, listeners.outputs)
+    assert run.plan
+    assert run.plan.plan == "H4sI"
+
+
+def test_a_plan_stands_alone_where_the_listener_sent_nothing() -> None:
+    run = merge([_plan_event("START", minute=0), _plan_event("COMPLETE", minute=1, plan="H4sI")])
+    assert (run.job.name, run.ended) == ("app.append_data", "COMPLETE")
+    assert run.plan
+
+
+def test_a_failed_plan_withdraws_what_the_listener_calls_complete() -> None:
+    run = merge([*_merge_run(), _plan_event("FAIL", minute=3, failed="org.apache.spark.SparkException", plan="H4sI")])
+    assert run.ended == "FAIL"

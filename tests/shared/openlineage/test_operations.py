@@ -17,6 +17,7 @@ NODES = {
         "overwrite_by_expression",
         "overwrite_by_expression_exec_v1",
         "overwrite_partitions_dynamic",
+        "execute_delta_dynamic_partition_overwrite_command",
         "replace_data",
         "write_delta",
         "write_to_data_source_v2",

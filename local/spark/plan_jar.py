@@ -1,0 +1,120 @@
+"""`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
+
+`spark_listener/src` is compiled to Java 8 bytecode by Eclipse's compiler, which is pinned, against the jars of the
+pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
+names its files in order.
+"""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import zipfile
+from functools import partial
+from pathlib import Path
+
+from local.spark.job import LISTENER_CLASS as OPENLINEAGE_LISTENER
+from local.toolchain.interpreter import InterpreterError, own
+from local.toolchain.java import JavaNeed, NoJavaError, find_java
+from local.toolchain.stamp import BUILD, ROOT, install_once
+from local.toolchain.versions import SPARK_3, SPARK_4
+
+JAR = "throughline-plan.jar"
+LISTENER_CLASS = "throughline.plan.PlanListener"
+LISTENERS = f"{OPENLINEAGE_LISTENER},{LISTENER_CLASS}"
+"""For `spark.extraListeners`, in this order: the plan listener takes the run ids of the other one."""
+
+SOURCES = ROOT / "spark_listener" / "src"
+COMPILER = ("org.eclipse.jdt", "ecj", "3.44.0")
+COMPILER_DIGEST = "14c46ddc2e511c46c998da728f6a80f13a689c920f3832402f7ad150f6a6188d"
+"""SHA-256 of the compiler's jar."""
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can say
+_MANIFEST = "META-INF/MANIFEST.MF"
+
+
+class PlanJarError(Exception):
+    """The jar could not be made; the message says why and what to do."""
+
+
+def plan_jar(*, build: Path = BUILD) -> Path:
+    """Return the jar, compiled when its sources are new.
+
+    Raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without PySpark.
+    """
+    sources = tuple(sorted(SOURCES.rglob("*.java")))
+    made_from = (*sources, Path(__file__))
+    return install_once("plan_jar", made_from, partial(_make, sources, build), build=build) / JAR
+
+
+def plan_configuration(events: Path | None = None) -> dict[str, str]:
+    """The Spark properties that add the jar to a session with the listener; `events`: a file of its own for its events.
+
+    Raises as `plan_jar`.
+    """
+    own_file = {"spark.throughline.plan.transport.location": str(events)} if events else {}
+    return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
+
+
+def _make(sources: tuple[Path, ...], build: Path, folder: Path) -> None:
+    java = find_java(JavaNeed(platform=SPARK_4)).path / "bin" / "java"
+    compiler = install_once("ecj", (Path(__file__),), partial(_fetch, java), build=build) / f"{COMPILER[1]}.jar"
+    jars = sorted((own().spark_home / "jars").glob("*.jar"))
+    if not any(each.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for each in jars):
+        raise PlanJarError(f"The jar is compiled against PySpark {SPARK_3.spark}, which is not installed: `make setup`")
+    classes = folder / "classes"
+    command = [str(java), "-jar", str(compiler), "-source", "8", "-target", "8", "-parameters", "-g:source,lines"]
+    command += ["-nowarn", "-encoding", "UTF-8", "-cp", ":".join(map(str, jars)), "-d", str(classes)]
+    _run([*command, *map(str, sources)], "The plan listener does not compile.")
+    _zip(folder / JAR, classes)
+
+
+def _fetch(java: Path, folder: Path) -> None:
+    """Put the compiler into the folder, fetched by the Ivy that PySpark brings, and checked."""
+    ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
+    what = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *COMPILER]
+    _run(
+        [*ivy, *what, "-retrieve", f"{folder}/[artifact].[ext]"],
+        "The Java compiler did not come from Maven Central: is there a network, and does it reach Maven Central?",
+    )
+    with (folder / f"{COMPILER[1]}.jar").open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    if digest != COMPILER_DIGEST:
+        raise PlanJarError(
+            f"What Maven Central gave as {':'.join(COMPILER)} is something else (SHA-256 {digest}): not used."
+        )
+
+
+def _zip(jar: Path, classes: Path) -> None:
+    files = {path.relative_to(classes).as_posix(): path.read_bytes() for path in classes.rglob("*.class")}
+    manifest = b"Manifest-Version: 1.0\r\nAutomatic-Module-Name: throughline.plan\r\n\r\n"
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        for name, content in ((_MANIFEST, manifest), *sorted(files.items())):
+            entry = zipfile.ZipInfo(name, date_time=_LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix: the permissions below count
+            entry.external_attr = 0o644 << 16
+            target.writestr(entry, content)
+
+
+def _run(command: list[str], problem: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if done.returncode:
+        raise PlanJarError(f"{problem} {(done.stderr or done.stdout).strip()[-2000:]}")
+
+
+def main() -> int:
+    """Run the command line: 0, or 2 with one sentence."""
+    argparse.ArgumentParser(prog="python -m local.spark.plan_jar", description="Make the plan listener.").parse_args()
+    try:
+        jar = plan_jar()
+    except (PlanJarError, NoJavaError, InterpreterError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+    sys.stdout.write(f"{jar}: {jar.stat().st_size:,} bytes, SHA-256 {digest}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The document of a plan, format 1, as throughline-plan.jar writes it (spark_listener/).
+
+`plans` holds each logical plan once, as an object of its class `k` and its fields; where a plan is a field's value,
+`{"ref": index}` stands. Expressions nest. `x` is an expression id: a number and the index of its JVM in `jvm`.
+"""
+
+import base64
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from shared.errors import Refused
+from shared.openlineage.wire import PlanFacet
+
+MAX_BYTES = 20 * 1024 * 1024
+"""Of an unpacked document: the jar's own limit."""
+
+Node = Mapping[str, Any]
+"""A plan, an expression, or another object of a plan: its class `k` and its fields."""
+
+FORMAT = 1
+
+
+class UnreadablePlan(Refused):
+    """A plan that cannot be read: its bytes are damaged, too large or too deep, or of another format."""
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The plan of an earlier execution, by the columns that it gave."""
+
+    output: tuple[dict[str, Any], ...] = ()
+    plan: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """All plans of one execution; `root` refers to the first."""
+
+    root: dict[str, Any]
+    plans: tuple[dict[str, Any], ...]
+    frames: tuple[Frame, ...] = ()
+
+
+_decode = msgspec.json.Decoder(Document).decode
+
+
+def unpack(facet: PlanFacet) -> Document:
+    """The document in a facet that has one. Raises UnreadablePlan."""
+    if facet.format != FORMAT:
+        raise UnreadablePlan(f"the plan has format {facet.format}, and this version reads {FORMAT}")
+    try:
+        packed = base64.b64decode(facet.plan or "", validate=True)
+        unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        text = unzip.decompress(packed, MAX_BYTES)
+        if unzip.unconsumed_tail:
+            raise UnreadablePlan(f"the plan is larger than {MAX_BYTES:,} bytes")
+        return _decode(text)
+    except (ValueError, zlib.error, msgspec.DecodeError) as error:  # base64 and UTF-8 raise ValueErrors
+        raise UnreadablePlan(f"the plan is damaged: {error}") from error
+    except RecursionError as error:
+        raise UnreadablePlan("an expression of the plan is nested too deeply") from error
+
+
+def kind(node: object) -> str:
+    """The class of a node; empty for what is none."""
+    return str(node.get("k", "")) if isinstance(node, dict) else ""
+
+
+def ref(value: object) -> int | None:
+    """The index to which a value refers."""
+    index = value.get("ref") if isinstance(value, dict) else None
+    return index if isinstance(index, int) else None
+
+
+def nodes(value: object) -> Iterator[Node]:
+    """The nodes in a field's value: itself, or those in lists."""
+    if isinstance(value, dict):
+        if "k" in value:
+            yield value
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from nodes(each)
+
+
+def children(plan: Node) -> tuple[int, ...]:
+    """The plans to which a plan's own fields refer; those inside its expressions are subqueries."""
+    found = []
+    for value in plan.values():
+        for each in value if isinstance(value, list) else (value,):
+            index = ref(each)
+            if index is not None:
+                found.append(index)
+    return tuple(found)

@@ -1,0 +1,177 @@
+"""The flow of an expression: which columns it takes, and what each of them does. One table of rules by class."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from shared.plans.document import Node, kind, nodes, ref
+from shared.plans.flow import (
+    CHANGE,
+    COPY,
+    COUNTED,
+    DECIDES,
+    IN_WINDOW,
+    MASK,
+    NOTHING,
+    SUMMARY,
+    Flow,
+    Step,
+    through,
+    united,
+)
+
+Id = tuple[int, ...]
+"""An expression id: a number and the index of its JVM."""
+
+Columns = Mapping[Id, Flow]
+"""The columns that an expression may name."""
+
+
+class Subqueries(Protocol):
+    """Evaluates the plan of a subquery."""
+
+    def subquery(self, index: int, outer: Columns) -> tuple[list[Flow], Flow]:
+        """The flows of its columns and of its rows; `outer` are the columns that it may name by OuterReference."""
+
+    def unknown(self, what: str) -> None:
+        """Count something that no rule knows."""
+
+
+_MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "HiveHash", "Mask"})
+_RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
+_NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "NamedLambdaVariable", "BoundReference", "SimplePythonFunction"})
+_SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exists", "DynamicPruningSubquery"})
+_IGNORED_FIELDS = frozenset({"x", "t", "k", "mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
+
+
+def id_of(node: Node) -> Id | None:
+    """The id of a named expression."""
+    found = node.get("x")
+    return tuple(found) if isinstance(found, list) else None
+
+
+def _common_id(node: Node) -> Id:
+    """The id of a common expression: one number, as no column's."""
+    found = node.get("id")
+    return (int(found.get("id", -1)) if isinstance(found, dict) else -1,)
+
+
+def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    """Everything that an expression takes from `columns`, and by OuterReference from `outer`."""
+    name = kind(node)
+    if name in _NO_COLUMN:
+        return NOTHING
+    if name == "AttributeReference":
+        found = columns.get(id_of(node) or ())
+        if found is None:
+            found = outer.get(id_of(node) or ())
+        if found is None:
+            plans.unknown("a column without a source")
+        return found or NOTHING
+    if name == "CommonExpressionRef":
+        return columns.get(_common_id(node), NOTHING)
+    if name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
+        common = {_common_id(each): flow_of(each["child"], columns, plans, outer) for each in nodes(node.get("defs"))}
+        return flow_of(node["child"], {**columns, **common}, plans, outer)
+    if "replacement" in node:  # Spark replaces it by this: its own arguments stand there too
+        return through(CHANGE, flow_of(node["replacement"], columns, plans, outer))
+    if name in _SUBQUERIES:
+        return _subquery(node, columns, plans, outer)
+    rule = _RULES.get(name, _arguments)
+    return united(through(step, flow_of(part, columns, plans, outer)) for part, step in rule(node))
+
+
+def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    index = ref(node.get("plan"))
+    if index is None:
+        plans.unknown(kind(node))
+        return NOTHING
+    values, rows = plans.subquery(index, {**outer, **columns})
+    value = NOTHING if kind(node) == "Exists" else united(values)
+    return united((value, through(DECIDES, rows)))
+
+
+Parts = list[tuple[Node, Step]]
+
+
+def parts(value: Any, step: Step) -> Parts:
+    """The expressions in a field's value, each with this step."""
+    return [(each, step) for each in nodes(value)]
+
+
+def _arguments(node: Node) -> Parts:
+    """Of most expressions: all fields that are expressions are arguments, and the value is made of them."""
+    step = MASK if kind(node) in _MASKS else CHANGE
+    return [pair for name, value in node.items() if name not in _IGNORED_FIELDS for pair in parts(value, step)]
+
+
+def _case(node: Node) -> Parts:
+    found = parts(node.get("elseValue"), CHANGE)
+    for branch in node.get("branches", ()):
+        if isinstance(branch, list) and len(branch) == 2:  # noqa: PLR2004 - condition and value
+            found += [*parts(branch[0], DECIDES), *parts(branch[1], CHANGE)]
+    return found
+
+
+def _coalesce(node: Node) -> Parts:
+    values = list(nodes(node.get("children")))
+    return [*((each, CHANGE) for each in values), *((each, DECIDES) for each in values[:-1])]
+
+
+def _aggregate(node: Node) -> Parts:
+    function = node.get("aggregateFunction")
+    name = kind(function)
+    found = parts(node.get("filter"), DECIDES)
+    if name == "PivotFirst" and isinstance(function, dict):
+        return [*found, *parts(function.get("pivotColumn"), DECIDES), *parts(function.get("valueColumn"), SUMMARY)]
+    if name in {"MaxBy", "MinBy"} and isinstance(function, dict):
+        return [*found, *parts(function.get("valueExpr"), SUMMARY), *parts(function.get("orderingExpr"), DECIDES)]
+    step = COUNTED if name in {"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"} else SUMMARY
+    return [*found, *((each, step) for each, _ in _arguments(function or {}))]
+
+
+def _window(node: Node) -> Parts:
+    function, specification = node.get("windowFunction"), node.get("windowSpec") or {}
+    step = IN_WINDOW if kind(function) in _RANKS else CHANGE
+    return [
+        *parts(function, step),
+        *parts(specification.get("partitionSpec"), IN_WINDOW),
+        *parts(specification.get("orderSpec"), IN_WINDOW),
+    ]
+
+
+def _filter(node: Node) -> Parts:
+    """Of `filter(array, x -> …)`: the elements are kept, and they and the function decide which."""
+    elements, function = node.get("argument"), node.get("function")
+    return [*parts(elements, CHANGE), *parts(elements, DECIDES), *parts(function, DECIDES)]
+
+
+def _field(node: Node) -> Parts:
+    """Of a field of a structure made on the spot: what that field is made of."""
+    made, place = node.get("child"), node.get("ordinal", 0)
+    if isinstance(made, dict) and kind(made) == "CreateNamedStruct":
+        return parts(list(nodes(made.get("children")))[2 * place + 1 : 2 * place + 2], CHANGE)
+    return parts(made, CHANGE)
+
+
+def _child(node: Node) -> Parts:
+    return parts(node.get("child"), COPY)
+
+
+_RULES: Mapping[str, Callable[[Node], Parts]] = {
+    "Alias": _child,
+    "OuterReference": lambda node: parts(node.get("e"), COPY),
+    "SortOrder": _child,
+    "CaseWhen": _case,
+    "If": lambda node: [
+        *parts(node.get("predicate"), DECIDES),
+        *parts(node.get("trueValue"), CHANGE),
+        *parts(node.get("falseValue"), CHANGE),
+    ],
+    "Coalesce": _coalesce,
+    "AggregateExpression": _aggregate,
+    "WindowExpression": _window,
+    "GetStructField": _field,
+    "ArrayFilter": _filter,
+    "MapFilter": _filter,
+    "LambdaFunction": lambda node: parts(node.get("function"), COPY),
+}

@@ -1,0 +1,79 @@
+"""How values flow: from columns of data sets to a column, step by step.
+
+The words are those of OpenLineage's column lineage facet 1-2-0.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from shared.openlineage.run import DatasetKey
+
+IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
+JOIN, FILTER, GROUP_BY, SORT, WINDOW, CONDITIONAL = "JOIN", "FILTER", "GROUP_BY", "SORT", "WINDOW", "CONDITIONAL"
+_STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2}
+
+
+class Source(NamedTuple):
+    """A column of a data set."""
+
+    dataset: DatasetKey
+    column: str
+
+
+class Step(NamedTuple):
+    """One way in which a source acts: by its value (`direct`) or only by deciding; `masked`: through a mask only."""
+
+    direct: bool
+    subtype: str
+    masked: bool = False
+
+
+COPY = Step(direct=True, subtype=IDENTITY)
+CHANGE = Step(direct=True, subtype=TRANSFORMATION)
+MASK = Step(direct=True, subtype=TRANSFORMATION, masked=True)
+SUMMARY = Step(direct=True, subtype=AGGREGATION)
+COUNTED = Step(direct=True, subtype=AGGREGATION, masked=True)
+DECIDES = Step(direct=False, subtype=CONDITIONAL)
+IN_WINDOW = Step(direct=False, subtype=WINDOW)
+
+
+def decides(subtype: str) -> Step:
+    """A step of a condition: JOIN, FILTER, GROUP_BY or SORT."""
+    return Step(direct=False, subtype=subtype)
+
+
+Flow = Mapping[Source, frozenset[Step]]
+"""All sources of a column, or of all rows, with their steps."""
+
+NOTHING: Flow = MappingProxyType({})
+
+
+def after(step: Step, before: Step) -> Step:
+    """Two steps as one: `before`, then `step`."""
+    masked = step.masked or before.masked
+    if not step.direct:
+        return Step(direct=False, subtype=step.subtype, masked=masked)
+    if not before.direct:
+        return Step(direct=False, subtype=before.subtype, masked=masked)
+    subtype = max(step.subtype, before.subtype, key=_STRENGTH.__getitem__)
+    return Step(direct=True, subtype=subtype, masked=masked)
+
+
+def through(step: Step, flow: Flow) -> Flow:
+    """A flow after one more step."""
+    if step is COPY or not flow:
+        return flow
+    return {source: frozenset(after(step, each) for each in steps) for source, steps in flow.items()}
+
+
+def united(flows: Iterable[Flow]) -> Flow:
+    """All sources of several flows."""
+    distinct = [flow for flow in flows if flow]
+    if len(distinct) < 2:  # noqa: PLR2004 - nothing to unite
+        return distinct[0] if distinct else NOTHING
+    found = dict(distinct[0])
+    for flow in distinct[1:]:
+        for source, steps in flow.items():
+            found[source] = found[source] | steps if source in found else steps
+    return found

@@ -1,0 +1,276 @@
+"""The rules of logical plans, by class: from the plans below to a plan's columns and rows.
+
+What decides about rows (filters, joins, groups, sorts) concerns every column, and is kept beside them.
+"""
+
+from collections.abc import Callable, Mapping
+
+from shared.plans.document import Node, children, kind, nodes, ref
+from shared.plans.evaluated import Context, Evaluated, column_of
+from shared.plans.flow import (
+    CHANGE,
+    COPY,
+    FILTER,
+    GROUP_BY,
+    JOIN,
+    NOTHING,
+    SORT,
+    Flow,
+    Step,
+    decides,
+    through,
+    united,
+)
+
+_MAX_ROUNDS = 4
+"""Rounds in which the columns of a recursive query settle."""
+
+Rule = Callable[[Context], Evaluated]
+
+
+def _same(at: Context) -> Evaluated:
+    return at.below[0] if at.below else Evaluated()
+
+
+def _all_columns(at: Context, step: Step) -> Flow:
+    return united(through(step, each.flow) for below in at.below for each in below.columns)
+
+
+def _project(at: Context) -> Evaluated:
+    return Evaluated(columns=at.named("projectList"), rows=at.rows)
+
+
+def _filter(at: Context) -> Evaluated:
+    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("condition", FILTER))))
+
+
+def _join(at: Context) -> Evaluated:
+    how, (left, *right) = kind(at.node.get("joinType")), at.below
+    columns = left.columns
+    if how not in {"LeftSemi", "LeftAnti"}:
+        columns += tuple(each for other in right for each in other.columns)
+    rows = united((at.rows, at.condition("condition", JOIN)))
+    if how == "ExistenceJoin":
+        exists = at.node["joinType"].get("exists")
+        columns = (*left.columns, *(column_of(each, rows) for each in nodes(exists)))
+        rows = left.rows
+    return Evaluated(columns=columns, rows=rows)
+
+
+def _lateral_join(at: Context) -> Evaluated:
+    """The right side is a subquery over the columns of the left one."""
+    columns, rows = at.below[0].columns, united((at.rows, at.condition("condition", JOIN)))
+    for each in nodes(at.node.get("right")):
+        index = ref(each.get("plan"))
+        if index is not None:
+            found = at.evaluation.plan(index, {**at.outer, **at.columns})
+            columns, rows = columns + found.columns, united((rows, through(decides(JOIN), found.rows)))
+    return Evaluated(columns=columns, rows=rows)
+
+
+def _aggregate(at: Context) -> Evaluated:
+    rows = at.rows
+    pivoted = {source for each in nodes(at.node.get("aggregateExpressions")) for source in _pivot_sources(at, each)}
+    if pivoted:  # Spark groups by the pivoted column first; no row is there or not because of it
+        group = frozenset({decides(GROUP_BY)})
+        rows = {source: steps for source, steps in rows.items() if source not in pivoted or steps != group}
+    groups = at.condition("groupingExpressions", GROUP_BY)
+    return Evaluated(columns=at.named("aggregateExpressions"), rows=united((rows, groups)))
+
+
+def _pivot_sources(at: Context, aggregate: Node) -> Flow:
+    """The sources of the column that a pivot turns into columns."""
+    child = aggregate.get("child")
+    function = child.get("aggregateFunction") if isinstance(child, dict) else None
+    if kind(function) != "PivotFirst" or not isinstance(function, dict):
+        return NOTHING
+    return at.evaluation.flow(function["pivotColumn"], at.columns, at.outer)
+
+
+def _distinct(at: Context) -> Evaluated:
+    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, _all_columns(at, decides(GROUP_BY)))))
+
+
+def _deduplicate(at: Context) -> Evaluated:
+    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("keys", GROUP_BY))))
+
+
+def _sort(at: Context) -> Evaluated:
+    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("order", SORT))))
+
+
+def _window(at: Context) -> Evaluated:
+    return Evaluated(columns=(*at.below[0].columns, *at.named("windowExpressions")), rows=at.rows)
+
+
+def _generate(at: Context) -> Evaluated:
+    """Each generated column is made of all arguments, which mostly decide how many rows there are too."""
+    flow = united(at.flows("generator"))
+    made = at.output("generatorOutput", through(CHANGE, flow))
+    fixed = kind(at.node.get("generator")) in _SAME_NUMBER_OF_ROWS
+    rows = at.rows if fixed else united((at.rows, through(decides(FILTER), flow)))
+    return Evaluated(columns=(*at.below[0].columns, *made), rows=rows)
+
+
+def _expand(at: Context) -> Evaluated:
+    projections = [list(nodes(each)) for each in at.node.get("projections", ())]
+    known, columns = at.columns, []
+    for place, attribute in enumerate(nodes(at.node.get("output"))):
+        each = (row[place] for row in projections if place < len(row))
+        columns.append(column_of(attribute, united(at.evaluation.flow(one, known, at.outer) for one in each)))
+    return Evaluated(columns=tuple(columns), rows=at.rows)
+
+
+def _union(at: Context) -> Evaluated:
+    columns = [
+        column_of(
+            {"x": list(first.id), "name": first.name, "t": first.type},
+            united(each.columns[place].flow for each in at.below if place < len(each.columns)),
+        )
+        for place, first in enumerate(at.below[0].columns)
+    ]
+    return Evaluated(columns=tuple(columns), rows=at.rows)
+
+
+def _set_operation(at: Context) -> Evaluated:
+    """INTERSECT and EXCEPT give rows of the left side; all columns of both sides decide which."""
+    rows = united((at.rows, _all_columns(at, decides(JOIN))))
+    return Evaluated(columns=at.below[0].columns, rows=rows)
+
+
+def _cte_definition(at: Context) -> Evaluated:
+    at.evaluation.define(int(at.node.get("id", -1)), at.below[0])
+    return at.below[0]
+
+
+def _cte_reference(at: Context) -> Evaluated:
+    found = at.evaluation.cte(int(at.node.get("cteId", at.node.get("loopId", -1))))
+    attributes = list(nodes(at.node.get("output")))
+    if found is None:
+        if kind(at.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
+            at.evaluation.unknown(kind(at.node))
+        return Evaluated(columns=tuple(column_of(each, NOTHING) for each in attributes))
+    pairs = zip(attributes, found.columns, strict=False)
+    return Evaluated(columns=tuple(column_of(each, column.flow) for each, column in pairs), rows=found.rows)
+
+
+def _with_cte(at: Context) -> Evaluated:
+    return at.below[-1]
+
+
+def _union_loop(at: Context) -> Evaluated:
+    """A recursive query: its references stand for what the rounds before gave, until nothing is new."""
+    number = int(at.node.get("id", -1))
+    found = _union(at)
+    for _ in range(_MAX_ROUNDS):
+        at.evaluation.define(number, found)
+        again = _union(
+            Context(
+                evaluation=at.evaluation,
+                node=at.node,
+                below=[at.evaluation.plan(each, at.outer) for each in children(at.node)],
+                outer=at.outer,
+            )
+        )
+        if again == found:
+            break
+        found = again
+    return found
+
+
+def _frame(at: Context) -> Evaluated:
+    found = at.evaluation.of_frame(at.node)
+    if found is None:
+        at.evaluation.unknown("rows that no plan shows")
+        return Evaluated(columns=at.output("output", NOTHING))
+    return found
+
+
+def _by_function(at: Context) -> Evaluated:
+    """Rows made by a function of pandas, Arrow or the like: every column of every argument."""
+    arguments = [each for name in ("functionExpr", "func") for each in at.flows(name)]
+    flow = through(CHANGE, united(arguments) if any(arguments) else _all_columns(at, COPY))
+    groups = [at.condition("groupingAttributes", GROUP_BY)]
+    for name, side in zip(("leftGroupingLen", "rightGroupingLen"), at.below, strict=False):
+        keys = side.columns[: int(at.node.get(name, 0))]  # the groups' columns are a side's first
+        groups.append(through(decides(GROUP_BY), united(key.flow for key in keys)))
+    return Evaluated(columns=at.output("output", flow), rows=united((at.rows, *groups)))
+
+
+def _of_objects(at: Context) -> Evaluated:
+    """A step of a typed Dataset: an object made of all columns below."""
+    flow = united((*at.flows("deserializer"), *at.flows("valueDeserializer"), *at.flows("keyDeserializer")))
+    flow = through(CHANGE, flow or _all_columns(at, COPY))
+    groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
+    kept = at.below[0].columns if kind(at.node).startswith("AppendColumns") else ()
+    made = at.output("outputObjAttr", flow) or tuple(
+        column_of(each, flow) for each in nodes(at.node.get("serializer") or at.node.get("newColumns"))
+    )
+    return Evaluated(columns=(*kept, *made), rows=united((at.rows, *groups)))
+
+
+def _typed_filter(at: Context) -> Evaluated:
+    flow = united(at.flows("deserializer", decides(FILTER)))
+    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, flow)))
+
+
+def _merged_rows(at: Context) -> Evaluated:
+    """Iceberg's MERGE: each clause gives all columns of the table, under a condition."""
+    known = at.columns
+    given: list[list[Flow]] = [[] for _ in nodes(at.node.get("output"))]
+    rows = [at.rows]
+    for name in ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"):
+        for clause in nodes(at.node.get(name)):
+            conditions = nodes(clause.get("condition"))
+            rows += [through(decides(FILTER), at.evaluation.flow(each, known, at.outer)) for each in conditions]
+            for outputs in (clause.get("output"), clause.get("otherOutput")):
+                for place, each in enumerate(nodes(outputs)):
+                    if place < len(given):
+                        given[place].append(at.evaluation.flow(each, known, at.outer))
+    columns = [column_of(each, united(flows)) for each, flows in zip(nodes(at.node.get("output")), given, strict=True)]
+    return Evaluated(columns=tuple(columns), rows=united(rows))
+
+
+_SAME = (
+    "SubqueryAlias View GlobalLimit LocalLimit Offset Tail Repartition RepartitionByExpression RebalancePartitions "
+    "ResolvedHint UnresolvedHint EventTimeWatermark WithWindowDefinition Sample CollectMetrics ReturnAnswer Subquery "
+    "UpdateEventTimeWatermarkColumn NoopTransform"
+)
+_SAME_NUMBER_OF_ROWS = frozenset({"JsonTuple", "Stack"})
+_FUNCTIONS = (
+    "MapInPandas PythonMapInArrow MapInArrow MapInPandasWithState FlatMapGroupsInPandas FlatMapGroupsInArrow "
+    "FlatMapCoGroupsInPandas FlatMapCoGroupsInArrow FlatMapGroupsInPandasWithState TransformWithStateInPandas "
+    "TransformWithStateInPySpark FlatMapGroupsInR ArrowEvalPython BatchEvalPython"
+)
+_OBJECTS = (
+    "DeserializeToObject SerializeFromObject MapElements MapPartitions AppendColumns AppendColumnsWithObject MapGroups "
+    "FlatMapGroupsWithState CoGroup MapPartitionsInR TransformWithState"
+)
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(_SAME.split(), _same),
+    **dict.fromkeys(_FUNCTIONS.split(), _by_function),
+    **dict.fromkeys(_OBJECTS.split(), _of_objects),
+    "Project": _project,
+    "Filter": _filter,
+    "Join": _join,
+    "LateralJoin": _lateral_join,
+    "Aggregate": _aggregate,
+    "Distinct": _distinct,
+    "Deduplicate": _deduplicate,
+    "DeduplicateWithinWatermark": _deduplicate,
+    "Sort": _sort,
+    "Window": _window,
+    "Generate": _generate,
+    "Expand": _expand,
+    "Union": _union,
+    "Intersect": _set_operation,
+    "Except": _set_operation,
+    "WithCTE": _with_cte,
+    "CTERelationDef": _cte_definition,
+    "CTERelationRef": _cte_reference,
+    "UnionLoop": _union_loop,
+    "UnionLoopRef": _cte_reference,
+    "LogicalRDD": _frame,
+    "TypedFilter": _typed_filter,
+    "MergeRows": _merged_rows,
+}

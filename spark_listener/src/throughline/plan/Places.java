@@ -1,0 +1,92 @@
+package throughline.plan;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
+
+/** What Spark, Delta, Iceberg and JDBC know of where data lies: objects that are no part of the tree of a plan. */
+final class Places {
+  private static final Set<String> KINDS = new HashSet<>(Arrays.asList(
+      "org.apache.spark.sql.sources.BaseRelation",
+      "org.apache.spark.sql.connector.catalog.Table",
+      "org.apache.spark.sql.connector.catalog.CatalogPlugin",
+      "org.apache.spark.sql.connector.catalog.Identifier",
+      "org.apache.spark.sql.execution.datasources.FileIndex",
+      "org.apache.spark.sql.execution.datasources.FileFormat",
+      "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions",
+      "org.apache.spark.sql.execution.streaming.Sink",
+      "org.apache.spark.sql.execution.streaming.Source",
+      "org.apache.spark.sql.connector.read.streaming.SparkDataStream",
+      "org.apache.spark.sql.connector.write.Write",
+      "org.apache.spark.sql.sources.DataSourceRegister",
+      "org.apache.spark.sql.util.CaseInsensitiveStringMap",
+      "org.apache.spark.sql.delta.DeltaLog",
+      "org.apache.iceberg.Table"));
+  /** Method or field, and what it is called in the record. */
+  private static final String[][] FACTS = {
+    {"rootPaths", "paths"}, {"path", "path"}, {"dataPath", "path"}, {"location", "location"}, {"name", "name"},
+    {"namespace", "namespace"}, {"tableIdentifier", "identifier"}, {"catalogTable", "table"}, {"v1Table", "table"},
+    {"table", "inner"}, {"jdbcOptions", "jdbc"}, {"url", "url"}, {"tableOrQuery", "tableOrQuery"}, {"deltaLog", "log"},
+    {"branch", "branch"}, {"options", "options"}, {"fileFormat", "format"}, {"topic", "topic"}
+  };
+  private static final Map<Class<?>, Boolean> KNOWN = new ConcurrentHashMap<>();
+
+  private Places() {}
+
+  /** A path with the scheme of the file system that Spark takes for it; other options as they are. */
+  static String qualified(String option, String value) {
+    boolean bare = option.equals("location") && value.startsWith("/"); // Iceberg keeps it as it was given
+    if (!option.equals("path") && !option.equals("basepath") && !bare) {
+      return value;
+    }
+    try {
+      Path path = new Path(value);
+      FileSystem files = path.getFileSystem(SparkContext.getOrCreate().hadoopConfiguration());
+      return path.makeQualified(files.getUri(), files.getWorkingDirectory()).toString();
+    } catch (IOException | RuntimeException unknown) {
+      return value;
+    }
+  }
+
+  static boolean isPath(Object value) {
+    return value.getClass().getName().equals("org.apache.hadoop.fs.Path");
+  }
+
+  static boolean isPlace(Object value) {
+    return KNOWN.computeIfAbsent(value.getClass(), Places::known);
+  }
+
+  private static boolean known(Class<?> type) {
+    if (type == null) {
+      return false;
+    }
+    if (KINDS.contains(type.getName()) || known(type.getSuperclass())) {
+      return true;
+    }
+    for (Class<?> each : type.getInterfaces()) {
+      if (known(each)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static Map<String, Object> facts(Object place) {
+    Map<String, Object> found = new LinkedHashMap<>();
+    for (String[] fact : FACTS) {
+      Object value = Reflection.call(place, fact[0]);
+      value = value == null && fact[0].equals("path") ? Reflection.field(place, "path") : value; // a sink's is private
+      if (value != null && value != place) {
+        found.putIfAbsent(fact[1], value instanceof java.util.Map ? null : value);
+      }
+    }
+    return found;
+  }
+}

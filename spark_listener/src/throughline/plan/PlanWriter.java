@@ -1,0 +1,345 @@
+package throughline.plan;
+
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.types.DataType;
+import scala.Option;
+import scala.Product;
+import scala.Tuple2;
+
+/**
+ * Writes one analyzed plan as JSON: each node with its class and its fields. Values of literals are never written;
+ * strings, numbers and options only where their field or key is on a list.
+ */
+final class PlanWriter {
+  private static final Set<String> LEFT_OUT = set(
+      "nullable metadata dataType qualifier timeZoneId outputColumnNames stats session sparkSession spark encoder "
+          + "inputEncoders outputEncoder schema partitionSchema dataSchema argumentSchema viewText viewOriginalText data rows "
+          + "colStats resultId funcDeterministic udfDeterministic deterministic validConstraints tableStats pivotColumnValues "
+          + "hset comment origin evalMode ansiEnabled failOnError rdd func baseRelation prunedPartitions hint hints "
+          + "createTime lastAccessTime owner viewCatalogAndNamespace unsupportedFeatures ignoredProperties inputFormat "
+          + "outputFormat serde properties tracksPartitionsInCatalog schemaPreservesCase createVersion replaceParams "
+          + "fieldIndex collation analyzedQuery metrics canonicalized outputPartitioning outputOrdering writeOptions funCatalog mutableAggBufferOffset inputAggBufferOffset bucketSpec parts");
+  private static final Set<String> TEXTS = set(
+      "name udfName database table catalog identifier identifiers nameParts namespace functionName catalogName provider "
+          + "queryName alias aliasName colName colNames columnNames usingColumns locationUri location path paths uri url "
+          + "multipartIdentifier targetColNameParts outputPath rootPaths tableOrQuery dbtable dataPath topic format tables db tableName newName "
+          + "oldName viewName originalName pathToCopy shortName branch prettyName key normalizedName");
+  private static final Set<String> NUMBERS = set("cteId id ordinal leftGroupingLen rightGroupingLen evalType batchId loopId version currentBatchId");
+  private static final Set<String> OPTIONS = set(
+      "path url dbtable query table subscribe subscribepattern assign topic kafka.bootstrap.servers basepath branch "
+          + "versionasof timestampasof readchangefeed");
+  private static final int MAX_TEXT = 2_000;
+  private static final int MAX_TYPE = 200;
+  private static final int MAX_DEPTH = 20_000;
+  private static final Map<Class<?>, String[]> NAMES = new ConcurrentHashMap<>();
+
+  private final StringBuilder out = new StringBuilder(1 << 14);
+  private final IdentityHashMap<Object, Integer> plans = new IdentityHashMap<>();
+  private final List<String> jvms = new ArrayList<>();
+  private final List<LogicalPlan> order = new ArrayList<>();
+  private final List<LogicalPlan> read = new ArrayList<>();
+  private final int maxBytes;
+  private final long deadline;
+  private final CreatedTables created;
+  private Object root;
+  private int depth;
+
+  PlanWriter(int maxBytes, long deadline, CreatedTables created) {
+    this.maxBytes = maxBytes;
+    this.deadline = deadline;
+    this.created = created;
+  }
+
+  /** A plan that can't be written within the bounds; the message is one of a few words. */
+  static final class TooMuch extends RuntimeException {
+    TooMuch(String what) {
+      super(what, null, false, false);
+    }
+  }
+
+  /** The document: the plan, and the plans of earlier executions to which it refers. Throws TooMuch. */
+  String write(LogicalPlan root, Frames frames) {
+    this.root = root;
+    out.append("{\"root\":");
+    value("root", root);
+    out.append(",\"plans\":[");
+    List<Object[]> found = new ArrayList<>();
+    Set<Integer> kept = new HashSet<>();
+    int leaves = 0;
+    for (int at = 0; at < order.size(); at++) {
+      out.append(at > 0 ? "," : "");
+      node(order.get(at));
+      for (; at == order.size() - 1 && leaves < read.size(); leaves++) {
+        LogicalPlan frame = frames.of(read.get(leaves));
+        if (frame != null && kept.add(System.identityHashCode(frame))) {
+          found.add(new Object[] {Reflection.call(frame, "output"), frame});
+          number(frame);
+        }
+      }
+    }
+    out.append("],\"frames\":[");
+    String comma = "";
+    for (Object[] frame : found) {
+      out.append(comma).append("{\"output\":");
+      value("output", frame[0]);
+      out.append(",\"plan\":");
+      value("plan", frame[1]);
+      out.append('}');
+      comma = ",";
+    }
+    out.append("],\"jvm\":");
+    comma = "[";
+    for (String jvm : jvms) {
+      out.append(comma).append('"').append(jvm).append('"');
+      comma = ",";
+    }
+    return out.append(jvms.isEmpty() ? "[]}" : "]}").toString();
+  }
+
+  /** The place of a plan in the list: plans stand side by side, so that no document is as deep as its plan. */
+  private int number(LogicalPlan plan) {
+    Integer known = plans.get(plan);
+    if (known == null) {
+      known = order.size();
+      plans.put(plan, known);
+      order.add(plan);
+    }
+    return known;
+  }
+
+  /** Writes a value, or nothing at all and returns false: then the caller takes back the key. */
+  private boolean value(String field, Object value) {
+    if (out.length() > maxBytes) {
+      throw new TooMuch("too large");
+    }
+    if (System.nanoTime() > deadline) {
+      throw new TooMuch("too slow");
+    }
+    if (++depth > MAX_DEPTH) {
+      throw new TooMuch("too deep");
+    }
+    try {
+      return written(field, value);
+    } finally {
+      depth--;
+    }
+  }
+
+  private boolean written(String field, Object value) {
+    if (value == null || value instanceof DataType || value instanceof Enum) {
+      return false;
+    } else if (value instanceof Option) {
+      return ((Option<?>) value).isDefined() && value(field, ((Option<?>) value).get());
+    } else if (value instanceof LogicalPlan) {
+      return raw("{\"ref\":" + number((LogicalPlan) value) + "}");
+    } else if (value instanceof TreeNode) {
+      return node(value);
+    } else if (value instanceof ExprId) {
+      return id((ExprId) value);
+    } else if (value instanceof Boolean) {
+      return (Boolean) value && raw("true");
+    } else if (value instanceof Number) {
+      return NUMBERS.contains(field) && raw(value.toString());
+    } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
+      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString())));
+    } else if (value instanceof scala.collection.Map) {
+      return map((scala.collection.Map<?, ?>) value);
+    } else if (value instanceof scala.collection.Iterable) {
+      return items(field, Reflection.list((scala.collection.Iterable<?>) value));
+    } else if (value instanceof Object[]) {
+      return items(field, Arrays.asList((Object[]) value));
+    } else if (value instanceof java.util.Collection) {
+      return items(field, new ArrayList<>((java.util.Collection<?>) value));
+    } else if (value.getClass().getName().startsWith("scala.Tuple")) {
+      return product((Product) value, true);
+    } else if (Places.isPlace(value)) {
+      return place(value);
+    }
+    return value instanceof Product && product((Product) value, false);
+  }
+
+  private boolean node(Object node) {
+    out.append("{\"k\":");
+    text(kind(node));
+    if (kind(node).equals("LogicalRDD")) {
+      read.add((LogicalPlan) node);
+    }
+    if (node instanceof NamedExpression) {
+      Object id = Reflection.call(node, "exprId");
+      if (id instanceof ExprId) {
+        out.append(",\"x\":");
+        id((ExprId) id);
+      }
+    }
+    if (node instanceof Literal || kind(node).equals("AttributeReference") || kind(node).equals("Cast")) {
+      Object type = Reflection.call(node, "dataType");
+      if (type instanceof DataType) {
+        String named = Reflection.text(type, "simpleString");
+        out.append(",\"t\":");
+        text(named.length() > MAX_TYPE ? named.substring(0, MAX_TYPE) : named);
+      }
+    }
+    if (!(node instanceof Literal)) {
+      fields((Product) node, node instanceof Expression);
+    }
+    if (node == root) {
+      key("made", created.of(node));
+    }
+    return raw("}");
+  }
+
+  private boolean product(Product product, boolean tuple) {
+    if (tuple) {
+      out.append('[');
+      for (int at = 0; at < product.productArity(); at++) {
+        out.append(at > 0 ? "," : "");
+        if (!value("tuple", product.productElement(at))) {
+          out.append("null");
+        }
+      }
+      return raw("]");
+    }
+    out.append("{\"k\":");
+    text(kind(product));
+    fields(product, false);
+    return raw("}");
+  }
+
+  private void fields(Product product, boolean expression) {
+    String[] names = NAMES.computeIfAbsent(product.getClass(), PlanWriter::names);
+    for (int at = 0; at < product.productArity(); at++) {
+      String name = at < names.length ? names[at] : "_" + at;
+      if (!LEFT_OUT.contains(name)) {
+        Object value = product.productElement(at);
+        key(name, value);
+        if (name.equals("query") && value instanceof LogicalPlan) {
+          key("queryOutput", Reflection.call(value, "output"));
+        }
+      }
+    }
+  }
+
+  private void key(String name, Object value) {
+    int before = out.length();
+    out.append(',');
+    text(name);
+    out.append(':');
+    if (!value(name, value)) {
+      out.setLength(before);
+    }
+  }
+
+  private boolean place(Object place) {
+    out.append("{\"k\":");
+    text(kind(place));
+    for (Map.Entry<String, Object> fact : Places.facts(place).entrySet()) {
+      key(fact.getKey(), fact.getValue());
+    }
+    return raw("}");
+  }
+
+  private boolean items(String field, List<?> items) {
+    int before = out.length();
+    String comma = "";
+    out.append('[');
+    for (Object item : items) {
+      int here = out.length();
+      out.append(comma);
+      if (value(field, item)) {
+        comma = ",";
+      } else {
+        out.setLength(here);
+      }
+    }
+    if (comma.isEmpty()) {
+      out.setLength(before);
+    }
+    return !comma.isEmpty() && raw("]");
+  }
+
+  private boolean map(scala.collection.Map<?, ?> map) {
+    int before = out.length();
+    out.append('{');
+    String comma = "";
+    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
+      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
+      String name = String.valueOf(entry._1());
+      if (OPTIONS.contains(name.toLowerCase()) && entry._2() instanceof String) {
+        out.append(comma);
+        text(name.toLowerCase());
+        out.append(':');
+        text(Redaction.text(name.toLowerCase(), Places.qualified(name.toLowerCase(), (String) entry._2())));
+        comma = ",";
+      }
+    }
+    if (comma.isEmpty()) {
+      out.setLength(before);
+    }
+    return !comma.isEmpty() && raw("}");
+  }
+
+  private boolean id(ExprId id) {
+    String jvm = id.jvmId().toString();
+    int at = jvms.indexOf(jvm);
+    if (at < 0) {
+      at = jvms.size();
+      jvms.add(jvm);
+    }
+    return raw("[" + id.id() + "," + at + "]");
+  }
+
+  private boolean raw(String text) {
+    out.append(text);
+    return true;
+  }
+
+  private boolean text(String text) {
+    return raw(Json.quoted(text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text));
+  }
+
+  /** The class without its package; of an anonymous class the one that it extends. */
+  static String kind(Object value) {
+    for (Class<?> type = value.getClass(); ; type = type.getSuperclass()) {
+      String[] parts = type.getName().substring(type.getName().lastIndexOf('.') + 1).split("\\$");
+      if (!parts[parts.length - 1].matches("\\d+") || type.getSuperclass() == null) {
+        return parts[parts.length - 1];
+      }
+    }
+  }
+
+  /** The names of a case class's parameters: Scala keeps them in its constructor, and each has an accessor. */
+  private static String[] names(Class<?> type) {
+    List<String> best = new ArrayList<>();
+    for (java.lang.reflect.Constructor<?> each : type.getConstructors()) {
+      List<String> names = new ArrayList<>();
+      for (java.lang.reflect.Parameter parameter : each.getParameters()) {
+        try {
+          names.add(type.getMethod(parameter.getName()).getName());
+        } catch (NoSuchMethodException gone) {
+          break; // of a second list of parameters, which are no fields
+        }
+      }
+      best = names.size() > best.size() ? names : best;
+    }
+    return best.toArray(new String[0]);
+  }
+
+  private static Set<String> set(String words) {
+    return new HashSet<>(Arrays.asList(words.split(" ")));
+  }
+}

@@ -1,0 +1,60 @@
+package throughline.plan;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Calls that differ between versions of Spark, Scala and the listener: by name, null where there is no such thing. */
+final class Reflection {
+  private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
+
+  private Reflection() {}
+
+  /** What the public method without parameters gives. */
+  static Object call(Object of, String name) {
+    try {
+      String key = of.getClass().getName() + "." + name;
+      Method method = METHODS.get(key);
+      if (method == null) {
+        method = of.getClass().getMethod(name);
+        method.setAccessible(true);
+        METHODS.put(key, method);
+      }
+      return method.invoke(of);
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError none) {
+      return null;
+    }
+  }
+
+  /** The same as text, empty where there is none. */
+  static String text(Object of, String name) {
+    Object found = call(of, name);
+    return found == null ? "" : found.toString();
+  }
+
+  /** What a field holds, static or not, private or not, of the class or one above it. */
+  static Object field(Object of, String name) {
+    for (Class<?> type = of.getClass(); type != null; type = type.getSuperclass()) {
+      try {
+        Field field = type.getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(of);
+      } catch (ReflectiveOperationException | RuntimeException none) {
+        continue;
+      }
+    }
+    return null;
+  }
+
+  /** A Scala collection as a list. */
+  static List<Object> list(scala.collection.Iterable<?> items) {
+    List<Object> found = new ArrayList<>();
+    for (scala.collection.Iterator<?> each = items.iterator(); each.hasNext(); ) {
+      found.add(each.next());
+    }
+    return found;
+  }
+}

@@ -1,0 +1,83 @@
+"""Real plans, damaged anywhere: each is read, or refused as unreadable; it never costs more than the plan."""
+
+import base64
+import gzip
+import json
+import random
+from typing import Any
+
+import pytest
+
+from shared.openlineage.wire import PlanFacet
+from shared.plans.document import UnreadablePlan
+from shared.plans.reader import read_plan
+from tests.support.golden import GOLDEN
+from tests.support.plans import facet
+
+SEEDS = 600
+VALUES: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    10**12,
+    "x",
+    "",
+    [],
+    {},
+    [[]],
+    {"ref": 0},
+    {"ref": 10**6},
+    {"ref": "x"},
+    {"k": 7},
+    True,
+)
+
+
+def _documents() -> list[str]:
+    found = []
+    for path in sorted(GOLDEN.glob("spark35-ol1.53-plan/*/events.jsonl")):
+        for line in path.read_bytes().splitlines():
+            plan = json.loads(line)["run"].get("facets", {}).get("throughline_plan", {}).get("plan")
+            if plan:
+                found.append(gzip.decompress(base64.b64decode(plan)).decode())
+    return found
+
+
+DOCUMENTS = _documents()
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Each place in a document: its container and its key."""
+    found: list[tuple[Any, Any]] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        keys = each.keys() if isinstance(each, dict) else range(len(each)) if isinstance(each, list) else ()
+        for key in keys:
+            found.append((each, key))
+            waiting.append(each[key])
+    return found
+
+
+def _damaged(seed: int) -> PlanFacet:
+    chance = random.Random(seed)
+    document = json.loads(chance.choice(DOCUMENTS))
+    for _ in range(chance.randint(1, 3)):
+        container, key = chance.choice(_places(document))
+        if chance.random() < 0.3 and isinstance(container, dict):
+            del container[key]
+        else:
+            container[key] = chance.choice(VALUES)
+    return facet(document)
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS, 100))
+def test_damage_costs_the_plan_alone(start: int) -> None:
+    read = 0
+    for seed in range(start, start + 100):
+        try:
+            read_plan(_damaged(seed))
+            read += 1
+        except UnreadablePlan:
+            continue
+    assert 0 < read <= 100, "some damage does no harm"

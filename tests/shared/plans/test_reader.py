@@ -1,0 +1,337 @@
+"""What a plan shows: one small plan for each rule; real ones are in tests/golden."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from shared.openlineage.run import MergedDataset
+from shared.openlineage.wire import PlanFacet
+from shared.plans.document import MAX_BYTES, UnreadablePlan
+from shared.plans.reader import NO_PLACE, PlanLineage, read_plan
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet, files
+
+A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
+X, Y = column(11, "x"), column(12, "y")
+
+
+def _read(document: object) -> PlanLineage:
+    return read_plan(facet(document))
+
+
+def _edges(output: MergedDataset) -> set[str]:
+    """`a>out`: the value; `a?out`: only decides; a mask has `*`; `a?` concerns all rows."""
+    found = set()
+    for name, fields in output.fields:
+        for source in fields[0].input_fields or ():
+            for step in source.transformations or ():
+                found.add(f"{source.field}{'>' if step.type == 'DIRECT' else '?'}{name}{'*' if step.masking else ''}")
+    return found | {f"{source.field}?" for source in output.rows}
+
+
+def _project(*expressions: Json) -> set[str]:
+    plans = PlanBuilder()
+    return _edges(_read(plans.writing(plans.project(plans.table("file:/in", A, B, C), *expressions))).outputs[0])
+
+
+SPEC: Json = {"k": "WindowSpecDefinition", "partitionSpec": [B], "orderSpec": [{"k": "SortOrder", "child": C}]}
+COMMON: Json = {"k": "CommonExpressionRef", "id": {"k": "CommonExpressionId", "id": 0}}
+LAMBDA: Json = {
+    "k": "LambdaFunction",
+    "function": call("Add", {"k": "NamedLambdaVariable", "x": [99, 0], "name": "i"}, B),
+    "arguments": [{"k": "NamedLambdaVariable", "x": [99, 0], "name": "i"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "edges"),
+    [
+        (A, {"a>o"}),
+        (LITERAL, set()),
+        (call("Concat", A, B), {"a>o", "b>o"}),
+        (call("Sha2", A, LITERAL), {"a>o*"}),
+        (call("Upper", call("Md5", A)), {"a>o*"}),
+        ({"k": "CaseWhen", "branches": [[A, B]], "elseValue": C}, {"a?o", "b>o", "c>o"}),
+        ({"k": "If", "predicate": A, "trueValue": B, "falseValue": LITERAL}, {"a?o", "b>o"}),
+        (call("Coalesce", A, B), {"a>o", "a?o", "b>o"}),
+        ({"k": "Nvl", "left": A, "right": B, "replacement": call("Coalesce", A, B)}, {"a>o", "a?o", "b>o"}),
+        ({"k": "WindowExpression", "windowFunction": call("Lag", A), "windowSpec": SPEC}, {"a>o", "b?o", "c?o"}),
+        ({"k": "WindowExpression", "windowFunction": call("Rank", C), "windowSpec": SPEC}, {"b?o", "c?o"}),
+        ({"k": "PythonUDF", "name": "f", "children": [A, B], "evalType": 100}, {"a>o", "b>o"}),
+        (call("ArrayTransform", A, LAMBDA), {"a>o", "b>o"}),
+        (
+            {
+                "k": "With",
+                "child": {"k": "If", "predicate": call("EqualTo", COMMON, B), "trueValue": COMMON},
+                "defs": [{"k": "CommonExpressionDef", "id": {"k": "CommonExpressionId", "id": 0}, "child": A}],
+            },
+            {"a>o", "a?o", "b?o"},
+        ),
+        ({"k": "ArrayFilter", "argument": A, "function": LAMBDA}, {"a>o", "a?o", "b?o"}),
+        ({"k": "GetStructField", "child": A, "ordinal": 1}, {"a>o"}),
+        (
+            {"k": "GetStructField", "child": call("CreateNamedStruct", LITERAL, A, LITERAL, B), "ordinal": 1},
+            {"b>o"},
+        ),
+    ],
+)
+def test_an_expression(expression: Json, edges: set[str]) -> None:
+    assert _project(alias(50, "o", expression) if expression is not A else {**A, "name": "o"}) == edges
+
+
+def _aggregated(function: Json, **more: object) -> Json:
+    return alias(50, "o", {"k": "AggregateExpression", "aggregateFunction": function, **more})
+
+
+@pytest.mark.parametrize(
+    ("expression", "edges"),
+    [
+        (_aggregated(call("Sum", A)), {"a>o", "b?"}),
+        (_aggregated(call("Count", A)), {"a>o*", "b?"}),
+        (_aggregated(call("Sum", A), filter=C), {"a>o", "c?o", "b?"}),
+        (_aggregated({"k": "MaxBy", "valueExpr": A, "orderingExpr": C}), {"a>o", "c?o", "b?"}),
+    ],
+)
+def test_an_aggregate(expression: Json, edges: set[str]) -> None:
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A, B, C)
+    query = plans.add("Aggregate", groupingExpressions=[B], aggregateExpressions=[expression], child=source)
+    assert _edges(_read(plans.writing(query)).outputs[0]) == edges
+
+
+def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
+    plans = PlanBuilder()
+    left, right = plans.table("file:/left", A, B), plans.table("file:/right", X, Y)
+    sides: Json = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
+    found = _read(plans.writing(plans.add(kind, **sides, **fields)))
+    return _edges(found.outputs[0]), found
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "edges"),
+    [
+        ("Union", {}, {"a>a", "b>b", "x>a", "y>b"}),
+        ("Except", {}, {"a>a", "b>b", "a?", "b?", "x?", "y?"}),
+        ("Intersect", {}, {"a>a", "b>b", "a?", "b?", "x?", "y?"}),
+        (
+            "Join",
+            {"joinType": {"k": "Inner"}, "condition": call("EqualTo", A, X)},
+            {"a>a", "b>b", "x>x", "y>y", "a?", "x?"},
+        ),
+        ("Join", {"joinType": {"k": "LeftSemi"}, "condition": call("EqualTo", A, X)}, {"a>a", "b>b", "a?", "x?"}),
+        ("Join", {"joinType": {"k": "Cross"}}, {"a>a", "b>b", "x>x", "y>y"}),
+        (
+            "FlatMapCoGroupsInPandas",
+            {
+                "functionExpr": call("PythonUDF", A, B, X),
+                "output": [column(30, "z")],
+                "leftGroupingLen": 1,
+                "rightGroupingLen": 1,
+            },
+            {"a>z", "b>z", "x>z", "a?", "x?"},
+        ),
+        (
+            "CoGroup",
+            {"leftGroup": [A], "rightGroup": [X], "outputObjAttr": column(30, "z")},
+            {"a>z", "b>z", "x>z", "y>z", "a?", "x?"},
+        ),
+    ],
+)
+def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
+    found, lineage = _two(kind, **fields)
+    assert found == edges
+    assert lineage.exact
+    assert {each.name for each in lineage.inputs} == {"/left", "/right"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "edges"),
+    [
+        ("Filter", {"condition": call("GreaterThan", B, LITERAL)}, {"a>a", "b>b", "b?"}),
+        ("Sort", {"order": [{"k": "SortOrder", "child": B}]}, {"a>a", "b>b", "b?"}),
+        ("Distinct", {}, {"a>a", "b>b", "a?", "b?"}),
+        ("Deduplicate", {"keys": [B]}, {"a>a", "b>b", "b?"}),
+        ("GlobalLimit", {"limitExpr": LITERAL}, {"a>a", "b>b"}),
+        ("Window", {"windowExpressions": [alias(50, "w", call("Sum", B))]}, {"a>a", "b>b", "b>w"}),
+        ("Generate", {"generator": call("Explode", B), "generatorOutput": [X]}, {"a>a", "b>b", "b>x", "b?"}),
+        (
+            "Generate",
+            {"generator": call("JsonTuple", B, LITERAL), "generatorOutput": [X]},
+            {"a>a", "b>b", "b>x"},
+        ),
+        ("Expand", {"projections": [[A, LITERAL], [B, LITERAL]], "output": [X, Y]}, {"a>x", "b>x"}),
+        ("MapInPandas", {"functionExpr": call("PythonUDF", A, B), "output": [X]}, {"a>x", "b>x"}),
+        (
+            "FlatMapGroupsInPandas",
+            {"groupingAttributes": [A], "functionExpr": call("PythonUDF", A, B), "output": [X]},
+            {"a>x", "b>x", "a?"},
+        ),
+    ],
+)
+def test_one_source(kind: str, fields: Json, edges: set[str]) -> None:
+    plans = PlanBuilder()
+    found = _read(plans.writing(plans.add(kind, child=plans.table("file:/in", A, B), **fields)))
+    assert _edges(found.outputs[0]) == edges
+    assert found.exact
+
+
+def test_a_scalar_subquery_gives_its_value_and_its_conditions_decide() -> None:
+    plans = PlanBuilder()
+    outer = {"k": "OuterReference", "e": A}
+    inner = plans.add("Filter", condition=call("EqualTo", X, outer), child=plans.table("file:/right", X, Y))
+    value = {"k": "ScalarSubquery", "plan": plans.project(inner, Y)}
+    query = plans.project(plans.table("file:/left", A), A, alias(50, "o", value))
+    found = _read(plans.writing(query))
+    assert _edges(found.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
+    assert {each.name for each in found.inputs} == {"/left", "/right"}
+
+
+def test_exists_gives_conditions_only() -> None:
+    plans = PlanBuilder()
+    inner = plans.add(
+        "Filter", condition=call("EqualTo", X, {"k": "OuterReference", "e": B}), child=plans.table("file:/r", X, Y)
+    )
+    query = plans.add("Filter", condition={"k": "Exists", "plan": inner}, child=plans.table("file:/l", A, B))
+    assert _edges(_read(plans.writing(plans.project(query, A))).outputs[0]) == {"a>a", "x?", "b?"}
+
+
+def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
+    plans = PlanBuilder()
+    inner = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
+    definition = plans.add("CTERelationDef", id=7, child=inner)
+    reference = plans.add("CTERelationRef", cteId=7, output=[X, Y])
+    query = plans.add("WithCTE", plan=plans.project(reference, X), cteDefs=[definition])
+    assert _edges(_read(plans.writing(query)).outputs[0]) == {"a>x", "b?"}
+
+
+def test_a_recursive_query_settles() -> None:
+    plans = PlanBuilder()
+    again = plans.add("UnionLoopRef", loopId=3, output=[X])
+    step = plans.project(plans.add("Filter", condition=X, child=again), X)
+    loop = plans.add("UnionLoop", id=3, anchor=plans.project(plans.table("file:/in", A), A), recursion=step)
+    found = _read(plans.writing(loop))
+    assert _edges(found.outputs[0]) == {"a>a", "a?"}
+    assert found.exact
+
+
+def test_rows_of_a_frame_are_those_of_the_plan_that_made_it() -> None:
+    plans = PlanBuilder()
+    before = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
+    plans.frames.append({"output": [A, B], "plan": before})
+    rows = plans.add("LogicalRDD", output=[A, B])
+    assert _edges(_read(plans.writing(plans.project(rows, A))).outputs[0]) == {"a>a", "b?"}
+
+
+def test_what_no_rule_knows_is_counted_and_nothing_is_exact() -> None:
+    plans = PlanBuilder()
+    found = _read(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/in", A))))
+    assert (found.exact, found.unknown) == (False, (("ShuffleEdge", 1),))
+    plans = PlanBuilder()
+    found = _read(plans.writing(plans.add("LogicalRDD", output=[A])))
+    assert (found.exact, found.unknown) == (False, (("rows that no plan shows", 1),))
+
+
+def test_rows_of_the_driver_are_no_data_set() -> None:
+    plans = PlanBuilder()
+    found = _read(plans.writing(plans.add("LocalRelation", output=[A])))
+    assert (found.exact, found.inputs, found.outputs[0].fields) == (True, (), ())
+
+
+def test_a_merge() -> None:
+    plans = PlanBuilder()
+    target, source = plans.table("file:/target", A, B, C), plans.table("file:/source", X, Y)
+    action = {"k": "DeltaMergeAction", "expr": call("Add", B, Y), "targetColNameParts": ["b"]}
+    plans.plans[0] = {
+        "k": "MergeIntoCommand",
+        "source": source,
+        "target": target,
+        "condition": call("EqualTo", A, X),
+        "matchedClauses": [{"k": "DeltaMergeIntoMatchedUpdateClause", "condition": Y, "actions": [action]}],
+    }
+    found = _read(plans.document())
+    assert _edges(found.outputs[0]) == {"y>b", "x?", "y?"}
+    assert [each.name for each in found.inputs] == ["/source"]
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ({"k": "SaveIntoDataSourceCommand", "options": {"path": "abfss://c@a.net/x/y"}}, ("abfss://c@a.net", "x/y")),
+        ({"k": "SaveIntoDataSourceCommand", "options": {"path": "x/y"}}, NO_PLACE),
+        ({"k": "CreateTableAsSelect", "made": {"k": "DeltaTableV2", "path": "file:/w/t"}}, ("file", "/w/t")),
+        ({"k": "InsertIntoHiveTable", "table": {"storage": {"locationUri": "file:/w/h"}}}, ("file", "/w/h")),
+        ({"k": "AppendData", "table": {"ref": 2}}, ("s3a://b", "t")),
+    ],
+)
+def test_where_a_command_writes(command: Json, place: tuple[str, str]) -> None:
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A)
+    plans.add("DataSourceV2Relation", table={"k": "SparkTable", "inner": {"location": "s3a://b/t"}}, output=[X])
+    plans.plans[0] = {**command, "query": source}
+    (output,) = _read(plans.document()).outputs
+    assert output.key == place
+
+
+@pytest.mark.parametrize(
+    ("by_name", "edges"), [({"isByName": True}, {"a>A", "b>b"}), ({}, {"a>b", "b>A"})], ids=["by name", "by position"]
+)
+def test_columns_of_a_table_are_found_by_name_or_by_position(by_name: Json, edges: set[str]) -> None:
+    """Spark leaves the query's own order in the plan where it is by name."""
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A, B)
+    table = plans.add("DataSourceV2Relation", table=files("file:/out"), output=[column(21, "b"), column(22, "A")])
+    plans.plans[0] = {"k": "AppendData", "table": table, "query": source, **by_name}
+    assert _edges(_read(plans.document()).outputs[0]) == edges
+
+
+def test_a_union_of_commands_has_all_their_outputs() -> None:
+    plans = PlanBuilder()
+    source = plans.table("file:/in", A)
+    both = [plans.add("InsertIntoHadoopFsRelationCommand", outputPath=f"file:/{n}", query=source) for n in "ab"]
+    plans.plans[0] = {"k": "Union", "children": both}
+    assert [each.name for each in _read(plans.document()).outputs] == ["/a", "/b"]
+
+
+def test_a_deep_plan_is_read() -> None:
+    plans = PlanBuilder()
+    query = plans.table("file:/in", A)
+    for _ in range(5_000):
+        query = plans.project(query, A)
+    assert _edges(_read(plans.writing(query)).outputs[0]) == {"a>a"}
+
+
+def _circle() -> Json:
+    plans = PlanBuilder()
+    plans.add("Project", projectList=[A], child={"ref": 1})
+    return plans.writing({"ref": 1})
+
+
+def _nested() -> str:
+    """As text: Python's own JSON does not write anything so deep."""
+    plans = PlanBuilder()
+    text = json.dumps(plans.writing(plans.project(plans.table("file:/in", A), alias(50, "o", {"k": "DEEP"}))))
+    return text.replace('{"k": "DEEP"}', '{"k": "Not", "child": ' * 3_000 + json.dumps(A) + "}" * 3_000)
+
+
+BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        (PlanFacet(format=2, plan=""), "format 2"),
+        (PlanFacet(format=1, plan="%%"), "damaged"),
+        (PlanFacet(format=1, plan="H4sI\ufeff"), "damaged"),
+        (PlanFacet(format=1, plan=base64.b64encode(b"no gzip").decode()), "damaged"),
+        (PlanFacet(format=1, plan=BOMB), "larger"),
+        (facet([]), "damaged"),
+        (facet({"root": {}, "plans": []}), "no root"),
+        (facet(_circle()), "refers to itself"),
+        (facet(PlanBuilder().writing({"ref": 9})), "does not have"),
+        (facet(_nested()), "too deeply"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_one_clear_error(broken: PlanFacet, problem: str) -> None:
+    with pytest.raises(UnreadablePlan, match=problem):
+        read_plan(broken)

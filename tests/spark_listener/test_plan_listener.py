@@ -1,0 +1,184 @@
+"""The plan listener in real Spark 3.5: what it sends, what never leaves the driver, and receivers that misbehave."""
+
+import base64
+import gzip
+import json
+import re
+import socket
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]  # ships no types
+
+from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
+from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from local.spark.plan_jar import SOURCES, plan_jar
+
+JOB = Path(__file__).parent / "job.py"
+SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"
+MAX_STOP_SECONDS = 6.0
+"""The listener's three, and what Spark itself needs to stop on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What the good receiver got, the listener's own events, seconds of each application to stop, and Spark's log."""
+
+    requests: list[tuple[str, dict[str, str], bytes]]
+    listener: list[Any]
+    stops: dict[str, float]
+    log: str
+
+    @property
+    def events(self) -> list[Any]:
+        return [json.loads(body) for _, _, body in self.requests]
+
+    @property
+    def facets(self) -> list[dict[str, Any]]:
+        return [event["run"]["facets"]["throughline_plan"] for event in self.events]
+
+
+def document(facet: dict[str, Any]) -> str:
+    return gzip.decompress(base64.b64decode(facet["plan"])).decode()
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """One JVM with an application for each receiver: a good one, one that refuses, one that is silent, and none."""
+    folder = tmp_path_factory.mktemp("plans")
+    requests: list[tuple[str, dict[str, str], bytes]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.startswith("/refusing"):
+                self.send_response(403)
+            else:
+                requests.append((self.path, dict(self.headers), body))
+                self.send_response(201)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        socket.socket() as closed,
+    ):
+        closed.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        good = f"http://127.0.0.1:{server.server_port}"
+        receivers = {
+            "good": good,
+            "refusing": f"{good}/refusing",
+            "silent": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "dead": f"http://127.0.0.1:{closed.getsockname()[1]}",
+            "malformed": "http://127.0.0.1:planted-secret",
+        }
+        events = folder / "events.jsonl"
+        transport = {
+            "type": "http",
+            "endpoint": "/api/v1/lineage",
+            "headers.x-functions-key": "a-key",
+            "urlParams.code": "a code",
+            "auth.apiKey": "an-api-key",
+            "timeoutInMillis": "30000",
+        }
+        configuration = {
+            **SMALL_SESSION,
+            **file_configuration(events),
+            "spark.jars": str(plan_jar()),
+            "spark.extraListeners": f"{LISTENER_CLASS},{PLAN_LISTENER}",
+            "spark.throughline.plan.maxBytes": "200000",
+            **{f"spark.throughline.plan.transport.{key}": value for key, value in transport.items()},
+        }
+        arguments = [json.dumps(receivers), str(folder / "data")]
+        with SparkJob(JOB, configuration=configuration, directory=folder / "spark", arguments=arguments) as job:
+            result = job.wait()
+        server.shutdown()
+        thread.join()
+    assert result.problem is None, result.problem
+    assert "True" in result.output.split(), "the write was to fail with the planted message"
+    stops = [json.loads(line) for line in result.output.splitlines() if line.startswith('{"name"')]
+    return Ran(
+        requests=requests,
+        listener=[json.loads(line) for line in events.read_text().splitlines()],
+        stops={each["name"]: each["stop"] for each in stops},
+        log=result.log.read_text(),
+    )
+
+
+def test_each_write_is_sent_under_the_listeners_own_run_id(ran: Ran) -> None:
+    ended = [each for each in ran.events if each["eventType"] != "START"]
+    writes = [each for each in ended if "insert_into_hadoop_fs_relation" in each["job"]["name"]]
+    assert len(writes) == 5
+    assert {each["run"]["runId"] for each in writes} <= {each["run"]["runId"] for each in ran.listener}
+    assert {each["run"]["facets"]["throughline_plan"]["joined"] for each in writes} == {True}
+    begun = {each["run"]["runId"] for each in ran.events if each["eventType"] == "START"}
+    assert begun <= {each["run"]["runId"] for each in ended}
+
+
+def test_a_request_has_the_configured_address_headers_and_key(ran: Ran) -> None:
+    path, headers, _ = ran.requests[0]
+    assert path == "/api/v1/lineage?code=a+code"
+    assert headers["x-functions-key"] == "a-key"
+    assert headers["Authorization"] == "Bearer an-api-key"
+
+
+def test_no_planted_value_leaves_the_driver(ran: Ran) -> None:
+    sent = [body.decode() for _, _, body in ran.requests]
+    plans = [document(facet) for facet in ran.facets if "plan" in facet]
+    assert any('"CaseWhen"' in plan for plan in plans)
+    leaks = [word for text in (*sent, *plans) for word in re.findall("planted-[a-z]+|987654321", text)]
+    assert leaks == []
+
+
+def test_a_failed_write_is_a_fail_with_the_exceptions_class_alone(ran: Ran) -> None:
+    (failed,) = (each for each in ran.events if "/failed" in _plan(each) and each["eventType"] == "FAIL")
+    assert failed["run"]["facets"]["throughline_plan"]["failed"].startswith("org.apache.spark.")
+
+
+def test_a_plan_beyond_the_bound_is_named_and_not_sent(ran: Ran) -> None:
+    assert [facet.get("plan") for facet in ran.facets if facet.get("problem") == "too large"] == [None]
+
+
+def test_a_deep_expression_is_whole(ran: Ran) -> None:
+    (deep,) = (document(facet) for facet in ran.facets if "plan" in facet and "/deep" in document(facet))
+    assert deep.count('"k":"Add"') == 150
+
+
+def test_facets_are_as_their_schema(ran: Ran) -> None:
+    schema = json.loads(SCHEMA.read_text())
+    Draft202012Validator.check_schema(schema)
+    assert len(ran.facets) > 5
+    for facet in ran.facets:
+        assert facet["_schemaURL"] == schema["$id"]
+        Draft202012Validator(schema).validate(facet)
+    with pytest.raises(ValidationError):
+        Draft202012Validator(schema).validate({**ran.facets[0], "query": "SELECT 1"})
+
+
+@pytest.mark.parametrize("receiver", ["good", "refusing", "silent", "dead", "malformed"])
+def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
+    assert ran.stops[receiver] < MAX_STOP_SECONDS
+
+
+def test_a_receiver_that_takes_nothing_costs_one_line_of_the_log(ran: Ran) -> None:
+    lines = [line for line in ran.log.splitlines() if "was not sent to Throughline" in line]
+    assert len([line for line in lines if "403" in line]) == 1
+    assert len([line for line in lines if "ConnectException" in line]) == 1
+    assert len([line for line in lines if "MalformedURLException" in line]) == 1
+    assert len(lines) <= 4
+    assert not [line for line in lines if "a-key" in line or "a code" in line or "planted" in line]
+
+
+def _plan(event: dict[str, Any]) -> str:
+    facet = event["run"]["facets"]["throughline_plan"]
+    return document(facet) if "plan" in facet else ""

@@ -1,0 +1,72 @@
+"""Plans written by hand, as throughline-plan.jar writes them."""
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from shared.openlineage.wire import PlanFacet
+
+Json = dict[str, Any]
+
+
+def column(number: int, name: str, kind: str = "string") -> Json:
+    """An attribute."""
+    return {"k": "AttributeReference", "x": [number, 0], "t": kind, "name": name}
+
+
+def alias(number: int, name: str, child: Json) -> Json:
+    """An expression with a name."""
+    return {"k": "Alias", "x": [number, 0], "name": name, "child": child}
+
+
+def call(function: str, *children: Json) -> Json:
+    """A function of these arguments."""
+    return {"k": function, "children": list(children)}
+
+
+LITERAL: Json = {"k": "Literal", "t": "int"}
+
+
+class PlanBuilder:
+    """Collects plans side by side; each method returns the reference to the plan it adds."""
+
+    def __init__(self) -> None:
+        self.plans: list[Json] = [{}]
+        self.frames: list[Json] = []
+
+    def add(self, kind: str, **fields: object) -> Json:
+        """A plan of this class."""
+        self.plans.append({"k": kind, **fields})
+        return {"ref": len(self.plans) - 1}
+
+    def table(self, path: str, *columns: Json) -> Json:
+        """A relation of files."""
+        return self.add(
+            "LogicalRelation", relation={"k": "HadoopFsRelation", "location": files(path)}, output=[*columns]
+        )
+
+    def project(self, child: Json, *expressions: Json) -> Json:
+        """SELECT."""
+        return self.add("Project", projectList=[*expressions], child=child)
+
+    def writing(self, query: Json, path: str = "file:/out") -> Json:
+        """The document of a write of files."""
+        self.plans[0] = {"k": "InsertIntoHadoopFsRelationCommand", "outputPath": path, "query": query}
+        return self.document()
+
+    def document(self) -> Json:
+        """All of it."""
+        return {"root": {"ref": 0}, "plans": self.plans, "frames": self.frames, "jvm": ["j"]}
+
+
+def files(path: str) -> Json:
+    """An index of files."""
+    return {"k": "InMemoryFileIndex", "paths": [path]}
+
+
+def facet(document: object) -> PlanFacet:
+    """The facet with a document, or with its text."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return PlanFacet(format=1, plan=packed)
