@@ -29,8 +29,8 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import sweep
-from shared.publishing.placeholders.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
+from shared.publishing.reconciliation import reconcile_due
 from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings

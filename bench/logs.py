@@ -30,7 +30,7 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from local.toolchain.stamp import BUILD, install_once
 from shared.errors import Misconfigured
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "package"

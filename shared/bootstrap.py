@@ -20,12 +20,12 @@ from shared.events.archiver import ArchiveOptions
 from shared.events.blob_cache import BlobCache
 from shared.gc_tuning import tune_gc
 from shared.naming.names import BUILT_IN, Names
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.asset_resolution import ResolutionOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.asset_resolution import ResolutionOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load

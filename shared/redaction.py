@@ -1,6 +1,6 @@
 """What is stored of an event when THROUGHLINE_REDACT is on: what lineage is made of, without anybody's data in it."""
 
-from shared.naming.datasets.query_strings import without_query
+from shared.naming.query_strings import without_query
 from shared.openlineage.decoding import Event
 from shared.openlineage.trimming import Redactors, trim
 from shared.secrets import text_without_secrets

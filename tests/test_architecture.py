@@ -263,6 +263,54 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def folder_circle(sources: Mapping[str, str]) -> list[str]:
+    """A circle of folders whose modules import each other; a module at the top of `shared` is a folder by itself."""
+    folders = {_module(path): _folder(path) for path in sources if not path.endswith("__init__.py")}
+    arrows: dict[str, set[str]] = {}
+    for path, source in sources.items():
+        there = {folders[name] for name in _imported(ast.parse(source, filename=path)) if name in folders}
+        arrows.setdefault(_folder(path), set()).update(there - {_folder(path)})
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _folder(path: str) -> str:
+    folder = path.rpartition("/")[0]
+    return _module(path) if folder == "shared" else folder.replace("/", ".")
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    """A sub-room stands below or above the other modules of its room, never both."""
+    assert folder_circle({path: source for path, source in _sources().items() if path.startswith("shared/")}) == []
+
+
+def test_a_planted_circle_of_folders_is_found() -> None:
+    planted = {
+        "shared/a/one.py": "from shared.a.b.two import x",
+        "shared/a/b/two.py": "from shared.a import three",
+        "shared/a/three.py": "",
+        "shared/top.py": "import shared.a.one",
+    }
+    assert set(folder_circle(planted)) == {"shared.a", "shared.a.b"}
+
+
+MAX_MODULES = 12
+LARGER_ROOMS = frozenset({"shared.naming.stores", "shared.catalog"})
+"""A module for each family of stores; the catalog room is to be split."""
+
+
+def test_a_room_of_shared_has_at_most_a_dozen_modules() -> None:
+    sizes: dict[str, int] = {}
+    for path in (ROOT / "shared").rglob("*.py"):
+        if path.name != "__init__.py":
+            folder = path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+            sizes[folder] = sizes.get(folder, 0) + 1
+    assert {room for room, size in sizes.items() if size > MAX_MODULES} <= LARGER_ROOMS
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert import_circle(_sources()) == []
 

@@ -10,7 +10,7 @@ from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured
 from shared.events.stored_runs import Wanted
-from shared.publishing.planner import on_found_assets, recorded
+from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
 from shared.query.traversal import Direction, Lineage, lineage
 from shared.records.format_version import check_layout

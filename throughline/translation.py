@@ -10,7 +10,7 @@ from shared.model import Asset
 from shared.model import Process as InternalProcess
 from shared.naming.explanation import explain as explain_name
 from shared.naming.names import BUILT_IN, Names
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation

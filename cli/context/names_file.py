@@ -8,7 +8,7 @@ import typer
 from cli.ui.console import fail
 from shared.errors import Misconfigured
 from shared.naming.names import BUILT_IN, Names
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 
 NamesFile = Annotated[
     Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")

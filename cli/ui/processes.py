@@ -8,7 +8,7 @@ from cli.ui.console import plain
 from shared.atlas.entities import PROCESS_TYPE
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.translation.missing_columns import why_no_columns
-from shared.translation.run.columns import ALL_ROWS
+from shared.translation.process.union import ALL_ROWS
 
 
 def process_document(process: Process) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
-from shared.naming.datasets.canonical import canonical
+from shared.naming.canonical import canonical
 
 Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
 """Input (data set, column), output (data set, column or None for all rows), kind, masked."""

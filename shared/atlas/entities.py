@@ -21,7 +21,7 @@ from shared.atlas.limits import (
     text_within,
 )
 from shared.model import DIRECT, Asset, ColumnEdge, Process
-from shared.translation.run.columns import ALL_ROWS
+from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"
 PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")

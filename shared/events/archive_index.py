@@ -5,14 +5,16 @@ deleted: a reader that finds neither blob nor row reads the row once more.
 """
 
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from shared.errors import Quarantined, ThroughlineError
-from shared.events.archive_format import Line, Member, lines_of
+from shared.events.archive_format import Line, Member, lines_of, members_of
 from shared.events.blob_cache import Known
 from shared.records.run_state import RunState, packed_cell, unpacked_cell
 from shared.storage.port import BlobFact, Row, Storage, Value
@@ -136,7 +138,23 @@ def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
     part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
     if part is None:
         raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is not there")
-    return lines_of(part)
+    with damage_named(archived.file):
+        yield from lines_of(part)
+
+
+def members_in(storage: Storage, file: str) -> Iterator[Member]:
+    """The members of a whole file of the archive; none where it is missing. Raises ArchiveMissing for a damaged one."""
+    with damage_named(file):
+        yield from members_of(storage.get(ARCHIVE, file) or b"")
+
+
+@contextmanager
+def damage_named(file: str) -> Iterator[None]:
+    """Have errors of unpacking this file of the archive raised as ArchiveMissing."""
+    try:
+        yield
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ArchiveMissing(f"{ARCHIVE}/{file} is damaged ({error}): restore it from a copy of the account") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from itertools import islice
 import msgspec
 
 from shared.openlineage.decoding import Event
-from shared.openlineage.event_folding import fold
+from shared.openlineage.merging import fold
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage

@@ -10,8 +10,7 @@ from heapq import merge
 from itertools import groupby
 
 from shared.errors import Quarantined
-from shared.events.archive_format import members_of
-from shared.events.archive_index import archived_of, stored_packed
+from shared.events.archive_index import archived_of, members_in, stored_packed
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
 
@@ -158,7 +157,7 @@ def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
         return
     files = (fact.name for fact in storage.blobs(ARCHIVE, hour) if not fact.name.startswith("ignored/"))
     for _, group in groupby(files, key=lambda name: name.rpartition("/")[0]):
-        members = (member for name in group for member in members_of(storage.get(ARCHIVE, name) or b""))
+        members = (member for name in group for member in members_in(storage, name))
         yield from sorted(line.blob for member in members for line in member.lines if line.blob.startswith(prefix))
 
 

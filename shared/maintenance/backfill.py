@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
-from shared.publishing.catalog_write import Published
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.publishing.publisher_lease import batches
 from shared.publishing.shadow import leave_shadow_mode
+from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint
 from shared.records.ledger import LedgerEntry, request_rewrite
 from shared.records.publish_queue import enqueue, queue_entries

@@ -13,12 +13,12 @@ from shared.atlas.entities import ProcessEntity, process_entity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
-from shared.publishing.catalog_write import Published
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.creation import place, resolve_plans
-from shared.publishing.planner import Plan
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan
+from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import batches, turn
-from shared.publishing.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
+from shared.publishing.writing.catalog_write import Published
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success
 from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
-from shared.publishing.write_deadline import is_in_time, last_effect_of_success
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, dequeue
 from shared.records.states import LedgerState

@@ -21,8 +21,7 @@ from functools import partial
 
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import Quarantined
-from shared.events.archive_format import members_of
-from shared.events.archive_index import CLOSED
+from shared.events.archive_index import CLOSED, members_in
 from shared.events.stored_runs import Wanted, noted, stored_runs
 from shared.maintenance.rebuild_records import expired_runs, record_blob, record_member
 from shared.maintenance.replay import process_stored
@@ -190,7 +189,7 @@ def _read_archive(storage: Storage, here: Rebuild, options: _Options) -> Iterato
     for fact in storage.blobs(ARCHIVE):
         if fact.name > here.after:
             batch = fact.name.rpartition("/")[2].partition(".")[0]
-            members = members_of(storage.get(ARCHIVE, fact.name) or b"")
+            members = members_in(storage, fact.name)
             note = partial(record_member, storage, batch, here.generation)
             options.calls.all(note, members)
             yield fact.name

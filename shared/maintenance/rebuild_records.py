@@ -8,8 +8,8 @@ from datetime import datetime
 from shared.events.archive_format import Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
-from shared.records.application_entries import APPLICATION_KEYS, entries_of
-from shared.records.process_index import RESOLVE_TOGETHER
+from shared.records.application.entries import APPLICATION_KEYS, entries_of
+from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState, change_run_state
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent

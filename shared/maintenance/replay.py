@@ -22,10 +22,10 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
-from shared.publishing.catalog_write import Published
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
+from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
 from shared.records.run_state import RunState

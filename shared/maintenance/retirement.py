@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.options import PublishOptions
-from shared.publishing.planner import Reading, last_supported, recorded
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Reading, last_supported, recorded
 from shared.publishing.publisher_lease import assets_on_record, placeholders
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue

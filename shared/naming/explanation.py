@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shared.naming.datasets.canonical import canonical, resolve_mount
-from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
-from shared.naming.datasets.internal_paths import is_noise
+from shared.naming.canonical import canonical, resolve_mount
+from shared.naming.internal_paths import is_noise
 from shared.naming.names import BUILT_IN, Match, Names, Naming, Rank
+from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.rules.rule import UNKNOWN_STORE
 
 _USED = {

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from shared.naming.datasets.normalization import is_part_of_table
+from shared.naming.rules.normalization import is_part_of_table
 from shared.naming.rules.rule import GENERIC
 
 AssetName = tuple[str, str]

@@ -6,8 +6,8 @@ from enum import IntEnum
 
 import msgspec
 
-from shared.naming.datasets.canonical import canonical, store_of
-from shared.naming.datasets.identity import NO_ENVIRONMENT, Identity, RunEnvironment
+from shared.naming.canonical import canonical, store_of
+from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.rules.rule import CatalogName, NamingRule, unknown_store
 from shared.naming.stores import STORES
 from shared.versions import NAMING

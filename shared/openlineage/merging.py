@@ -1,6 +1,7 @@
-"""Merge the events of one run: a union that is independent of their order and of repetition."""
+"""Merge the events of one run: a union that is independent of their order and of repetition. Drop redundant ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter, eq, itemgetter
 from typing import Any
 
@@ -108,10 +109,10 @@ def _later(before: Captured, spark: SparkProperties | None) -> Captured:
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
-    """By time; ties are broken by content, so that arrival order has no effect."""
+    """As `_order` has it, which is computed for ties only."""
     ordered = sorted(events, key=_TIME)
     if any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
-        ordered.sort(key=lambda event: (event.time, event.type, repr(event.body)))
+        ordered.sort(key=_order)
     return ordered
 
 
@@ -188,3 +189,43 @@ def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField
 
 
 _FIRST = itemgetter(0)
+
+
+def fold(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Keep the first and the last of events with equal content: `merge(fold(events)) == merge(events)`, and
+    `fold((*fold(some), *others)) == fold((*some, *others))`.
+
+    Merging takes unions and the first or last value, so equal events in between add nothing. Statistics of what was
+    read and written so far do not count as content.
+    """
+    ends: dict[bytes, tuple[Event, Event]] = {}
+    for event in events:
+        content = _content(event)
+        first, last = ends.get(content, (event, event))
+        ends[content] = event if _before(event, first) else first, event if _before(last, event) else last
+    kept = {_order(event): event for pair in ends.values() for event in pair}
+    return tuple(kept[place] for place in sorted(kept))
+
+
+def _content(event: Event) -> bytes:
+    """An event without its time and statistics."""
+    body = event.body
+    if body is not None:
+        body = msgspec.structs.replace(body, event_time="", inputs=_plain(body.inputs), outputs=_plain(body.outputs))
+    return msgspec.json.encode((event.type, body, event.omitted))
+
+
+def _plain(datasets: tuple[Dataset, ...] | None) -> tuple[Dataset, ...] | None:
+    if datasets is None:
+        return None
+    return tuple(msgspec.structs.replace(each, input_facets=None, output_facets=None) for each in datasets)
+
+
+def _before(one: Event, other: Event) -> bool:
+    """Whether `one` is merged first."""
+    return one.time < other.time or (one.time == other.time and one is not other and _order(one) < _order(other))
+
+
+def _order(event: Event) -> tuple[datetime, str, str]:
+    """The sort key of events: by time; ties are broken by content, so that arrival order has no effect."""
+    return event.time, event.type, repr(event.body)

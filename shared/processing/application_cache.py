@@ -7,7 +7,7 @@ storage, and where facts have changed the run is processed again.
 import threading
 from collections import OrderedDict
 
-from shared.records.application_record import Application, read_application
+from shared.records.application.record import Application, read_application
 from shared.storage.port import Storage
 
 _MAX_APPLICATIONS = 1024

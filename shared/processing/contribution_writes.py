@@ -5,7 +5,7 @@ from dataclasses import replace
 from shared.errors import Superseded
 from shared.model import Process, Span
 from shared.openlineage.run import MergedRun
-from shared.records.process_index import note_process_ref
+from shared.records.application.process_index import note_process_ref
 from shared.records.run_state import ContentKey, ContributionRecord, RunState, contribution_key
 from shared.records.versioned_entry import VersionedEntry
 from shared.storage.compare_and_swap import Place, compare_and_swap

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from shared.model import Process, RunLineage
 from shared.openlineage.run import MergedRun
-from shared.records.application_entries import ApplicationEntries
+from shared.records.application.entries import ApplicationEntries
 from shared.records.asset_lifecycle import Changes, changes_by_asset
 from shared.records.run_state import ContentKey, content_digest
 from shared.records.states import State

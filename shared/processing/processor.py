@@ -32,10 +32,10 @@ from shared.processing.contribution_writes import contribute, retract, span_of, 
 from shared.processing.decision import Decision, decide, unusable
 from shared.processing.propagation import propagate
 from shared.processing.triggers import ContextChanged, EventArrived, Replayed, TimedOut, Trigger
-from shared.records.application_record import read_application
-from shared.records.process_index import processes_written_by
+from shared.records.application.entries import context_of, read_context
+from shared.records.application.process_index import processes_written_by
+from shared.records.application.record import read_application
 from shared.records.publish_queue import enqueue
-from shared.records.run_context import context_of, read_context
 from shared.records.run_state import EntryKey, RunState, change_run_state
 from shared.records.states import State
 from shared.secrets import text_without_secrets

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from shared.errors import WriteConflict
 from shared.openlineage.run import MergedRun
 from shared.processing.decision import Decision
-from shared.records.application_entries import leave_entries
-from shared.records.application_record import Application, note_applied, read_application
+from shared.records.application.entries import leave_entries
+from shared.records.application.process_index import note_dependent, runs_to_process_again
+from shared.records.application.record import Application, note_applied, read_application
 from shared.records.asset_lifecycle import record_changes
-from shared.records.process_index import note_dependent, runs_to_process_again
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
 

@@ -24,8 +24,8 @@ from shared.processing.retries import (
     retry_states,
 )
 from shared.processing.triggers import EventArrived, TimedOut
+from shared.records.application.process_index import processes_written_by
 from shared.records.checkpoint import SWEEP
-from shared.records.process_index import processes_written_by
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session

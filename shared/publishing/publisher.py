@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
-from shared.publishing.batch_write import BatchWriter
-from shared.publishing.bisection import batch_size, shrink_to_fit
-from shared.publishing.catalog_write import CatalogWriter, Published
-from shared.publishing.failures import Failures
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import record_schemas
 from shared.publishing.placeholders.update import publish_asset
-from shared.publishing.planner import Plan, Reading, plan_for
-from shared.publishing.process_telemetry import report_process
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan, Reading, plan_for
+from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
+from shared.publishing.writing.batch_write import BatchWriter
+from shared.publishing.writing.bisection import batch_size, shrink_to_fit
+from shared.publishing.writing.catalog_write import CatalogWriter, Published
+from shared.publishing.writing.failures import Failures
+from shared.records.application.process_index import QUEUED_APPLICATION, mark_dependent
 from shared.records.asset_lifecycle import is_asset_entry
-from shared.records.process_index import QUEUED_APPLICATION, mark_dependent
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue, failures_before, queue_entries, resume_publishing
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
+from shared.records.application.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
 from shared.records.asset_matches import expire_matches, read_matches
-from shared.records.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
 from shared.records.run_state import ContributionRecord
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage

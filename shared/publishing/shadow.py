@@ -11,10 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
-from shared.publishing.planner import Plan, Reading, plan_for
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue
 from shared.records.run_state import packed_cell, unpacked_cell

@@ -9,8 +9,8 @@ from shared.atlas.column_mapping import column_pairs
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import Catalog, Node
 from shared.model import Asset, EdgeKind, Process
-from shared.publishing.options import PublishOptions
-from shared.publishing.planner import on_found_assets, recorded
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.storage.port import Storage
 
 _SEARCHED = 50

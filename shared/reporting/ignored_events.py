@@ -3,15 +3,12 @@
 No row names them and no blob's name has their run, so each one's bytes are read: narrow the times where there are many.
 """
 
-import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import msgspec
-
 from shared.errors import Refused
 from shared.events.archive_format import Line, job_in, lines_of, members_of
-from shared.events.archive_index import ArchiveMissing
+from shared.events.archive_index import damage_named
 from shared.events.stored_runs import Wanted
 from shared.openlineage.decoding import decode
 from shared.reporting.stored_events import EventRecord, raw_of, unpacked
@@ -65,8 +62,6 @@ def _place(blob: str, raw: bytes | None) -> StoredEvent:
 
 
 def _lines(name: str, file: bytes) -> Iterator[Line]:
-    try:
+    with damage_named(name):
         for member in members_of(file):
             yield from lines_of(file[member.offset : member.offset + member.length])
-    except (zlib.error, msgspec.DecodeError) as error:
-        raise ArchiveMissing(f"{ARCHIVE}/{name} is damaged ({error}): restore it from a copy of the account") from error

@@ -15,17 +15,17 @@ from typing import TypeVar
 from shared.errors import ContentLost
 from shared.events.archive_index import ARCHIVED, CLOSED
 from shared.model import Contribution
-from shared.records.application_entries import holds_entries, lifecycle_in
-from shared.records.application_record import resolves_together
+from shared.records.application.entries import holds_entries, lifecycle_in
+from shared.records.application.process_index import RESOLVE_TOGETHER
+from shared.records.application.record import resolves_together
 from shared.records.digest_set import contains, short, shorts
-from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContributionRecord, RunState
 from shared.records.states import State
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.reference import NO_PROCESS
+from shared.translation.staging_elimination import eliminate_staging
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]

@@ -12,9 +12,14 @@ from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
 from shared.events.stored_runs import Wanted
 from shared.processing.retries import retry_state
+from shared.records.application.process_index import (
+    contributions_of,
+    process_ref_of,
+    process_refs_of,
+    processes_written_by,
+)
 from shared.records.digest_set import short
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.process_index import contributions_of, process_ref_of, process_refs_of, processes_written_by
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState
 from shared.records.states import LedgerState, State

@@ -15,10 +15,9 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import ApplicationTimes, Asset, ColumnEdge, Contribution, EdgeKind, Process, Span
-from shared.translation.job.origin import joined
-from shared.translation.run.columns import ALL_ROWS, union_edges
-from shared.translation.run.schemas import latest, one_each
+from shared.model import ApplicationTimes, ColumnEdge, Contribution, Process, Span
+from shared.translation.process.schemas import latest
+from shared.translation.process.union import ALL_ROWS, sources, union
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,69 +111,6 @@ def _applications(
             _Application(run=run, first=span.first, last=span.last, ended=known.ended, contributions=tuple(own))
         )
     return tuple(sorted(found, key=lambda each: (each.first, each.run)))
-
-
-def union(contents: Sequence[Process]) -> Process:
-    """The union of several contents of one process (at least one, all with the same qualified name)."""
-    if len(contents) == 1:
-        return contents[0]
-    inputs = assets(asset for content in contents for asset in content.inputs)
-    reported = {
-        asset.qualified_name
-        for content in contents
-        for asset in content.inputs
-        if asset.qualified_name not in content.parsed
-    }
-    columns = union_edges(edge for content in contents for edge in content.columns)
-    reached = {edge.output for edge in columns if edge.kind == EdgeKind.DIRECT}
-    return Process(
-        qualified_name=contents[0].qualified_name,
-        name=min(content.name for content in contents),
-        operations=tuple(sorted({operation for content in contents for operation in content.operations})),
-        inputs=inputs,
-        outputs=assets(asset for content in contents for asset in content.outputs),
-        columns=columns,
-        end_not_seen=all(content.end_not_seen for content in contents),
-        generic_identity=any(content.generic_identity for content in contents),
-        sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
-        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
-        batch_inputs=_batch_inputs(contents),
-        unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
-        schemas=one_each(each for content in contents for each in content.schemas),
-        origin=joined(content.origin for content in contents),
-    )
-
-
-def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
-    """Each asset once, sorted; of several spellings the first."""
-    known: dict[tuple[str, str], Asset] = {}
-    for asset in named:
-        key = (asset.qualified_name, asset.type)
-        one = known.get(key)
-        if one is None:
-            known[key] = asset
-        elif one != asset:
-            known[key] = replace(
-                min(one, asset),
-                tables=tuple(sorted({*one.tables, *asset.tables})),
-                also=tuple(sorted({*one.also, *asset.also})),
-            )
-    return tuple(sorted(known.values()))
-
-
-def sources(process: Process) -> tuple[Asset, ...]:
-    """All inputs of the process, those of enclosing batches included."""
-    return assets((*process.inputs, *process.batch_inputs)) if process.batch_inputs else process.inputs
-
-
-def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
-    """The inputs of the batches that enclose these writes. Concurrent streams enclose each other's writes by chance, so
-    inputs common to all count; if there are none, all inputs.
-    """
-    known = [content.batch_inputs for content in contents if content.batch_inputs]
-    names = [{asset.qualified_name for asset in read} for read in known]
-    common = set.intersection(*names) if names else set()
-    return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
 
 
 def _prefer_reported(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:

@@ -25,10 +25,10 @@ from shared.translation.application.context import (
     enclosing_batches,
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
-from shared.translation.application.staging_elimination import eliminate_staging
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import Skip, Wait, translate
+from shared.translation.staging_elimination import eliminate_staging
 
 NO_PROCESS = "no process that it wrote has both an input and an output"
 """The reason of a skipped run that wrote a data set."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from shared.openlineage.decoding import Event
-from shared.openlineage.event_folding import fold
+from shared.openlineage.merging import fold
 
 FEW = 256
 """So many events of a run are held as they are."""

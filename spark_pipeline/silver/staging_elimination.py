@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process, Span
 from shared.translation.application.lifecycle import LifecycleEvents
-from shared.translation.application.staging_elimination import StagingResult, eliminate_staging
+from shared.translation.staging_elimination import StagingResult, eliminate_staging
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.naming.names import BUILT_IN, Names
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext, application_facts_of
 from shared.translation.run.changes import batch_of, names_no_source
 from spark_pipeline.engine.arrow import following, stream

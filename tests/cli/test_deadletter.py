@@ -25,7 +25,7 @@ from shared.naming.names import BUILT_IN
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import Replayed
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row

@@ -14,7 +14,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import event, write

@@ -27,7 +27,7 @@ from shared.catalog.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import TABLE, X, copy, how, settle
 from tests.support.publishing import publish

@@ -14,7 +14,7 @@ from shared.errors import StorageUnavailable
 from shared.events.archiver import archive
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.archiving import AT_ONCE

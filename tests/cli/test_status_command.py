@@ -15,7 +15,7 @@ from shared.errors import StorageUnavailable
 from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.dead_letters import Stepped
 from tests.support.events import event

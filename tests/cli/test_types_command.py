@@ -19,11 +19,11 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
-from shared.naming.rules.user_rules import parse_names
 from shared.naming.stores import STORES
+from shared.naming.user_rules import parse_names
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS

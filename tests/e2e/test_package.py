@@ -9,7 +9,7 @@ import pytest
 from local.package import Package
 from local.spark.truth import Truth
 from local.world import World
-from shared.publishing.planner import recorded as publishing_recorded
+from shared.publishing.planning.planner import recorded as publishing_recorded
 from tests.support.local_world import GOLDEN, calm, parts_of, throughline
 
 

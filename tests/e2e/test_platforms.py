@@ -26,7 +26,7 @@ from cli.platforms.table import DATABRICKS_LISTENER
 from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob
 from local.toolchain.versions import SPARK_3
 from local.world import World
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from tests.support.local_world import calm, parts_of, throughline
 
 pytestmark = pytest.mark.e2e

@@ -8,9 +8,9 @@ from datetime import timedelta
 from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import merged_columns
-from shared.publishing.planner import Reading, current
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Reading, current
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history

@@ -22,7 +22,7 @@ from shared.ingest.receiver import receive
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage

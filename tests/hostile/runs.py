@@ -12,10 +12,10 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.rate_limiter import RateLimiter
 from shared.catalog.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
-from shared.publishing.asset_resolution import ResolutionOptions
-from shared.publishing.catalog_write import Published
-from shared.publishing.options import PublishOptions
-from shared.publishing.planner import recorded
+from shared.publishing.planning.asset_resolution import ResolutionOptions
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import recorded
+from shared.publishing.writing.catalog_write import Published
 from shared.records.publish_queue import queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy

@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
 from shared.ingest.receiver import receive
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line

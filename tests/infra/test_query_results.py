@@ -14,7 +14,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob

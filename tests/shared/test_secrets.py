@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import RunEnvironment
+from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
+from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores import STORES, other_files
 from shared.secrets import without_secrets
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.events.archive_format import Line, lines_of
 from shared.events.archiver import ArchiveOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage_layout import ARCHIVE, StoredEvent
 from shared.translation.aggregate import SupersessionPolicy

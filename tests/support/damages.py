@@ -13,7 +13,7 @@ from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.checks import VerifyContext
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.run_state import ContributionRecord, RunState, content_digest
 from shared.records.states import LedgerState

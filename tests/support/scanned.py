@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shared.atlas.entities import AssetEntity
 from shared.catalog.port import AssetKey
 from shared.naming.names import Names
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.user_rules import parse_names
 
 NAMES: Names = parse_names(
     """

@@ -10,7 +10,7 @@ import throughline
 from local.azurite import Azurite
 from local.toolchain.stamp import ROOT
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from tests.support.azurite import on_azurite
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

@@ -19,7 +19,7 @@ from cli.ui.tables import Column, number_column, print_table, text_column
 from cli.ui.teaching import App
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
-from shared.publishing.catalog_write import Published
+from shared.publishing.writing.catalog_write import Published
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:

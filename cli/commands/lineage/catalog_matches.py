@@ -13,8 +13,8 @@ from shared.catalog.port import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming.matching import AssetName, Candidate, candidates, describe_rank
 from shared.naming.names import Names
-from shared.publishing.asset_resolution import look_up_matches
-from shared.publishing.asset_resolution import search_matches as publishing_finds
+from shared.publishing.planning.asset_resolution import look_up_matches
+from shared.publishing.planning.asset_resolution import search_matches as publishing_finds
 from shared.records.asset_matches import AssetMatch
 
 Steps = Sequence[Sequence[Candidate]]

@@ -10,7 +10,7 @@ from cli.ui.options import AsJson
 from cli.ui.processes import detailed_document, process_tree
 from cli.ui.suggestion import suggestion
 from shared.model import Process
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from shared.records.asset_lifecycle import states as lifecycle_states
 
 

@@ -10,9 +10,9 @@ from cli.context.target import HOME, Home, parts_of
 from cli.ui.console import fail, note, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson
-from shared.naming.datasets.identity import RunEnvironment
 from shared.naming.explanation import Explanation, explain
 from shared.naming.matching import AssetName, candidates, underivable_names
+from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores.kafka import split_names
 
 _WRONG_USE = 2

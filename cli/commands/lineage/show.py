@@ -12,7 +12,7 @@ from cli.ui.options import AsJson
 from cli.ui.suggestion import suggestion
 from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.query.tree import Branch, tree

@@ -27,7 +27,7 @@ from shared.atlas.column_lineage import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Node
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from shared.query.processes import InCatalog
 from shared.query.traversal import lineage
 from shared.reporting.status import Status

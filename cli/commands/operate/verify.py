@@ -14,7 +14,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
 from shared.maintenance.verify.checks import Finding, VerifyContext
 from shared.maintenance.verify.verification import KINDS
 from shared.maintenance.verify.verification import verify as maintenance_verify
-from shared.publishing.catalog_write import Published
+from shared.publishing.writing.catalog_write import Published
 
 _MAX_SHOWN = 10
 """Damages of a kind that are listed; `--json` has all."""

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from shared.catalog.port import Catalog
 from shared.errors import ContentLost, WriteConflict
 from shared.naming.names import BUILT_IN, Names
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.digest_set import DigestSet, combined_digest
 from shared.records.run_state import RunState
 from shared.storage.port import Storage

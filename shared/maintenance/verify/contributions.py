@@ -14,8 +14,8 @@ from shared.maintenance.verify.repairs import (
     read_state,
     stored_state,
 )
+from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.digest_set import combined_digest
-from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.run_state import ContentKey, ContributionRecord, EntryKey, RunState
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Storage

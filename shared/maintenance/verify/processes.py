@@ -13,7 +13,7 @@ from shared.errors import ContentLost
 from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
 from shared.maintenance.verify.repairs import delete_placeholder, publish_again
 from shared.publishing.placeholders.creation import with_resolved_names
-from shared.publishing.planner import Plan, Reading, current, plan_for
+from shared.publishing.planning.planner import Plan, Reading, current, plan_for
 from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry

@@ -25,9 +25,9 @@ from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import TimedOut
 from shared.publishing.publisher_lease import try_remove_placeholders
-from shared.records.application_entries import generations_in, holds_entries
+from shared.records.application.entries import generations_in, holds_entries
+from shared.records.application.process_index import contributions_of, note_process_ref, processes_written_by
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
-from shared.records.process_index import contributions_of, note_process_ref, processes_written_by
 from shared.records.publish_queue import enqueue
 from shared.records.run_state import ContentKey, ContributionRecord, EntryKey, RunState, contribution_key
 from shared.storage.compare_and_swap import write_if_unchanged

@@ -25,10 +25,9 @@ from shared.maintenance.verify.repairs import (
     read_state,
 )
 from shared.openlineage.decoding import decode
-from shared.records.application_entries import holds_entries
-from shared.records.application_record import read_application
+from shared.records.application.entries import context_of, holds_entries
+from shared.records.application.record import read_application
 from shared.records.digest_set import combined_digest, short
-from shared.records.run_context import context_of
 from shared.records.run_state import RunState
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Row

@@ -13,7 +13,7 @@ from shared.maintenance.verify.checks import Finding, Kind, Survey, VerifyContex
 from shared.maintenance.verify.contributions import CONTRIBUTION_ROWS, UNMET_STATES
 from shared.maintenance.verify.processes import CATALOG_PROCESSES, PLACEHOLDERS, PROCESSES
 from shared.maintenance.verify.runs import LETTERS, RUN_ROWS, STORED_EVENTS
-from shared.publishing.catalog_write import Published
+from shared.publishing.writing.catalog_write import Published
 
 
 class _AnyStage(Protocol):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming.datasets.identity import Identity
+from shared.naming.rules.identity import Identity
 
 _MAX_LENGTH = 2000
 """Characters. Stores allow no longer locations, and Atlas slows down with the square of a name's length."""

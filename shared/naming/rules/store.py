@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shared.naming.datasets.normalization import authority_folded, path_folded
+from shared.naming.rules.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import NamingRule
 
 Fold = Callable[[str, str], tuple[str, str]]

@@ -3,7 +3,7 @@
 Mounts of old notebooks have an access key before the bucket's name; it is removed.
 """
 
-from shared.naming.datasets.normalization import authority_folded, path_folded
+from shared.naming.rules.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 

@@ -6,7 +6,7 @@ scan finds depends on how the account is registered.
 
 import re
 
-from shared.naming.datasets.normalization import path_folded
+from shared.naming.rules.normalization import path_folded
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store, as_path
 

@@ -1,6 +1,6 @@
 """Azure Cosmos DB's API for NoSQL, in all clouds."""
 
-from shared.naming.datasets.normalization import authority_folded
+from shared.naming.rules.normalization import authority_folded
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 

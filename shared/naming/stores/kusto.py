@@ -7,7 +7,7 @@ generic data set for each database.
 
 import re
 
-from shared.naming.datasets.normalization import QUERY
+from shared.naming.rules.normalization import QUERY
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
 from shared.naming.rules.store import Store
 

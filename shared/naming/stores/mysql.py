@@ -4,7 +4,7 @@ Canonical: `mysql://host:port` and `database.table`. Older listeners put the dat
 repeats it before a qualified table.
 """
 
-from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 from shared.naming.stores.postgres import host_and_database

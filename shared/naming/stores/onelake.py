@@ -8,7 +8,7 @@ single workspaces are OneLake too.
 import re
 from urllib.parse import quote, unquote
 
-from shared.naming.datasets.normalization import path_folded
+from shared.naming.rules.normalization import path_folded
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 

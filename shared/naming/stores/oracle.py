@@ -6,7 +6,7 @@ descriptor), and 1.25 leaves the port in the name (seen by running them).
 
 import re
 
-from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 

@@ -6,7 +6,7 @@ database in the namespace. Listeners before 1.13 omit the database: their `schem
 
 import re
 
-from shared.naming.datasets.normalization import PART, qualified, unquoted
+from shared.naming.rules.normalization import PART, qualified, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 

@@ -6,7 +6,7 @@ A locator without a region is in AWS us-west-2; the listener names it us-west-1,
 
 import re
 
-from shared.naming.datasets.normalization import PART, table_folded, table_parts, unquoted
+from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 

@@ -8,7 +8,7 @@ database, which the tables in the SQL replace.
 
 import re
 
-from shared.naming.datasets.normalization import PART, QUERY, authority_folded, qualified, unquoted
+from shared.naming.rules.normalization import PART, QUERY, authority_folded, qualified, unquoted
 from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule
 from shared.naming.rules.store import Store
 

@@ -5,7 +5,7 @@ Purview's scan names them by the metastore's id. The names file (`THROUGHLINE_NA
 without it the host stays, as in one vendor's scanner.
 """
 
-from shared.naming.datasets.normalization import PART, authority_folded, table_folded, table_parts, unquoted
+from shared.naming.rules.normalization import PART, authority_folded, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.rules.store import Store
 

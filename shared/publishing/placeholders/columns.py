@@ -25,11 +25,11 @@ from msgspec import structs
 from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
 from shared.model import Process
-from shared.publishing.options import PublishOptions
-from shared.publishing.planner import Plan, Reading, current
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan, Reading, current
+from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
-from shared.records.process_index import RESOLVE_TOGETHER
 from shared.records.publish_queue import enqueue
 from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState

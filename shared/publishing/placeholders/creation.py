@@ -12,13 +12,13 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused
 from shared.model import Asset
-from shared.publishing.asset_resolution import resolve
-from shared.publishing.last_run import last_run
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import Columns, merged_columns, reporters_of
-from shared.publishing.planner import Plan
-from shared.publishing.resolved_process import resolved_entity
-from shared.publishing.write_deadline import CALLS_TO_PLACE, is_in_time
+from shared.publishing.planning.asset_resolution import resolve
+from shared.publishing.planning.last_run import last_run
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan
+from shared.publishing.planning.resolved_process import resolved_entity
+from shared.publishing.planning.write_deadline import CALLS_TO_PLACE, is_in_time
 from shared.records.asset_lifecycle import placeholder, sentences
 from shared.records.asset_matches import AssetMatch, match_key, queue_key, save_matches
 from shared.records.publish_queue import enqueue

@@ -14,10 +14,10 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import ColumnReport, column_report
-from shared.publishing.planner import Reading
-from shared.publishing.write_deadline import (
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Reading
+from shared.publishing.planning.write_deadline import (
     calls_to_describe,
     describe_until,
     is_in_time,

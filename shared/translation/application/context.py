@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from shared.model import Asset, Span
-from shared.naming.datasets.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.names import BUILT_IN, Names
+from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.openlineage.run import MergedRun
 from shared.secrets import address_without_secrets
 from shared.translation.job.databricks import identifying_properties, workspace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.model import Asset
-from shared.naming.datasets.identity import Identity
+from shared.naming.rules.identity import Identity
 from shared.naming.rules.rule import bounded
 from shared.translation.job.identity import MAX_NAME_LENGTH
 

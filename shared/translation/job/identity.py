@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming.datasets.identity import Identity
+from shared.naming.rules.identity import Identity
 from shared.naming.rules.rule import bounded
 from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun

@@ -8,13 +8,13 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from shared.model import Asset, Span
-from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.internal_paths import is_noise
+from shared.naming.canonical import canonical
+from shared.naming.internal_paths import is_noise
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.application.context import RunContext, StreamBatch
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent, place_of
 from shared.translation.run.datasets import STREAMING, Datasets, Place
-from shared.translation.sql.recovery import table_changed
+from shared.translation.run.sql_recovery import table_changed
 
 
 def names_no_source(run: MergedRun) -> bool:

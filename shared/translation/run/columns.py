@@ -10,14 +10,10 @@ that an upgrade changes no lineage. Conditions and windows belong to the field i
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from msgspec.structs import replace
-
 from shared.model import DIRECT, INDIRECT, Asset, Column, ColumnEdge, EdgeKind
 from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import InputField, OutputField, Transformation
-
-ALL_ROWS = ""
-"""The output column of an edge that concerns every row."""
+from shared.translation.process.union import ALL_ROWS, union_edges
 
 Resolve = Callable[[str, str], Asset | None]
 """From a data set's namespace and name to its asset; None for noise."""
@@ -34,22 +30,6 @@ def column_edges(
     the output's own schema.
     """
     return union_edges(_edges(output, target, resolve, schemas or {}))
-
-
-def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
-    """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps. Reported edges
-    go before parsed ones.
-    """
-    found: list[ColumnEdge] = []
-    for edge in sorted(edges):  # equal input, output and kind are adjacent
-        one = found[-1] if found else None
-        if one is None or edge.output != one.output or edge.input != one.input or edge.kind != one.kind:
-            found.append(edge)
-        elif one.parsed != edge.parsed:
-            found[-1] = edge if one.parsed else one
-        elif one != edge:
-            found[-1] = replace(one, masked=one.masked and edge.masked, how=tuple(sorted({*one.how, *edge.how})))
-    return tuple(found)
 
 
 def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]) -> tuple[Column, ...]:

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from shared.model import Asset, Origin, Process, RunLineage
-from shared.naming.datasets.identity import Identity
+from shared.naming.rules.identity import Identity
 from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
-from shared.translation.aggregate import union
 from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process
 from shared.translation.job.origin import origin_of
+from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import STREAMING, Datasets
 from shared.translation.run.schemas import seen_schemas
-from shared.translation.sql.recovery import Recovered, recover
+from shared.translation.run.sql_recovery import Recovered, recover
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):

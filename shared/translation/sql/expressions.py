@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from shared.translation.sql.parsing import nodes
 from shared.translation.sql.relations import Origins, Scope, Source
-from shared.translation.sql.tree import nodes
 
 Evaluate = Callable[[exp.Expr, Scope], tuple[list[Origins], frozenset[Source]]]
 """Evaluates a query inside an expression in the enclosing scope: its columns, and its row dependencies."""

@@ -7,11 +7,10 @@ from sqlglot.errors import SqlglotError
 
 from shared.plans.jdbc import QueryColumn, QueryFlow
 from shared.translation.sql.model import TableRef
-from shared.translation.sql.parsing import parse
+from shared.translation.sql.parsing import nodes, parse
 from shared.translation.sql.queries import Queries, with_common
 from shared.translation.sql.relations import Origins, QueryRelation, Source
 from shared.translation.sql.tables import UnreadableError, tables_read
-from shared.translation.sql.tree import nodes
 
 _NO_DEFAULTS = ("", "")
 _NOT_EVALUATED = (exp.Pivot, exp.Lateral, exp.Unnest, exp.Connect, exp.MatchRecognize)

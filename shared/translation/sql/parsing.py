@@ -1,4 +1,4 @@
-"""Parse SQL with sqlglot, within limits, including Spark syntax that sqlglot lacks."""
+"""Parse SQL with sqlglot, within limits, including Spark syntax that sqlglot lacks; access its loosely typed trees."""
 
 import logging
 from collections.abc import Sequence
@@ -105,3 +105,15 @@ def _without_using(tokens: list[Token], start: int) -> tuple[list[Token], str]:
         )
         path, rest = path or list(named)[:1], rest[end + 1 :]
     return [*head, *path, *rest], directory_format
+
+
+def nodes(node: object, key: str = "expressions") -> list[exp.Expr]:
+    """The nodes of a list argument; a single node counts as a list of one."""
+    found = node.args.get(key) if isinstance(node, exp.Expr) else None
+    listed = found if isinstance(found, list) else [found]
+    return [each for each in listed if isinstance(each, exp.Expr)]
+
+
+def name_of(node: object) -> str:
+    """The name of a node, or an empty text."""
+    return node.name if isinstance(node, exp.Expr) else ""

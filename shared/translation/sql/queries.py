@@ -8,10 +8,10 @@ from operator import or_
 from sqlglot import exp
 
 from shared.translation.sql.expressions import Evaluate, origins_of
+from shared.translation.sql.parsing import nodes
 from shared.translation.sql.relations import OPAQUE, Origins, QueryRelation, Scope, Source
 from shared.translation.sql.select_items import Star, named_parts, star_of
 from shared.translation.sql.tables import Defaults, cte_name, ctes_of, is_recursive, table_ref
-from shared.translation.sql.tree import nodes
 
 _ABOUT_ROWS = ("where", "having", "qualify", "group", "order", "sort", "cluster", "distribute")
 """Clauses with row dependencies."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from shared.model import EdgeKind
-from shared.translation.run.columns import ALL_ROWS
+from shared.translation.process.union import ALL_ROWS
 from shared.translation.sql.model import Statement, StatementColumn, TableRef
 from shared.translation.sql.parsing import parse
 from shared.translation.sql.queries import Queries, with_common

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from shared.translation.sql.parsing import nodes
 from shared.translation.sql.relations import Origins, QueryRelation, Scope
-from shared.translation.sql.tree import nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

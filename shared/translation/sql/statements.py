@@ -7,11 +7,10 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from shared.translation.sql.model import TableRef
-from shared.translation.sql.parsing import Parsed
+from shared.translation.sql.parsing import Parsed, name_of, nodes
 from shared.translation.sql.queries import Queries
 from shared.translation.sql.relations import Origins, QueryRelation, Scope, Source
 from shared.translation.sql.tables import Defaults, UnreadableError, table_ref, tables_read
-from shared.translation.sql.tree import name_of, nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

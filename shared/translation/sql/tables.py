@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from shared.translation.sql.model import TableRef
-from shared.translation.sql.tree import nodes
+from shared.translation.sql.parsing import nodes
 
 Defaults = tuple[str, str]
 """Default catalog and database of short names; empty ones are ignored."""

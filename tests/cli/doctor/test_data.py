@@ -26,7 +26,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, 
 from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.checkpoint import SWEEP
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status

@@ -16,7 +16,7 @@ from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure

@@ -9,7 +9,7 @@ from shared.atlas.column_lineage import ColumnLineageStep, OwnColumn, column_lin
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.atlas.limits import LONGEST_NAME, name_within
 from shared.model import Column, ColumnEdge, EdgeKind
-from shared.translation.run.columns import ALL_ROWS
+from shared.translation.process.union import ALL_ROWS
 from tests.support.building import process
 
 OUT = "file:///out"

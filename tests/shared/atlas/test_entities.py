@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from shared.atlas.entities import PROCESS_TYPE, asset_entity, column_mapping, process_entity
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
-from shared.translation.run.columns import ALL_ROWS
+from shared.translation.process.union import ALL_ROWS
 from tests.support.building import asset, edge, process
 
 LIMIT = 32 * 1024

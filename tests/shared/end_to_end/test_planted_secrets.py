@@ -16,7 +16,7 @@ from shared.events.run_loader import add_dead_letter
 from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
 from shared.ingest.responses import refused
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.secrets import text_without_secrets

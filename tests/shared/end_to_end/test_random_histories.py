@@ -20,7 +20,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob

@@ -18,7 +18,7 @@ from shared.maintenance.replay import LetterOutcome, ReplayedLetter, publish_all
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import Replayed, TimedOut
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shared.ingest.receiver import receive
-from shared.naming.datasets.query_strings import without_query
+from shared.naming.query_strings import without_query
 from shared.openlineage.decoding import Event, decode
 from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage

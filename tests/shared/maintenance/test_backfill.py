@@ -11,7 +11,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

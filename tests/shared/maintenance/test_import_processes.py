@@ -7,7 +7,7 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.import_processes import backfill
 from shared.openlineage.decoding import decode
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
@@ -15,7 +15,7 @@ from tests.support.publishing import publish, settled
 from tests.support.refusing_catalog import Picky, refusal
 
 if TYPE_CHECKING:
-    from shared.publishing.catalog_write import Published
+    from shared.publishing.writing.catalog_write import Published
 
 EVENTS = Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes

@@ -14,7 +14,7 @@ from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.stored_runs import Wanted
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
 from shared.maintenance.replay import ReplayPosition, publish_all, replay
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write

@@ -29,7 +29,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.rules.rule import rule
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact

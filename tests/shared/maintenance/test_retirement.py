@@ -14,7 +14,7 @@ from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from shared.publishing.publisher_lease import batches, remove_placeholders, turn
 from shared.publishing.shadow import held_back
 from shared.records.ledger import LedgerEntry

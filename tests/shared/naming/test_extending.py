@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.naming.datasets.canonical import canonical
-from shared.naming.rules.user_rules import parse_names
+from shared.naming.canonical import canonical
+from shared.naming.user_rules import parse_names
 from tests.support.naming_cases import Case
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +43,7 @@ def extended(tmp_path: Path) -> Path:
 
 PROGRAM = """
 import json, sys
-from shared.naming.datasets.canonical import canonical
+from shared.naming.canonical import canonical
 from shared.naming.names import name_dataset
 for line in sys.stdin:
     identity = canonical(*json.loads(line))
@@ -104,7 +104,7 @@ def test_the_pages_file_of_names_is_right() -> None:
 
 
 def test_the_modules_own_example_is_right() -> None:
-    import shared.naming.rules.user_rules as module  # noqa: PLC0415 - its docstring is the subject
+    import shared.naming.user_rules as module  # noqa: PLC0415 - its docstring is the subject
 
     text = re.sub(r"^    ", "", (module.__doc__ or "").partition("\n    [[rules]]")[2], flags=re.MULTILINE)
     assert parse_names(f"[[rules]]{text}", "extension.py").rules[0].name == "minio"

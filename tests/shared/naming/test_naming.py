@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import NO_ENVIRONMENT, RunEnvironment
+from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
 from shared.naming.names import BUILT_IN, RULES, name_dataset
+from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.stores.kafka import split_names
 from tests.support.naming_cases import Case
 

@@ -16,10 +16,9 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.events.blob_cache import BlobCache
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import Event
-from shared.openlineage.event_folding import fold
-from shared.openlineage.merging import merge
+from shared.openlineage.merging import fold, merge
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import COMPACTED, EVENTS, RUNS, stored_from_blob

@@ -14,7 +14,7 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import Ignore, Keep, Selection, select
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage

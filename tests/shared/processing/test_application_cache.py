@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
-from shared.records.application_record import Application
+from shared.records.application.record import Application
 from shared.records.run_state import ContributionRecord
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent

@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.catalog.memory import MemoryCatalog
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import RUNS, STATE

@@ -14,9 +14,9 @@ from shared.catalog.port import AssetKey
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.processing.processor import RunProcessor
-from shared.publishing.catalog_write import Published
-from shared.publishing.options import PublishOptions
-from shared.records.process_index import QUEUED_APPLICATION
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.writing.catalog_write import Published
+from shared.records.application.process_index import QUEUED_APPLICATION
 from shared.records.publish_queue import enqueue, queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

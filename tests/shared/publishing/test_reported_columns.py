@@ -12,10 +12,10 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable
-from shared.publishing.options import PublishOptions
 from shared.publishing.placeholders.columns import record_schemas
 from shared.publishing.placeholders.update import publish_asset
-from shared.publishing.planner import Reading, plan_for
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Reading, plan_for
 from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries

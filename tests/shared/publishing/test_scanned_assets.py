@@ -11,9 +11,9 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.reconciliation import move, placed_assets, remove_left
+from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher_lease import batches
+from shared.publishing.reconciliation import move, placed_assets, remove_left
 from shared.storage.memory import MemoryStorage
 from tests.support.publishing import publish
 from tests.support.scanned import FORMS, Scanned, scanned

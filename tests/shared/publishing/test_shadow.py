@@ -11,7 +11,7 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.publishing.planner import recorded
+from shared.publishing.planning.planner import recorded
 from shared.publishing.shadow import Action, HeldBack, Shadow, held_back, leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

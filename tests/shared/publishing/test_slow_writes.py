@@ -13,14 +13,14 @@ from shared.catalog.port import AssetKey, HeldAsset
 from shared.errors import CatalogUnavailable
 from shared.maintenance.import_processes import backfill
 from shared.openlineage.decoding import decode
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
 from tests.support.publishing import Clock, how, publish, settled
 
 if TYPE_CHECKING:
-    from shared.publishing.catalog_write import Published
+    from shared.publishing.writing.catalog_write import Published
 
 BOUND = timedelta(seconds=100)
 CALLS = 4

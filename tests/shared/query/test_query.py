@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage

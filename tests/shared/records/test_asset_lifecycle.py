@@ -7,7 +7,7 @@ import pytest
 
 from shared.atlas.entities import PLACED
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.asset_lifecycle import states
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy

@@ -14,7 +14,7 @@ from shared.events.dead_letters import dead_letters, discard
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import replay_dead_letters
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import RunState

@@ -2,14 +2,18 @@
 
 import gzip
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from shared.catalog.memory import MemoryCatalog
+from shared.events.archive_index import ArchiveMissing
 from shared.events.archiver import archive
 from shared.events.stored_runs import Wanted
 from shared.maintenance.replay import publish_all
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.states import State
 from shared.reporting.counts import COUNTS, QueueCounts, queue_counts
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
@@ -128,6 +132,21 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
     assert {record.raw for record in after} == set(bodies)
     assert all(storage.get(ARCHIVE, record.blob) for record in after)
     assert report(storage, "a").closed
+
+
+@pytest.mark.parametrize("damage", [lambda file: file[:40] + b"x" + file[41:], lambda file: file[: len(file) // 2]])
+def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
+    """Its events were looked for with `zlib.error` as the answer before."""
+    storage = MemoryStorage()
+    settled(storage, *write("a", "app", "10:00", "/a"))
+    publish_all(storage, MemoryCatalog(), TOMORROW)
+    archive(storage, archiving())
+    (name,) = {record.blob for record in find_events(storage, Wanted())}
+    file = storage.get(ARCHIVE, name) or b""
+    storage.delete_blob(ARCHIVE, name)
+    storage.put_new(ARCHIVE, name, damage(file))
+    with pytest.raises(ArchiveMissing, match=f"{ARCHIVE}/{name} is damaged .*restore it"):
+        list(find_events(storage, Wanted(), content=True))
 
 
 def test_events_of_a_job_by_glob() -> None:

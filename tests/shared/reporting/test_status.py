@@ -10,7 +10,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import publish_all
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, Group, Status, status
 from shared.storage.memory import MemoryStorage

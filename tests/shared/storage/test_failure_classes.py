@@ -32,7 +32,7 @@ from shared.errors import (
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt, receive
 from shared.ingest.responses import come_again, kept, refused
-from shared.publishing.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.settings.reading import load

@@ -24,8 +24,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUn
 from shared.ingest.receiver import receive, receive_batch
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.options import PublishOptions
-from shared.publishing.placeholders.reconciliation import reconcile_due
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.reconciliation import reconcile_due
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row

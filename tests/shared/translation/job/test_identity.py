@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming.datasets.canonical import canonical
-from shared.naming.datasets.identity import Identity
+from shared.naming.canonical import canonical
+from shared.naming.rules.identity import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun

@@ -7,7 +7,7 @@ import pytest
 
 from shared.model import EdgeKind
 from shared.openlineage.merging import merge
-from shared.translation.run.columns import ALL_ROWS, union_edges
+from shared.translation.process.union import ALL_ROWS, union_edges
 from shared.translation.run.translate import Skip, Wait, translate
 from tests.support.building import IDENTITY, Json, dataset, decoded, edge, lineage, merged, source, step
 

@@ -15,8 +15,8 @@ from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.processing.processor import RunProcessor
-from shared.publishing.options import PublishOptions
-from shared.publishing.planner import recorded
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import recorded
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.run.facts import describe_run, facts_of

@@ -1,0 +1,103 @@
+"""Canonical identities: one spelling where listeners, versions and users differ.
+
+The namespace's scheme selects the store family (`stores/`), which normalizes the spelling; mounted paths are resolved
+to their source first. Results are cached.
+"""
+
+import re
+from functools import lru_cache
+
+from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
+from shared.naming.rules.normalization import authority_folded
+from shared.naming.rules.store import Store, families_by_scheme
+from shared.naming.stores import STORES
+from shared.secrets import address_without_secrets, without_secrets
+
+_REMEMBERED = 16_384
+_SHORT = 2_000
+"""Characters. Longer names are not cached: senders must not decide how much memory is used."""
+
+_BY_SCHEME = families_by_scheme(STORES)
+
+_DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
+
+
+def canonical(namespace: str, name: str, environment: RunEnvironment = NO_ENVIRONMENT) -> Identity:
+    """The canonical identity of an OpenLineage namespace and name in a run's environment."""
+    if environment is not NO_ENVIRONMENT and (mounted := resolve_mount(namespace, name, environment)):
+        namespace, name = mounted
+    if len(namespace) + len(name) > _SHORT:
+        return _folded(namespace, name)
+    return _remembered(namespace, name)
+
+
+def store_of(namespace: str) -> tuple[Store | None, str]:
+    """A namespace's store family (None for an unknown scheme), and the part after the scheme."""
+    return _known_store(namespace) if len(namespace) <= _SHORT else _store_of(namespace)
+
+
+def _store_of(namespace: str) -> tuple[Store | None, str]:
+    scheme, rest = _split(namespace)
+    lowered = rest.lower()
+    for store in _BY_SCHEME.get(scheme, ()):
+        if store.authority is None or store.authority.fullmatch(lowered):
+            return store, rest
+    return None, rest
+
+
+_known_store = lru_cache(maxsize=_REMEMBERED)(_store_of)
+
+
+def has_paths(namespace: str) -> bool:
+    """Whether names in this namespace are file paths."""
+    store, _ = store_of(namespace)
+    return store is not None and store.has_paths
+
+
+def _folded(namespace: str, name: str) -> Identity:
+    namespace, name = without_secrets(namespace, name)
+    store, rest = store_of(namespace)
+    if store is None:
+        scheme, separator, authority = namespace.partition("://")
+        folded = f"{scheme.lower()}://{authority_folded(authority)}" if separator else namespace
+        return Identity(namespace=folded, name=name.strip("/"))
+    rest, name = store.fold(rest, name)
+    return Identity(namespace=f"{store.schemes[0]}://{rest}" if rest else store.schemes[0], name=name)
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
+
+
+def _split(namespace: str) -> tuple[str, str]:
+    """The scheme in lower case and the part after it, which is empty for `file`, `file:` and `file:///`."""
+    scheme, separator, rest = namespace.partition("://")
+    if separator and rest.strip("/"):
+        return scheme.lower(), rest
+    if driver := _DRIVER.fullmatch(namespace):
+        return driver[1].lower(), driver[2]
+    return namespace.rstrip("/").removesuffix(":").lower(), ""
+
+
+def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tuple[str, str] | None:
+    """Resolve a path of Databricks' file system: the source of the longest mount point above it, or `dbfs` for the
+    driver's `/dbfs/…`. Returns namespace and name; None for all other names.
+    """
+    if namespace[:4].lower() not in {"dbfs", "file"}:
+        return None
+    scheme, rest = _split(namespace)
+    if scheme not in {"dbfs", "file"} or rest:
+        return None
+    path = "/" + "/".join(part for part in name.split("/") if part)
+    seen_as_local = scheme == "file" and path.startswith("/dbfs/")
+    if seen_as_local:
+        path = path.removeprefix("/dbfs")
+    best, source = "", ""
+    for point, leads_to in environment.mounts:
+        held = "/" + point.strip("/")
+        if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
+            best, source = held, leads_to
+    scheme, separator, behind = address_without_secrets(source).partition("://")
+    if separator and len(best) > 1:
+        authority, _, folder = behind.partition("/")
+        return f"{scheme}://{authority}", folder.rstrip("/") + path[len(best) :]
+    return ("dbfs", path) if seen_as_local else None

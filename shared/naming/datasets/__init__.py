@@ -1,1 +1,0 @@
-"""Data set identities: one canonical spelling for each data set."""

@@ -1,0 +1,1 @@
+"""Plans: what the catalog should hold of a process, and on which of its assets."""

@@ -1,0 +1,37 @@
+"""Facts of the last run of a process, shown in its description. Read only for processes that are written."""
+
+import logging
+
+from shared.events.archive_index import ArchiveMissing
+from shared.events.run_loader import gather
+from shared.openlineage.merging import merge
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import Plan
+from shared.records.run_state import RunState
+from shared.storage.port import Storage
+from shared.storage_layout import RUNS, STATE
+from shared.telemetry.port import SILENT
+from shared.translation.run.facts import describe_run
+
+_LOG = logging.getLogger("throughline.last_run")
+
+
+def last_run(storage: Storage, options: PublishOptions, plan: Plan) -> str:
+    """The facts of the last supporting run in a few lines; empty where unknown. One point read, and the run's events
+    where its SQL is shown.
+    """
+    found = storage.read(RUNS, plan.last_supporter, STATE) if plan.last_supporter and plan.process else None
+    facts = RunState.of(found, storage).facts if found else None
+    if facts is None or plan.process is None:
+        return ""
+    return describe_run(facts, plan.process, _statement(storage, plan.last_supporter) if options.with_statement else "")
+
+
+def _statement(storage: Storage, run_id: str) -> str:
+    """The SQL of a run, from its events; empty where these were purged."""
+    try:
+        events = gather(storage, run_id, {}, SILENT).events
+    except ArchiveMissing as error:
+        _LOG.warning("statement not shown run=%s error=%s", run_id, error)
+        return ""
+    return merge(events).statement if events else ""

@@ -1,0 +1,251 @@
+"""Plans: what the catalog should hold of a process now, from the stored contributions. Reads only."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from heapq import nlargest
+
+import msgspec
+from msgspec import structs
+
+from shared.atlas.entities import ProcessEntity, process_entity
+from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
+from shared.publishing.planning.application_times import application_times
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.resolved_process import resolve_names, resolved_entity
+from shared.records.application.entries import lifecycle_and_links
+from shared.records.application.process_index import RESOLVE_TOGETHER, contributions_of
+from shared.records.asset_matches import read_matches
+from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.publish_queue import QueueEntry
+from shared.records.run_state import ContributionRecord
+from shared.records.states import LedgerState
+from shared.storage.port import Row, Storage
+from shared.storage_layout import (
+    CONTRIBUTIONS,
+    LEDGER,
+    PROCESS_REF,
+    QUEUE_PARTITION,
+    QUEUED_ASSET,
+    SHADOW,
+    process_key,
+)
+from shared.telemetry.port import SILENT
+from shared.translation.aggregate import AggregatedProcess, aggregate
+from shared.translation.path_filter import filter_paths
+from shared.translation.staging_elimination import StagingResult, eliminate_staging
+
+_MAX_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do with one queued process. `process` and `entity` are None when the catalog should hold nothing.
+
+    The entity has the names of unresolved assets at first; `unresolved_fingerprint` is the one with these. `runs`: the
+    last runs that supported or retracted it; `last_supporter`: the last run that supports it, if it is to be written;
+    `began`: when planning began (nanoseconds of the clock).
+    """
+
+    dirty: QueueEntry
+    entry: LedgerEntry
+    entity: ProcessEntity | None
+    process: Process | None = None
+    unresolved_fingerprint: str = ""
+    assets: tuple[Asset, ...] = ()
+    revisit: datetime | None = None
+    runs: tuple[str, ...] = ()
+    last_supporter: str = ""
+    began: int = 0
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the catalog holds exactly this already."""
+        if self.entity is None:
+            return self.entry.state is LedgerState.NOTHING
+        is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.unresolved_fingerprint
+        return self.entry.state is LedgerState.WRITTEN and is_known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A cache of what was read for one batch: rows of contributions by process, staging results and times by
+    application run.
+
+    It may be older than the ledger, but not than the queue entries that it serves: a later contribution renews the
+    entry, so that the plan's claim of it fails.
+    """
+
+    rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    remains: dict[str, tuple[StagingResult, ...]] = field(default_factory=dict)
+    known: dict[str, ApplicationTimes] = field(default_factory=dict)
+
+    def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
+        """All rows of contributions to a process (by key)."""
+        if process not in self.rows:
+            self.rows[process] = tuple(storage.partition(CONTRIBUTIONS, process))
+        return self.rows[process]
+
+
+class _StoredContributions(msgspec.Struct, frozen=True, kw_only=True):
+    """The contributions to a process: `rows` whose contents are not read yet, and, by application run, `eliminated`
+    contributions: what staging elimination left of those that are resolved together.
+    """
+
+    rows: tuple[tuple[Row, ContributionRecord], ...]
+    eliminated: tuple[tuple[str, Contribution], ...]
+
+    def times(self) -> Iterator[tuple[str, Span]]:
+        """When each application run contributed."""
+        for _, record in self.rows:
+            if record.seen:
+                yield record.application_run, record.seen
+        for run, each in self.eliminated:
+            yield run, each.seen
+
+
+def _stored_contributions(
+    storage: Storage, process: str, reading: Reading, after: datetime | None
+) -> _StoredContributions:
+    """The contributions to a process (by key) that were last supported `after` a time, where one is given."""
+    rows: list[tuple[Row, ContributionRecord]] = []
+    resolved_together: set[str] = set()
+    for row in reading.contributions(storage, process):
+        application_run, _, digest = row.key.partition("|")
+        if digest == RESOLVE_TOGETHER:
+            resolved_together.add(application_run)
+        else:
+            rows.append((row, ContributionRecord.without_content(row)))
+    eliminated = [
+        (run, each) for run in sorted(resolved_together) for each in _remaining(storage, run, process, reading)
+    ]
+    return _StoredContributions(
+        rows=tuple(
+            (row, record)
+            for row, record in rows
+            if record.application_run not in resolved_together
+            and (after is None or (record.seen and record.seen.last > after))
+        ),
+        eliminated=tuple((run, each) for run, each in eliminated if after is None or each.seen.last > after),
+    )
+
+
+def last_supported(storage: Storage, process: str, reading: Reading) -> datetime | None:
+    """When a process (by key) was last supported; None if no contribution to it stands."""
+    return max((span.last for _, span in _stored_contributions(storage, process, reading, None).times()), default=None)
+
+
+def current(
+    storage: Storage, process: str, options: PublishOptions, reading: Reading, *, after: datetime | None = None
+) -> AggregatedProcess:
+    """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired."""
+    known = _stored_contributions(storage, process, reading, after)
+    spans: dict[str, Span] = {}
+    for run, seen in known.times():
+        spans[run] = spans[run] | seen if run in spans else seen
+    facts = application_times(storage, spans, options, reading.known)
+    contributions = [each for run, each in known.eliminated if run in facts]
+    contributions += [
+        each
+        for row, record in known.rows
+        if record.application_run in facts
+        for each in (ContributionRecord.of(row, storage).contribution,)
+        if each
+    ]
+    total = aggregate(contributions, facts, now=options.now(), patience=options.patience)
+    return structs.replace(total, process=filter_paths(total.process, options.paths))
+
+
+def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
+    """What staging elimination leaves of an application run's contributions to a process (by key)."""
+    if application_run not in reading.remains:
+        reading.remains[application_run] = staging_results(storage, application_run, reading)
+    for each in reading.remains[application_run]:
+        if each.remains and process_key(each.remains.content.qualified_name) == process:
+            yield each.remains
+
+
+def staging_results(
+    storage: Storage, application_run: str, reading: Reading | None = None
+) -> tuple[StagingResult, ...]:
+    """The contributions of an application run, each with what staging elimination leaves of it."""
+    fates, links = lifecycle_and_links(storage, application_run)
+    contributions = (
+        ContributionRecord.of(row, storage).contribution
+        for link in links
+        for row in _contributions_by(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
+    )
+    return eliminate_staging([each for each in contributions if each], fates)
+
+
+def _contributions_by(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
+    """The rows of an application run's contributions to a process; for a batch all rows of the process are read, since
+    most are needed.
+    """
+    if reading is None:
+        return (row for row, _ in contributions_of(storage, process, application_run))
+    mine = f"{application_run}|"
+    rows = reading.contributions(storage, process)
+    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
+
+
+def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
+    """All recorded processes as they should be now, with the entities that the catalog should hold; asset matches are
+    remembered ones, the catalog is not asked.
+    """
+    reading = Reading()
+    retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
+    for key in (*retired, *(each for each in shadowed if each not in retired)):
+        process = current(storage, key, options, reading, after=retired.get(key)).process
+        keys = (asset.key for asset in (*process.inputs, *process.outputs)) if process else ()
+        entity = process and resolved_entity(process, read_matches(storage, keys), with_indirect=options.with_indirect)
+        if process and entity:
+            yield process, entity
+
+
+def on_found_assets(storage: Storage, process: Process) -> Process | None:
+    """A process with its assets replaced by their remembered matches; None where inputs and outputs match one asset."""
+    keys = (asset.key for asset in (*process.inputs, *process.outputs))
+    return resolve_names(process, read_matches(storage, keys))
+
+
+def _last_supporter(rows: Iterable[Row]) -> str:
+    """The run that last supported a process and did not retract that."""
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
+    words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
+    return max(words)[1] if words else ""
+
+
+def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The runs that last supported or retracted a process."""
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
+    words = ((word.at, run) for record in records for run, word in record.supporters.items())
+    return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, words)))
+
+
+def plan_for(storage: Storage, options: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
+    """Plan a queued process. The ledger is read before its contributions, except for those that are cached."""
+    began = time.time_ns()
+    entry = ledger_entry(storage, dirty.process)
+    reading = reading or Reading()
+    total = current(storage, dirty.process, options, reading, after=entry.retired)
+    told = options.telemetry is not SILENT
+    runs = _last_runs(reading.contributions(storage, dirty.process)) if told else ()
+    process = total.process
+    entity = process_entity(process, with_indirect=options.with_indirect) if process else None
+    plan = Plan(
+        dirty=dirty,
+        entry=entry,
+        entity=entity,
+        process=process,
+        unresolved_fingerprint=entity.fingerprint if entity else "",
+        assets=(*process.inputs, *process.outputs) if process else (),
+        revisit=total.revisit,
+        runs=runs,
+        began=began,
+    )
+    if plan.unchanged or process is None:
+        return plan
+    return replace(plan, last_supporter=_last_supporter(reading.contributions(storage, dirty.process)))

@@ -1,0 +1,146 @@
+"""Reconciliation: move lineage from placeholders to assets that a scan has found since, and remove the placeholders.
+
+The match is saved first; then the processes that use the placeholder get their ledger fingerprints cleared and are
+enqueued, so that the publisher writes them on the match. An interruption repeats it. A process that was written to the
+placeholder meanwhile is moved the next time, since the placeholder stays until it has no links.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from shared.catalog.port import AssetKey, Catalog
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.planning.asset_resolution import look_up_matches, merged_match
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.publisher_lease import try_remove_placeholders
+from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
+from shared.records.checkpoint import RECONCILE
+from shared.records.ledger import request_rewrite
+from shared.records.publish_queue import enqueue, queue_entries
+from shared.storage.port import Storage
+from shared.storage_layout import process_key
+from shared.translation.job.identity import OURS
+
+_LOG = logging.getLogger("throughline.reconcile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """Counts: placeholders looked up, matched by a scanned asset, and ambiguous (`unsure`); processes to be written
+    again; placeholders removed.
+    """
+
+    looked: int = 0
+    found: int = 0
+    unsure: int = 0
+    processes: int = 0
+    removed: int = 0
+
+    def __add__(self, other: "Reconciled") -> "Reconciled":
+        return Reconciled(
+            looked=self.looked + other.looked,
+            found=self.found + other.found,
+            unsure=self.unsure + other.unsure,
+            processes=self.processes + other.processes,
+            removed=self.removed + other.removed,
+        )
+
+
+def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
+    """All placeholders: remembered ones, and others that the catalog's search finds."""
+    found = {each.own: each for each in all_matches(storage) if each.left or not each.scanned}
+    for node in catalog.ours():
+        key = node.key
+        if not node.is_process and key not in found:
+            found[key] = AssetMatch(own=key, guid=node.guid)
+    return [found[key] for key in sorted(found)]
+
+
+def refreshed_matches(catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
+    """The matches of these placeholders now. Writes nothing."""
+    fresh = look_up_matches(catalog, options, {each.own: each.also for each in placed})
+    return [merged_match(fresh[each.own], each) for each in placed]
+
+
+def move(
+    storage: Storage, catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch], *, again: bool = False
+) -> Reconciled:
+    """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
+    after the time that misses are remembered, or at once with `again`.
+    """
+    fresh = refreshed_matches(catalog, options, placed)
+    kept = {each.own: each for each in save_matches(storage, [each for each in fresh if each.guid])}
+    fresh = [kept.get(each.own, each) for each in fresh]
+    delete_matches(storage, [each for each in fresh if not each.guid])
+    left = [each for each in fresh if each.left]
+    now = options.now()
+    to_move = [each for each in left if again or each.moved is None or now - each.moved >= options.finding.misses]
+    users = _users(catalog, [each.own for each in to_move])
+    for process in users:
+        request_rewrite(storage, process)
+    enqueue(storage, users)
+    save_matches(storage, [structs.replace(each, moved=now) for each in to_move])
+    return Reconciled(
+        looked=len(fresh),
+        found=sum(each.scanned is not None for each in fresh),
+        unsure=sum(bool(each.rivals) for each in fresh),
+        processes=len(users),
+    )
+
+
+def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
+    """The processes (by key) that the catalog links to these placeholders."""
+    found = set()
+    for held in catalog.placeholders(keys).values():
+        if held.links:
+            nodes = catalog.lineage(held.guid, direction="BOTH", depth=1).nodes.values()
+            found |= {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
+    return found
+
+
+def remove_left(storage: Storage, catalog: Catalog, options: PublishOptions, *, wait: bool) -> int:
+    """Remove unlinked placeholders that match a scanned asset: how many. `wait` for the publisher's lease; else nothing
+    is done while another holds it.
+    """
+    left = {each.own: each for each in all_matches(storage) if each.left}
+    number = 0
+    keys = sorted(left)
+    for start in range(0, len(keys), options.batch):
+        batch = keys[start : start + options.batch]
+        done = try_remove_placeholders(storage, catalog, batch, wait=wait)
+        if done is None:
+            break
+        number += len(done.removed)
+        save_matches(
+            storage, [structs.replace(left[key], left=False, moved=None) for key in batch if key not in done.kept]
+        )
+    return number
+
+
+def reconcile_due(storage: Storage, catalog: Catalog, options: PublishOptions) -> Reconciled:
+    """Reconcile one batch of the placeholders that are due, the longest waiting first. One read where none is due. An
+    unavailable catalog is logged, and tried again at the next call.
+    """
+    now = options.now()
+    due = RECONCILE.load(storage)
+    if options.shadow or (due and now < due) or queue_entries(storage)[1]:
+        return Reconciled()
+    placed = [each for each in all_matches(storage) if each.left or not each.scanned]
+    waiting = [each for each in placed if each.left or each.is_due(now, options.finding.misses)]
+    batch = sorted(waiting, key=lambda each: (each.at, each.own))[: options.batch]
+    done = Reconciled()
+    try:
+        if batch:
+            done = move(storage, catalog, options, batch)
+            done += Reconciled(removed=remove_left(storage, catalog, options, wait=False))
+    except (CatalogUnavailable, CatalogRefused) as error:
+        _LOG.warning("reconciliation put off error=%s", type(error).__name__)
+        return done
+    if len(waiting) > len(batch) or any(each.left for each in all_matches(storage)):
+        return done
+    rest = [each.at + options.finding.misses for each in placed if each not in batch]
+    RECONCILE.save(storage, min([*rest, now + options.finding.misses]))
+    return done

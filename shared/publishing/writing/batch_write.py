@@ -1,0 +1,98 @@
+"""Write a batch of plans: resolve their assets, then send them in as few calls as the catalog accepts.
+
+A refused call is bisected. The answer is read, not assumed: Atlas accepts all of a call or nothing, others may answer
+with a part. A 500 can be caused by one entity as well; when both halves of a call get it, the catalog is unavailable.
+A 404 on something that was referred to makes remembered asset matches be checked first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.catalog.port import AssetKey
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.placeholders.creation import resolve_plans
+from shared.publishing.planning.planner import Plan
+from shared.publishing.writing.bisection import Bisection
+from shared.publishing.writing.catalog_write import CatalogWriter, Refusal
+from shared.records.asset_matches import AssetMatch, expire_matches
+
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWriter:
+    """Writes batches by a `writer` of single calls."""
+
+    writer: CatalogWriter
+
+    def write(self, plans: Sequence[Plan]) -> list[Refusal]:
+        """Write these plans. Return those that the catalog refused in a call of their own.
+
+        Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        refusals: list[Refusal] = []
+        bisection = Bisection(plans)
+        while call := bisection.next_call():
+            try:
+                found, named = self._resolve(call)
+            except CatalogRefused as error:
+                if error.no_access:
+                    raise
+                if len(call) == 1:
+                    refusals.append(Refusal(plan=call[0], error=error, isolated=True))
+                bisection.answered(call)
+            else:
+                refusals += self._write_resolved(named, found)
+                bisection.answered(())
+        return refusals
+
+    def _resolve(self, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
+        return resolve_plans(self.writer.storage, self.writer.catalog, self.writer.options, plans)
+
+    def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+        refused = self._call(plans, found)
+        if any(_is_missing(each.error) for each in refused) and self._expire_stale(found):
+            found, plans = self._resolve([each.plan for each in refused])
+            refused = self._call(plans, found)
+        if refused and len(plans) == 1 and not plans[0].dirty.isolated:
+            _raise_if_unavailable([refused[0].error])
+        errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
+        isolated: list[Refusal] = []
+        bisection = Bisection(plans)
+        call = bisection.next_call()
+        while call:
+            errors |= {each.plan.dirty.process: each.error for each in refused}
+            isolated += [each for each in refused if each.isolated]
+            bisection.answered(
+                [each.plan for each in refused if not each.isolated],
+                final=[each.plan for each in refused if each.isolated],
+            )
+            _raise_if_unavailable([errors[plan.dirty.process] for plan in bisection.choked])
+            call = bisection.next_call()
+            refused = self._call(call, found) if call else []
+        return isolated
+
+    def _call(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+        self.writer.options.heartbeat()
+        return self.writer.write(plans, found)
+
+    def _expire_stale(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
+        """Expire remembered matches that the catalog lacks or has under another guid: deleted, or another catalog.
+        Whether there were any.
+        """
+        known = [each for each in found.values() if each.guid]
+        held = self.writer.catalog.look_up([each.key for each in known])
+        stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
+        expire_matches(self.writer.storage, stale)
+        return bool(stale)
+
+
+def _raise_if_unavailable(errors: Sequence[Exception]) -> None:
+    """Raise the first of these errors where all are CatalogUnavailable."""
+    if errors and all(isinstance(error, CatalogUnavailable) for error in errors):
+        raise errors[0]
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether something that was referred to is not there."""
+    return isinstance(error, CatalogRefused) and error.status == _NOT_FOUND

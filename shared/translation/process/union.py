@@ -1,0 +1,91 @@
+"""The union of contents of one process, and of its parts."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.translation.job.origin import joined
+from shared.translation.process.schemas import one_each
+
+ALL_ROWS = ""
+"""The output column of an edge that concerns every row."""
+
+
+def union(contents: Sequence[Process]) -> Process:
+    """The union of several contents of one process (at least one, all with the same qualified name)."""
+    if len(contents) == 1:
+        return contents[0]
+    inputs = assets(asset for content in contents for asset in content.inputs)
+    reported = {
+        asset.qualified_name
+        for content in contents
+        for asset in content.inputs
+        if asset.qualified_name not in content.parsed
+    }
+    columns = union_edges(edge for content in contents for edge in content.columns)
+    reached = {edge.output for edge in columns if edge.kind == EdgeKind.DIRECT}
+    return Process(
+        qualified_name=contents[0].qualified_name,
+        name=min(content.name for content in contents),
+        operations=tuple(sorted({operation for content in contents for operation in content.operations})),
+        inputs=inputs,
+        outputs=assets(asset for content in contents for asset in content.outputs),
+        columns=columns,
+        end_not_seen=all(content.end_not_seen for content in contents),
+        generic_identity=any(content.generic_identity for content in contents),
+        sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
+        parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
+        batch_inputs=_batch_inputs(contents),
+        unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
+        schemas=one_each(each for content in contents for each in content.schemas),
+        origin=joined(content.origin for content in contents),
+    )
+
+
+def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
+    """Each asset once, sorted; of several spellings the first."""
+    known: dict[tuple[str, str], Asset] = {}
+    for asset in named:
+        key = (asset.qualified_name, asset.type)
+        one = known.get(key)
+        if one is None:
+            known[key] = asset
+        elif one != asset:
+            known[key] = replace(
+                min(one, asset),
+                tables=tuple(sorted({*one.tables, *asset.tables})),
+                also=tuple(sorted({*one.also, *asset.also})),
+            )
+    return tuple(sorted(known.values()))
+
+
+def sources(process: Process) -> tuple[Asset, ...]:
+    """All inputs of the process, those of enclosing batches included."""
+    return assets((*process.inputs, *process.batch_inputs)) if process.batch_inputs else process.inputs
+
+
+def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
+    """The inputs of the batches that enclose these writes. Concurrent streams enclose each other's writes by chance, so
+    inputs common to all count; if there are none, all inputs.
+    """
+    known = [content.batch_inputs for content in contents if content.batch_inputs]
+    names = [{asset.qualified_name for asset in read} for read in known]
+    common = set.intersection(*names) if names else set()
+    return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
+
+
+def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
+    """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps. Reported edges
+    go before parsed ones.
+    """
+    found: list[ColumnEdge] = []
+    for edge in sorted(edges):  # equal input, output and kind are adjacent
+        one = found[-1] if found else None
+        if one is None or edge.output != one.output or edge.input != one.input or edge.kind != one.kind:
+            found.append(edge)
+        elif one.parsed != edge.parsed:
+            found[-1] = edge if one.parsed else one
+        elif one != edge:
+            found[-1] = replace(one, masked=one.masked and edge.masked, how=tuple(sorted({*one.how, *edge.how})))
+    return tuple(found)

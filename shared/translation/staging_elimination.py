@@ -1,0 +1,261 @@
+"""Eliminate staging data sets from an application's contributions.
+
+A staging table that one application writes, reads and drops is an internal step: its readers get its sources as inputs.
+A table that is written and then renamed counts under its new name. Times decide: a table that is dropped first and then
+created again is no staging table, and a table that is filled, truncated and filled again passes on only what it held.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
+from shared.naming.rules.rule import bounded
+from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
+from shared.translation.job.identity import MAX_NAME_LENGTH
+from shared.translation.process.schemas import of_those, one_each, renamed
+from shared.translation.process.union import ALL_ROWS, assets, sources, union_edges
+from shared.translation.run.sql_recovery import parsed_edge
+
+
+class StagingResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A contribution, and what `remains` of it: None if all its outputs were dropped."""
+
+    contribution: Contribution
+    remains: Contribution | None
+
+
+def eliminate_staging(contributions: Sequence[Contribution], lifecycle: LifecycleEvents) -> tuple[StagingResult, ...]:
+    """Apply an application run's lifecycle events to its contributions.
+
+    `contributions`: all of the run, or at least all that concern data sets with lifecycle events. Contributions to
+    dropped data sets are removed, their readers get the sources; renamed data sets get their new names on both sides.
+    """
+    if not lifecycle and not any(each.content.unresolved_tables for each in contributions):
+        return tuple([StagingResult(contribution=each, remains=each) for each in contributions])
+    tables = Tables.of(
+        asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
+    )
+    lifecycle = lifecycle.located(tables)
+    whole = [_with_resolved_tables(each, tables) for each in contributions]
+    present = [_with_present_sinks(each, lifecycle) for each in whole]
+    flow = _Flow.of((each for each, remains in zip(whole, present, strict=True) if remains is None), lifecycle)
+    return tuple(
+        StagingResult(
+            contribution=each, remains=remains and replace(remains, content=flow.resolve(remains.content, remains))
+        )
+        for each, remains in zip(contributions, present, strict=True)
+    )
+
+
+def _with_resolved_tables(contribution: Contribution, tables: Tables) -> Contribution:
+    """The contribution with the unresolved tables of its SQL that the application knows."""
+    content = contribution.content
+    if not content.unresolved_tables:
+        return contribution
+    found = [(each, asset) for each in content.unresolved_tables if (asset := tables.find(each.table))]
+    own = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
+    added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own}
+    edges = [
+        parsed_edge(asset, column, target, output, kind)
+        for each, asset in found
+        for target in content.outputs
+        for column, output, kind in each.columns
+    ]
+    content = replace(
+        content,
+        inputs=tuple(sorted((*content.inputs, *added.values()))),
+        columns=union_edges((*content.columns, *edges)) if edges else content.columns,
+        sourceless=tuple(each for each in content.sourceless if each not in _reached(edges)),
+        parsed=tuple(sorted({*content.parsed, *added})),
+        unresolved_tables=(),
+    )
+    return replace(contribution, content=content)
+
+
+def _with_present_sinks(contribution: Contribution, lifecycle: LifecycleEvents) -> Contribution | None:
+    """The contribution with its sinks under their present names; None if all were dropped."""
+    content = contribution.content
+    outputs: set[Asset] = set()
+    names: dict[str, str] = {}
+    for sink in content.outputs:
+        asset, renames = lifecycle.now(sink, contribution.seen.last)
+        if asset:
+            outputs.add(asset)
+            names[sink.qualified_name] = asset.qualified_name
+            for event in renames:
+                content = _renamed_process(content, event)
+    if not outputs:
+        return None
+    if all(before == after for before, after in names.items()):
+        return contribution
+    content = replace(
+        content,
+        outputs=tuple(sorted(outputs)),
+        columns=union_edges(replace(edge, output=_present(edge.output, names)) for edge in content.columns),
+        sourceless=tuple(sorted(_present(each, names) for each in content.sourceless)),
+        schemas=renamed(content.schemas, names),
+    )
+    return replace(contribution, content=content)
+
+
+def _present(column: Column, names: Mapping[str, str]) -> Column:
+    """The column under the present name of its asset (old to new qualified name)."""
+    return replace(column, qualified_name=names.get(column.qualified_name, column.qualified_name))
+
+
+def _renamed_process(content: Process, event: LifecycleEvent) -> Process:
+    """The process of the same job under the sink's new name."""
+    after = present_name(content.qualified_name, event)
+    if after == content.qualified_name:
+        return content
+    job = content.name.rpartition(ARROW)[0]
+    return replace(
+        content, qualified_name=after, name=bounded(f"{job}{ARROW}{event.after.rpartition('/')[2]}", MAX_NAME_LENGTH)
+    )
+
+
+ARROW = " → "
+"""Between the job and the sink in a process's display name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """Data flow through staging data sets.
+
+    `dropped`: the contributions to them. `makers`: by data set, the indexes of the contributions that wrote it.
+    `resolved`: for each of `dropped` its content with no staging data set in between.
+    """
+
+    lifecycle: LifecycleEvents
+    dropped: Sequence[Contribution]
+    makers: Mapping[str, Sequence[int]]
+    resolved: list[Process]
+
+    @classmethod
+    def of(cls, gone: Iterable[Contribution], lifecycle: LifecycleEvents) -> "_Flow":
+        """From all contributions to staging data sets. These may read each other, also in circles, so they are resolved
+        repeatedly until nothing changes.
+        """
+        dropped = sorted(gone, key=lambda each: (each.seen.last, each.seen.first, repr(each.content)))
+        makers: dict[str, list[int]] = {}
+        for number, each in enumerate(dropped):
+            for sink in each.content.outputs:
+                makers.setdefault(sink.qualified_name, []).append(number)
+        nothing = [replace(each.content, inputs=(), columns=(), batch_inputs=()) for each in dropped]
+        flow = cls(lifecycle=lifecycle, dropped=dropped, makers=makers, resolved=nothing)
+        reads = [frozenset(flow._read_by(number)) for number in range(len(dropped))]
+        todo = list(range(len(dropped)))
+        while todo:
+            changed = {number for number in todo if flow._changes(number)}
+            todo = [number for number, read in enumerate(reads) if not changed.isdisjoint(read)]
+        return flow
+
+    def _changes(self, number: int) -> bool:
+        """Resolve one contribution again: whether its content changed."""
+        resolved = self.resolve(self.dropped[number].content, self.dropped[number])
+        changed = resolved != self.resolved[number]
+        self.resolved[number] = resolved
+        return changed
+
+    def _read_by(self, number: int) -> Iterator[int]:
+        return (
+            step
+            for asset in sources(self.dropped[number].content)
+            if asset.qualified_name in self.makers
+            for step in self._made(asset.qualified_name, self.dropped[number])
+        )
+
+    def resolve(self, content: Process, reader: Contribution) -> Process:
+        """The content with each staging input replaced by the sources it had when it was read, and each renamed input
+        under its present name; the same for inputs of enclosing batches.
+        """
+        made: dict[str, list[Process]] = {}
+        moved: dict[str, Asset] = {}
+        for asset in (*content.inputs, *content.batch_inputs):
+            name = asset.qualified_name
+            now = self.lifecycle.now(asset, reader.seen.last)[0]
+            if now is None and name in self.makers:
+                made[name] = [self.resolved[step] for step in self._made(name, reader)]
+            elif now and now != asset:
+                moved[name] = now
+        if not made and not moved:
+            return content
+        inputs = assets(_through(content.inputs, made, moved))
+        own = (each for each in content.inputs if each.qualified_name not in {*content.parsed, *made})
+        reported = {each.qualified_name for each in (*_through(own, made, moved), *_reported(made))}
+        names = {name: asset.qualified_name for name, asset in moved.items()}
+        columns = union_edges(_edges(content, made, names))
+        lost = _reached(content.columns) - _reached(columns)
+        through = (each for steps in made.values() for step in steps for each in step.schemas)
+        content = replace(content, inputs=inputs, columns=columns)
+        return replace(
+            content,
+            schemas=of_those(one_each((*renamed(content.schemas, names), *through)), content),
+            sourceless=tuple(sorted({*content.sourceless, *lost})),
+            parsed=tuple(each.qualified_name for each in inputs if each.qualified_name not in reported),
+            batch_inputs=assets(_through(content.batch_inputs, made, moved)),
+        )
+
+    def _made(self, name: str, reader: Contribution) -> list[int]:
+        """The contributions whose rows the reader found in a staging data set."""
+        others = [step for step in self.makers[name] if self.dropped[step] is not reader]
+        until = reader.seen.last
+        before = [step for step in others if self.dropped[step].seen.first <= until]
+        over = [step for step in before if self.dropped[step].seen.last <= until]
+        ends = [at for known in (self.lifecycle.dropped, self.lifecycle.emptied) if (at := known.get(name))]
+        there = [step for step in over if not any(self.dropped[step].seen.last <= end < until for end in ends)]
+        return there or over or before or others
+
+
+def _through(
+    named: Iterable[Asset], made: Mapping[str, Sequence[Process]], moved: Mapping[str, Asset]
+) -> Iterator[Asset]:
+    """The assets with staging ones replaced by their sources, and renamed ones by their present asset."""
+    for each in named:
+        if each.qualified_name in made:
+            yield from (asset for step in made[each.qualified_name] for asset in sources(step))
+        else:
+            yield moved.get(each.qualified_name, each)
+
+
+def _reported(made: Mapping[str, Sequence[Process]]) -> Iterator[Asset]:
+    """The sources of staging data sets that events reported, not only SQL."""
+    for step in (step for steps in made.values() for step in steps):
+        yield from (each for each in sources(step) if each.qualified_name not in step.parsed)
+
+
+def _reached(edges: Iterable[ColumnEdge]) -> set[Column]:
+    return {edge.output for edge in edges if edge.kind == EdgeKind.DIRECT}
+
+
+def _edges(content: Process, made: Mapping[str, Sequence[Process]], names: Mapping[str, str]) -> Iterator[ColumnEdge]:
+    """The content's edges, those from a staging data set extended to its sources."""
+    before: dict[Column, list[ColumnEdge]] = {}
+    for edge in (edge for steps in made.values() for step in steps for edge in step.columns):
+        before.setdefault(edge.output, []).append(edge)
+    for edge in content.columns:
+        if edge.input.qualified_name in made:
+            yield from (_joined(earlier, edge) for earlier in before.get(edge.input, ()))
+        else:
+            yield replace(edge, input=_present(edge.input, names))
+    every_row = [Column(qualified_name=sink.qualified_name, column=ALL_ROWS) for sink in content.outputs]
+    for name in sorted(made):
+        for earlier in before.get(Column(qualified_name=name, column=ALL_ROWS), ()):
+            yield from (replace(earlier, output=output, kind=EdgeKind.INDIRECT) for output in every_row)
+
+
+def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:
+    """Two consecutive edges as one: direct if both are; a copy of a copy is a copy."""
+    direct = earlier.kind == later.kind == EdgeKind.DIRECT
+    ways = {*earlier.how, *later.how}
+    return ColumnEdge(
+        input=earlier.input,
+        output=later.output,
+        kind=EdgeKind.DIRECT if direct else EdgeKind.INDIRECT,
+        masked=earlier.masked or later.masked,
+        how=tuple(sorted(ways - {"IDENTITY"} or ways)),
+        parsed=earlier.parsed or later.parsed,
+    )
