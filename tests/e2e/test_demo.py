@@ -133,6 +133,7 @@ def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Comm
     commands.append(up)
     world = up.world()
     while "spark.extraListeners" not in up.said():
+        assert up.process.poll() is None, up.said()
         time.sleep(0.1)
     assert f"spark.openlineage.transport.url={world.receiver_url}" in up.said()
     family = psutil.Process(up.process.pid).children(recursive=True)
