@@ -1,0 +1,178 @@
+"""The document of lineage: values, and their JSON.
+
+Data sets, columns, processes and points of time are numbered by their place in the document. An edge refers to two
+columns; the column with an empty name stands for all rows of its data set. Equal lineage gives equal documents and
+equal bytes: every tuple is sorted.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+FORMAT = 1
+NOT_SET = -1
+"""Instead of the number of a point of time: since ever, or until now."""
+
+
+class Kind(StrEnum):
+    """How an input column reaches an output column. A condition only decides which rows are written."""
+
+    IDENTITY = "identity"
+    TRANSFORMATION = "transformation"
+    AGGREGATION = "aggregation"
+    MASK = "mask"
+    CONDITION = "condition"
+
+
+class Health(StrEnum):
+    """How the last run of a process's job ended; `OVERDUE`: it did not start at its usual time."""
+
+    GOOD = "good"
+    FAILED = "failed"
+    OVERDUE = "overdue"
+    UNENDED = "unended"
+
+
+class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
+    """A data set of the catalog. `store` is the account, server or workspace it lies in, `zone` the container, database
+    or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans.
+    """
+
+    qualified_name: str
+    type: str
+    name: str
+    store: str = ""
+    zone: str = ""
+    placeholder: bool = False
+    owner: str = ""
+    description: str = ""
+
+
+class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
+    """A column of a data set, by the number of the data set. An empty name stands for all rows.
+
+    `constant`: a process writes it from no column: a literal, or code without arguments.
+    """
+
+    dataset: int
+    name: str
+    type: str = ""
+    constant: bool = False
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
+    """A process with the numbers of its inputs and outputs.
+
+    `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL text names.
+    `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last run without
+    literals, if it was asked for. Times are numbers of `times`.
+    """
+
+    qualified_name: str
+    name: str
+    operations: tuple[str, ...] = ()
+    platform: str = ""
+    workspace: str = ""
+    job: str = ""
+    link: str = ""
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    parsed_inputs: tuple[int, ...] = ()
+    unresolved_tables: tuple[str, ...] = ()
+    generic_identity: bool = False
+    health: Health = Health.GOOD
+    last_run: str = ""
+    first_seen: int = NOT_SET
+    last_seen: int = NOT_SET
+    statement: str = ""
+
+
+class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
+    """One input column and the output column that it reaches through a process, from one point of time to another.
+
+    `parsed`: no event has this edge, it was read from the SQL text. `steps`: OpenLineage's subtypes (IDENTITY,
+    TRANSFORMATION, AGGREGATION, JOIN, FILTER …). `description`: the expression, if it was asked for.
+    """
+
+    process: int
+    input: int
+    output: int
+    kind: Kind
+    masked: bool = False
+    parsed: bool = False
+    valid_from: int = NOT_SET
+    valid_to: int = NOT_SET
+    steps: tuple[str, ...] = ()
+    description: str = ""
+
+
+class Flow(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
+    """A process reads one data set and writes another, from one point of time to another."""
+
+    process: int
+    input: int
+    output: int
+    valid_from: int = NOT_SET
+    valid_to: int = NOT_SET
+
+
+class Tag(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):
+    """A tag of a column, by the number of the column."""
+
+    column: int
+    name: str
+
+
+class LineageDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """All of it. `source`: `record` or `lake`. `times`: the points of time that the rest refers to, oldest first, UTC.
+    `history`: whether `flows` and `edges` have those that are no longer valid.
+    """
+
+    format: int
+    source: str
+    history: bool
+    times: tuple[datetime, ...]
+    datasets: tuple[Dataset, ...]
+    columns: tuple[Column, ...]
+    processes: tuple[Process, ...]
+    flows: tuple[Flow, ...]
+    edges: tuple[Edge, ...]
+    tags: tuple[Tag, ...] = ()
+
+
+class UnreadableDocumentError(ValueError):
+    """The bytes are no document of lineage, or one of another format."""
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder(LineageDocument)
+
+
+def encoded(document: LineageDocument) -> bytes:
+    """The document as JSON; equal documents give equal bytes."""
+    return _ENCODER.encode(document)
+
+
+def decoded(data: bytes) -> LineageDocument:
+    """The document in these bytes. Raises UnreadableDocumentError."""
+    try:
+        document = _DECODER.decode(data)
+    except msgspec.DecodeError as error:
+        raise UnreadableDocumentError(f"this is no document of lineage: {error}") from error
+    if document.format != FORMAT:
+        raise UnreadableDocumentError(
+            f"this document of lineage has format {document.format}, and this version reads format {FORMAT}:"
+            " write it again with this version"
+        )
+    return document
+
+
+def kind_of(kind: str, steps: tuple[str, ...], *, masked: bool) -> Kind:
+    """The kind of an edge by OpenLineage's type (DIRECT or INDIRECT) and subtypes: the strongest step counts."""
+    if kind != "DIRECT":
+        return Kind.CONDITION
+    if masked:
+        return Kind.MASK
+    strongest = (Kind.AGGREGATION, Kind.TRANSFORMATION, Kind.IDENTITY)
+    return next((each for each in strongest if each.name in steps), Kind.TRANSFORMATION)
