@@ -37,6 +37,15 @@ export function pathOf({ x1, y1, x2, y2 }) {
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
 
+/** A point of a curve, from 0 at its start to 1 at its end (Bernstein's form of a cubic).
+ * @param {{x1: number, y1: number, x2: number, y2: number}} curve @param {number} t */
+function pointOn({ x1, y1, x2, y2 }, t) {
+  const bend = (x2 >= x1 ? 1 : -1) * Math.max(50, Math.abs(x2 - x1) / 2);
+  const weights = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value, place) => total + value * weights[place], 0);
+  return [sum([x1, x1 + bend, x2 - bend, x2]), sum([y1, y1, y2, y2])];
+}
+
 /** Where an end is, as the tests and people name it. @param {Model} model @param {string} end */
 function endName(model, end) {
   if (end.startsWith("d")) return model.datasets[Number(end.slice(1))].qualified_name;
@@ -62,8 +71,8 @@ function curveElement(model, curve, labels) {
     class: `curve kind-${curve.kind} ${curve.change}`.trim(), "data-edge": curve.id, "data-from": endName(model, curve.from),
     "data-to": endName(model, curve.to), "data-kind": curve.kind, "data-masked": String(curve.masked),
   }, svg("path", { class: "line", d: pathOf(curve) }), svg("title", {}, title.join("\n")));
-  const [x, y] = [(curve.x1 + curve.x2) / 2, (curve.y1 + curve.y2) / 2];
   if (!labels) return group;
+  const [x, y] = pointOn(curve, curve.at);
   const first = processes[0];
   const states = processes.map((each) => each.health ?? "good");
   const health = ["failed", "overdue", "unended"].find((each) => states.includes(each)) ?? "good";
@@ -75,7 +84,7 @@ function curveElement(model, curve, labels) {
   const count = processes.length > 1 ? `×${processes.length}` : "";
   const text = [word && word !== KIND_WORDS.identity ? word : "", curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "", count]
     .filter(Boolean).join(" ");
-  if (text) badge.append(svg("text", { y: -9, "text-anchor": "middle" }, text));
+  if (text) badge.append(svg("text", { x: 9, y: 4 }, text));
   group.append(badge);
   return group;
 }
@@ -105,16 +114,22 @@ function cardElement(model, card) {
     svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": words.join(", ") },
       svg("rect", { class: "hit", width: CARD_WIDTH, height: HEAD_HEIGHT, rx: 8 }),
       svg("text", { class: "title", x: 12, y: 20 }, shortened(dataset.name, WIDE)),
-      svg("text", { class: "subtitle", x: 12, y: 36 }, shortened(subtitleOf(card), WIDE + 8)),
+      svg("text", { class: "subtitle", x: 12, y: 36 }, subtitleOf(card)),
       svg("title", {}, [dataset.qualified_name, ...words.slice(2)].join("\n"))),
   );
+  if (card.conditions.length) {
+    const names = card.conditions.map((each) => `${model.datasets[model.columns[each].dataset].name}.${model.columns[each].name}`);
+    group.append(svg("g", { class: "conditions", transform: `translate(${CARD_WIDTH - 40} 8)` },
+      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `∀ ${card.conditions.length}`),
+      svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
+  }
   card.rows.forEach((row, place) => group.append(rowElement(model, row, HEAD_HEIGHT + place * ROW_HEIGHT)));
   if (card.allRows) group.append(foldElement(card, dataset.qualified_name));
   for (const [way, hidden, all] of /** @type {const} */ ([["<", card.hiddenUp, card.allUp], [">", card.hiddenDown, card.allDown]])) {
     if (hidden) group.append(moreElement(dataset.qualified_name, way, hidden, all));
   }
   if (card.unresolved.length) {
-    group.append(svg("g", { class: "stub", transform: `translate(-30 ${HEAD_HEIGHT / 2})` },
+    group.append(svg("g", { class: "stub", transform: `translate(-30 ${card.height - 12})` },
       svg("path", { class: "line", d: "M0 0H30" }), svg("circle", { r: 9, cx: -4 }), svg("text", { x: -4, y: 4, "text-anchor": "middle" }, "?"),
       svg("title", {}, `${TEXTS.unresolved}: ${card.unresolved.join(", ")}`)));
   }
@@ -123,7 +138,11 @@ function cardElement(model, card) {
 
 /** @param {Card} card */
 function subtitleOf(card) {
-  return [HEALTH_WORDS[card.health] ?? "", card.placeholder ? TEXTS.placeholder : "", card.subtitle].filter(Boolean).join(" · ");
+  const words = [HEALTH_WORDS[card.health] ?? "", card.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ");
+  const room = WIDE + 8 - words.length - (words ? 3 : 0);
+  const signs = [...card.subtitle];
+  const path = signs.length <= room ? card.subtitle : `…${signs.slice(signs.length - room + 1).join("")}`;
+  return words && room > 5 ? `${words} · ${path}` : words || path;
 }
 
 /** @param {Model} model @param {Card["rows"][number]} row @param {number} y */

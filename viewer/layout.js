@@ -4,7 +4,7 @@
 export const CARD_WIDTH = 230;
 export const HEAD_HEIGHT = 46;
 export const ROW_HEIGHT = 22;
-const LAYER_GAP = 130;
+const LAYER_GAP = 170;
 const CARD_GAP = 26;
 const SWEEPS = 8;
 

@@ -173,7 +173,11 @@ class Page {
     if (at !== null) place = Math.max(0, changes.filter((number) => model.times[number] <= at).length - 1);
     byId("time").value = String(place);
     byId("timeText").textContent = at === null ? TEXTS.now : moment(at);
-    byId("compare").value = state.compare;
+    const compare = byId("compare");
+    if (state.compare && ![...compare.options].some((each) => each.value === state.compare)) {
+      compare.append(element("option", { value: state.compare }, moment(Date.parse(state.compare))));
+    }
+    compare.value = state.compare;
   }
 
   /** @param {MouseEvent} event */

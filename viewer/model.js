@@ -68,13 +68,17 @@ export class Model {
     for (const column of this.columns) push(this.columnsOf, column.dataset, column.number);
     /** @type {Map<string, number>} */
     this.byName = new Map(this.datasets.map((each, number) => [each.qualified_name, number]));
+    /** @type {Map<number, number[]>} edges by the column that they leave, and that they enter */
     this.edgesOut = new Map();
+    /** @type {Map<number, number[]>} */
     this.edgesIn = new Map();
     for (const edge of this.edges) {
       push(this.edgesOut, edge.input, edge.number);
       push(this.edgesIn, edge.output, edge.number);
     }
+    /** @type {Map<number, number[]>} flows by the data set that they leave, and that they enter */
     this.flowsOut = new Map();
+    /** @type {Map<number, number[]>} */
     this.flowsIn = new Map();
     for (const flow of this.flows) {
       push(this.flowsOut, flow.input, flow.number);
@@ -82,6 +86,8 @@ export class Model {
     }
     /** @type {Map<number | null, Set<number>>} unknown columns by time */
     this.unknownAt = new Map();
+    /** @type {number[] | null} */
+    this.changeList = null;
   }
 
   /** The points of time at which the lineage changed, oldest first. */
@@ -92,10 +98,22 @@ export class Model {
         if (each.from !== NOT_SET) found.add(each.from);
         if (each.to !== NOT_SET) found.add(each.to);
       }
-      /** @type {number[]} */
       this.changeList = [...found].sort((one, other) => one - other);
     }
     return this.changeList;
+  }
+
+  /** The path of a data set without its last part and without the scheme. @param {number} dataset */
+  parentOf(dataset) {
+    const path = this.datasets[dataset].qualified_name.replace(/^[a-z0-9+.-]+:\/\//i, "").replace(/[?#].*$/, "").replace(/\/+$/, "");
+    return path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+  }
+
+  /** The name of a data set with the part before it, since short names repeat: `raw/customers`. @param {number} dataset */
+  longName(dataset) {
+    const parent = this.parentOf(dataset);
+    const last = parent.slice(parent.lastIndexOf("/") + 1);
+    return last ? `${last}/${this.datasets[dataset].name}` : this.datasets[dataset].name;
   }
 
   /** The number of a column of a data set, or undefined. @param {number} dataset @param {string} name */
@@ -141,6 +159,13 @@ export class Model {
     }
     this.unknownAt.set(at, found);
     return found;
+  }
+
+  /** The condition edges that decide which rows of a data set are written. @param {number} dataset @param {number | null} at */
+  conditions(dataset, at) {
+    const rows = this.column(dataset, "");
+    const into = rows === undefined ? [] : this.edgesIn.get(rows) ?? [];
+    return into.filter((number) => this.edges[number].kind === "condition" && this.valid(this.edges[number], at));
   }
 
   /** Tables that processes into a data set read, whose place is not known. @param {number} dataset @param {number | null} at */

@@ -17,7 +17,7 @@ export function nameLink(view, dataset, column, text) {
   const { model, actions } = view;
   const found = model.datasets[dataset];
   const name = column === null ? "" : model.columns[column].name;
-  const shown = text ?? (column === null ? found.name : name || TEXTS.allRows);
+  const shown = text ?? (column === null ? model.longName(dataset) : name || TEXTS.allRows);
   return button(shown, () => actions.choose(found.qualified_name, name), {
     class: "link", title: found.qualified_name, "data-link": found.qualified_name, "data-link-column": name,
   });
@@ -74,7 +74,7 @@ export function processPanel(view, number) {
   const process = model.processes[number];
   const edges = model.edges.filter((edge) => edge.process === number && model.valid(edge, at));
   const name = (/** @type {number} */ column) =>
-    `${model.datasets[model.columns[column].dataset].name}.${model.columns[column].name || TEXTS.allRows}`;
+    `${model.longName(model.columns[column].dataset)}.${model.columns[column].name || TEXTS.allRows}`;
   const list = (/** @type {string[]} */ texts) => element("ul", {}, ...[...new Set(texts)].map((text) => element("li", {}, text)));
   const conditions = edges.filter((edge) => edge.kind === "condition").map((edge) => `${name(edge.input)} (${edge.steps.join(", ").toLowerCase() || KIND_WORDS.condition})`);
   const masks = edges.filter((edge) => edge.masked && edge.kind !== "condition").map((edge) => `${name(edge.input)} → ${name(edge.output)}`);
@@ -181,8 +181,8 @@ export function changesPanel(view, changes, subject) {
     const [one, other] = [Number(from), Number(to)];
     const ends = kind === undefined ? [one, other] : [model.columns[one].dataset, model.columns[other].dataset];
     if (subject !== undefined && !ends.includes(subject)) continue;
-    const name = (/** @type {number} */ column) => `${model.datasets[model.columns[column].dataset].name}.${model.columns[column].name || TEXTS.allRows}`;
-    const text = kind === undefined ? `${model.datasets[one].name} → ${model.datasets[other].name}` : `${name(one)} → ${name(other)}`;
+    const name = (/** @type {number} */ column) => `${model.longName(model.columns[column].dataset)}.${model.columns[column].name || TEXTS.allRows}`;
+    const text = kind === undefined ? `${model.longName(one)} → ${model.longName(other)}` : `${name(one)} → ${name(other)}`;
     const list = byTable.get(ends[1]) ?? [];
     list.push({ word, text, column: kind === undefined ? null : other });
     byTable.set(ends[1], list);

@@ -12,9 +12,9 @@ import { TEXTS } from "./texts.js";
  * @typedef {{id: string, dataset: number, depth: number, x: number, y: number, height: number, title: string,
  *   subtitle: string, rows: Row[], hiddenRows: number, allRows: number, open: boolean, subject: boolean,
  *   placeholder: boolean, health: string, unresolved: string[], hiddenUp: number, hiddenDown: number, allUp: number,
- *   allDown: number, conditions: number}} Card
+ *   allDown: number, conditions: number[]}} Card
  * @typedef {{id: string, from: string, to: string, kind: string, masked: boolean, parsed: boolean, processes: number[],
- *   change: string, x1: number, y1: number, x2: number, y2: number, label: string}} Curve
+ *   change: string, x1: number, y1: number, x2: number, y2: number, label: string, at: number}} Curve
  * @typedef {{cards: Card[], curves: Curve[], width: number, height: number}} Scene
  */
 
@@ -34,12 +34,12 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
     const own = (model.columnsOf.get(number) ?? []).filter((each) => model.columns[each].name);
     const isOpen = opened.has(dataset.qualified_name);
     const onTheWay = selection.columns;
-    const all = (model.columnsOf.get(number) ?? []).filter((each) => onTheWay?.has(each) || (isOpen && model.columns[each].name));
+    const all = (model.columnsOf.get(number) ?? []).filter((each) => onTheWay?.has(each) || (isOpen && (model.columns[each].name || state.conditions)));
     const shown = isOpen && all.length > MAX_ROWS && !opened.has(`*${dataset.qualified_name}`)
       ? all.filter((each, place) => place < MAX_ROWS || onTheWay?.has(each)) : all;
     cards.set(number, {
       id: String(number), dataset: number, depth, x: 0, y: 0, height: 0, title: dataset.name,
-      subtitle: [dataset.store, dataset.zone].filter(Boolean).join(" · "),
+      subtitle: model.parentOf(number),
       rows: shown.map((each) => ({
         column: each, name: model.columns[each].name || TEXTS.allRows, subject: each === followed,
         unknown: unknown.has(each), constant: model.columns[each].constant, tags: model.tags.get(each) ?? [],
@@ -47,7 +47,8 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
       hiddenRows: own.length - shown.filter((each) => model.columns[each].name).length, allRows: own.length,
       open: isOpen, subject: number === subject, placeholder: dataset.placeholder ?? false,
       health: healthOf(model, number, at), unresolved: model.unresolved(number, at),
-      ...hiddenAround(model, number, selection, at), conditions: 0,
+      ...hiddenAround(model, number, selection, at),
+      conditions: [...new Set(model.conditions(number, at).map((each) => model.edges[each].input))],
     });
   }
   const curves = state.column ? columnCurves(model, selection) : mixedCurves(model, selection);
@@ -71,12 +72,29 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
     curve.y1 = portOf(one, curve.from, columnOf);
     curve.y2 = portOf(other, curve.to, columnOf);
   }
+  placeBadges(curves);
   const list = [...cards.values()];
   return {
     cards: list, curves,
     width: Math.max(0, ...list.map((card) => card.x + CARD_WIDTH)),
     height: Math.max(0, ...list.map((card) => card.y + card.height)),
   };
+}
+
+const NEAR_START = 0.3;
+const NEAR_END = 0.7;
+
+/** Put the badge of each curve near the end that it shares with fewer others, so that badges do not lie on each other.
+ * @param {Curve[]} curves */
+function placeBadges(curves) {
+  /** @type {Map<string, number>} */
+  const shared = new Map();
+  for (const curve of curves) {
+    for (const end of [`${curve.from} out`, `${curve.to} in`]) shared.set(end, (shared.get(end) ?? 0) + 1);
+  }
+  for (const curve of curves) {
+    curve.at = (shared.get(`${curve.from} out`) ?? 0) > (shared.get(`${curve.to} in`) ?? 0) ? NEAR_END : NEAR_START;
+  }
 }
 
 /** @param {Card} card @param {string} end @param {(end: string) => number} columnOf */
@@ -103,7 +121,7 @@ function hiddenAround(model, dataset, selection, at) {
 
 /** @param {string} id @param {string} from @param {string} to @returns {Curve} */
 function curveOf(id, from, to) {
-  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "" };
+  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", at: 0.5 };
 }
 
 /** One curve for each pair of columns and kind. @param {Model} model @param {Selection} selection */

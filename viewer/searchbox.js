@@ -41,7 +41,7 @@ export class SearchBox {
       const column = each.column === null ? "" : this.model.columns[each.column].name;
       return element("li", { role: "option", id: `${OPTION}${place}`, "aria-selected": "false", "data-dataset": dataset.qualified_name, "data-column": column },
         element("strong", {}, column || dataset.name), element("span", {}, column ? `${TEXTS.column} · ${dataset.name}` : TEXTS.dataset),
-        element("small", {}, [dataset.store, dataset.zone].filter(Boolean).join(" · ")));
+        element("small", {}, this.model.parentOf(each.dataset)));
     }));
     if (text.trim() && !found.length) this.list.append(element("li", {}, TEXTS.noResult));
     this.list.hidden = !text.trim();

@@ -86,6 +86,18 @@ function alongColumn(model, state, column, at) {
     if (!datasets.has(own)) datasets.set(own, distance);
   }
   const edges = new Set([...up.links, ...down.links]);
+  if (state.conditions) {
+    for (const [number, distance] of [...datasets].filter(([, each]) => each <= 0)) {
+      for (const link of model.conditions(number, at)) {
+        const edge = model.edges[link];
+        edges.add(link);
+        const own = model.columns[edge.input].dataset;
+        if (!datasets.has(own)) datasets.set(own, distance - 1);
+        if (!columns.has(edge.input)) columns.set(edge.input, distance - 1);
+        if (!columns.has(edge.output)) columns.set(edge.output, distance);
+      }
+    }
+  }
   const steps = new Set();
   for (const number of edges) {
     const edge = model.edges[number];

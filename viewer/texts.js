@@ -65,6 +65,7 @@ export const TEXTS = {
   masks: "Masks",
   constants: "Constants",
   conditionsOf: "Conditions",
+  rowsDependOn: "All rows depend on these conditions:",
   parsed: "read from the SQL text, no event has it",
   parsedInputs: "Inputs that only the SQL text names",
   statement: "SQL, without literals",

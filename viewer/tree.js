@@ -47,7 +47,7 @@ function columnBranch(model, selection, column, way, before, depth) {
     const own = model.columns[end];
     const dataset = model.datasets[own.dataset];
     const beyond = before.has(end) || depth > DEEPEST ? [] : columnBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
-    return item(`${dataset.name}.${own.name || TEXTS.allRows} (${[...words].join("; ")})`, beyond,
+    return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${[...words].join("; ")})`, beyond,
       { "data-dataset": dataset.qualified_name, "data-column": own.name });
   });
 }
@@ -65,7 +65,7 @@ function datasetBranch(model, selection, dataset, way, before, depth) {
   }
   return [...found].map(([end, processes]) => {
     const beyond = before.has(end) || depth > DEEPEST ? [] : datasetBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
-    return item(`${model.datasets[end].name} (${[...processes].join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
+    return item(`${model.longName(end)} (${[...processes].join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
   });
 }
 

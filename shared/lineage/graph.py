@@ -48,6 +48,7 @@ class LineageGraph:
         self.flows: tuple[int, ...] = tuple(
             number for number, flow in enumerate(document.flows) if valid(flow, document, at)
         )
+        self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
         self._out, self._in = _by_ends(self.edges, document.edges)
         self._flows_out, self._flows_in = _by_ends(self.flows, document.flows)
 
@@ -64,6 +65,11 @@ class LineageGraph:
         if way is Way.DOWNSTREAM:
             return _closure(starts, self._flows_out, lambda number: document.flows[number].output, depth)
         return _closure(starts, self._flows_in, lambda number: document.flows[number].input, depth)
+
+    def conditions(self, dataset: int) -> tuple[int, ...]:
+        """The edges that decide which rows of a data set are written, if the graph has conditions."""
+        rows = self._all_rows.get(dataset)
+        return () if rows is None else tuple(self._in.get(rows, ()))
 
     def into(self, column: int) -> Iterator[Edge]:
         """The edges that enter a column."""

@@ -11,6 +11,9 @@ from shared.lineage.graph import LineageGraph, Reached, Way
 class Question:
     """What to show, by numbers of the document: all within `up` and `down` steps (None: any number) of a data set, or
     of one of its columns, at a time (None: now). Without a data set: everything.
+
+    With `conditions` also the columns that decide which rows of the data sets upstream are written; these are not
+    followed further.
     """
 
     dataset: int | None = None
@@ -87,7 +90,16 @@ def _of_column(graph: LineageGraph, column: int, question: Question) -> Selectio
     datasets: dict[int, int] = {}
     for number, distance in sorted(_signed(up, down).items(), key=lambda item: abs(item[1])):
         datasets.setdefault(document.columns[number].dataset, distance)
-    edges = tuple(sorted(up.edges | down.edges))
+    columns = set(up.distance.keys() | down.distance.keys())
+    edges = up.edges | down.edges
+    if question.conditions:
+        rows = {number: distance for number, distance in datasets.items() if distance <= 0}
+        for number, distance in rows.items():
+            for edge_number in graph.conditions(number):
+                edge = document.edges[edge_number]
+                edges |= {edge_number}
+                columns |= {edge.input, edge.output}
+                datasets.setdefault(document.columns[edge.input].dataset, distance - 1)
     steps = {
         (edge.process, document.columns[edge.input].dataset, document.columns[edge.output].dataset)
         for edge in map(document.edges.__getitem__, edges)
@@ -95,9 +107,9 @@ def _of_column(graph: LineageGraph, column: int, question: Question) -> Selectio
     return Selection(
         document=document,
         datasets=datasets,
-        columns=frozenset(up.distance.keys() | down.distance.keys()),
+        columns=frozenset(columns),
         flows=tuple(number for number in graph.flows if _step(document.flows[number]) in steps),
-        edges=edges,
+        edges=tuple(sorted(edges)),
     )
 
 
