@@ -39,7 +39,7 @@ class Page {
     this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
     this.actions = { choose: this.choose.bind(this), change: this.change.bind(this) };
     new SearchBox(byId("search"), byId("results"), model, new SearchIndex(model), this.actions.choose);
-    window.addEventListener("hashchange", () => this.render());
+    window.addEventListener("popstate", () => this.render());
     window.addEventListener("resize", () => this.moved());
     document.addEventListener("keydown", (event) => this.key(event));
     byId("picture").addEventListener("click", (/** @type {MouseEvent} */ event) => this.click(event));
@@ -81,11 +81,9 @@ class Page {
   /** @param {State} state @param {boolean} [replace] */
   go(state, replace = false) {
     const address = `#${formattedState(state)}`;
-    if (address === location.hash) this.render();
-    else if (replace) {
-      history.replaceState(null, "", address);
-      this.render();
-    } else location.hash = address;
+    if (replace || address === location.hash) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    this.render();
   }
 
   get at() {
