@@ -126,7 +126,7 @@ function cardElement(model, card) {
   if (card.conditions.length) {
     const names = card.conditions.map((each) => `${model.datasets[model.columns[each].dataset].name}.${model.columns[each].name}`);
     group.append(svg("g", { class: "conditions", transform: `translate(${CARD_WIDTH - 40} 8)` },
-      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `∀ ${card.conditions.length}`),
+      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `if ${card.conditions.length}`),
       svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
   }
   card.rows.forEach((row, place) => group.append(rowElement(model, row, HEAD_HEIGHT + place * ROW_HEIGHT)));

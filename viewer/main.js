@@ -48,7 +48,7 @@ class Page {
     byId("conditions").addEventListener("click", () => this.change({ conditions: !this.state.conditions }));
     byId("tools").append(
       button("+", () => this.camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => this.camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
-      button("⤢", () => this.camera.fit(), { "aria-label": TEXTS.fit }));
+      button("Fit", () => this.camera.fit(), { title: TEXTS.fit }));
     this.prepareTimes();
   }
 

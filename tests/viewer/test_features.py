@@ -122,7 +122,7 @@ def test_conditions_are_hidden_until_asked_for(shown: Browser) -> None:
     assert shown.run("() => document.querySelectorAll('.kind-condition').length") == 2
     shown.click("#conditions")
     assert "current" not in rows(shown)
-    assert shown.texts(".conditions text") == ["∀ 2", "∀ 1"], "the badge is there in any case"
+    assert shown.texts(".conditions text") == ["if 2", "if 1"], "the badge is there in any case"
 
 
 def test_the_panel_of_a_process(shown: Browser) -> None:
