@@ -215,7 +215,7 @@ class RunFacets(Wire, frozen=True):
 
 
 class Run(Wire, frozen=True):
-    """A run; its id is a UUID."""
+    """A run; its id is a UUID (the specification), or any text that identifies it."""
 
     run_id: str
     facets: RunFacets | None = None

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
+from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import Selection
 from shared.storage_layout import ARCHIVE
@@ -52,6 +53,23 @@ def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
     assert found["next"] == []
 
 
+def test_a_run_whose_id_is_no_uuid_is_found_by_its_text() -> None:
+    found = Parts()
+    text = "manual__2026-11-21T10:00:00+00:00"
+    sent = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
+    sent["run"] = {"runId": text}
+    for place in post(found.storage, packed(sent)):
+        settle(found.storage, place)
+    publish(found.storage, found.catalog, found.worker.publishing)
+    said = found.run("run", text).output
+    assert "sent as" in said
+    assert text in said
+    shown = json.loads(found.run("run", text, "--json").stdout)
+    assert (shown["run_id"], shown["run_text"], shown["state"]) == (run_id_of(text), text, "contributed")
+    assert found.run("events", "--run", text).output.count("COMPLETE") == 1
+    assert "no event of a run another is stored" in found.run("run", "another").output
+
+
 def test_a_failed_run_says_why_it_is_skipped(parts: Parts) -> None:
     said = parts.run("run", run_id("bad")).output
     assert "skipped: the run failed" in said
@@ -68,7 +86,7 @@ def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: 
     for command in (["run", wrong], ["events", "--run", wrong], ["replay", "--run", wrong]):
         said = parts.run(*command)
         assert (said.exit_code, f"Did you mean {run_id('good')}?" in said.output) == (1, True), said.output
-    assert parts.run("run", "mine").exit_code == 2
+    assert parts.run("run", "mine").exit_code == 1
 
 
 def test_events_by_job_and_time(parts: Parts) -> None:
