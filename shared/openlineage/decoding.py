@@ -16,9 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
-from shared.openlineage.bounds import DATASETS, NAME, is_crowded
 from shared.openlineage.json_repair import repaired
 from shared.openlineage.salvage import Declared, Salvaged, salvage
+from shared.openlineage.shapes.bounds import DATASETS, NAME, is_crowded
 from shared.openlineage.wire import Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})

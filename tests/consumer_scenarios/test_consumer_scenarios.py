@@ -117,7 +117,12 @@ def _bigquery() -> list[Json]:
     table = dataset("public.samples.words", "bigquery")
     fields = {"sum(n)": [source("public.samples.words", "n", AGGREGATION, namespace="bigquery")]}
     out = dataset("/tmp/outputs/words", columnLineage=lineage(fields))  # noqa: S108 - a name in an event
-    told: dict[str, Any] = {"application": "app", "app_name": "words", "run": "save", "job": "adaptive_spark_plan.outputs_words"}
+    told: dict[str, Any] = {
+        "application": "app",
+        "app_name": "words",
+        "run": "save",
+        "job": "adaptive_spark_plan.outputs_words",
+    }
     return [
         body("START", application=None, run="app", app_name="words"),
         body("START", application="app", app_name="words", run="show", job="adaptive_spark_plan", inputs=[table]),
