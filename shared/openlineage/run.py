@@ -60,7 +60,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
     it is missing; `statement` is the job's SQL text as the user wrote it; `captured` are the Spark properties that
     identify workspace and job. `plan` is Spark's own plan, if throughline-plan.jar sent it: `shared.plans` reads it,
-    and notes whether the run's lineage is `exact_by_plan`, and which parts of the plan no rule knows (`plan_gaps`).
+    and notes whether the run's lineage is `exact_by_plan`, whether that differs from the listener's (`plan_differs`),
+    and which parts of the plan no rule knows (`plan_gaps`).
     `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
     """
 
@@ -82,6 +83,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     captured: Captured = NO_SPARK_PROPERTIES
     plan: PlanFacet | None = None
     exact_by_plan: bool = False
+    plan_differs: bool = False
     plan_gaps: tuple[str, ...] = ()
     tags: tuple[TagValue, ...] = ()
     job_tags: tuple[TagValue, ...] = ()

@@ -92,6 +92,7 @@ RUNS = Table(
         context binary Its facts about the application: identity and environment
         lifecycle_events binary What it dropped, renamed and truncated
         merged binary The merged run
+        columns_by string Who gave its columns: plan, both (a plan with parts that no rule knows) or listener
         outcome string translated, skipped, waiting or unusable
         reason string Why it is skipped, waiting or unusable
         {_BATCH}"""),
@@ -295,6 +296,8 @@ COVERAGE = Table(
         failed bigint Runs that failed
         unended bigint Runs without an end event
         unusable bigint Runs that could not be translated
+        exact bigint Runs of Spark whose columns are exact by its own plan
+        by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
         orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
         score double Columns traced of those known, else data sets linked of those named; 0 to 1

@@ -15,7 +15,7 @@ from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import Selection
 from shared.storage_layout import ARCHIVE
-from tests.support.building import body, packed
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
 from tests.support.plans import PlanBuilder, column, facet
@@ -229,6 +229,57 @@ def test_a_run_with_sparks_own_plan_says_that_its_columns_are_exact() -> None:
         if event["eventType"] == "COMPLETE" and event["job"]["name"].endswith("merge_into_command")
     }
     assert "exact, from Spark's own plan" in parts.run("run", merge).output
+
+
+def _planned(run: str, *, listener: str = "x", known: bool = True, plan: bool = True) -> list[bytes]:
+    """A run that copies column x of /a to /o, as the listener says from column `listener`, with its plan."""
+    plans = PlanBuilder()
+    table = plans.table("file:/a", column(1, "x"))
+    child = plans.project(table, column(1, "x")) if known else plans.add("ShuffleEdge", child=table)
+    facet_of = to_builtins(facet(plans.writing(child, f"file:/{run}")))
+    columns = lineage({"x": [source("/a", listener, IDENTITY)]})
+    told: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
+    sent = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **told))]
+    return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **told))] if plan else sent
+
+
+def test_status_and_details_say_who_gave_the_columns() -> None:
+    parts = Parts()
+    bodies = [
+        *_planned("same"),
+        *_planned("differs", listener="y"),
+        *_planned("gaps", known=False),
+        *_planned("alone", plan=False),
+        *_planned("another", plan=False),
+    ]
+    for place in post(parts.storage, *bodies):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    said = " ".join(parts.run("status").output.split())
+    assert (
+        "columns of 5 runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
+        "2 by listener only" in said
+    )
+    found = json.loads(parts.run("status", "--json").stdout)
+    assert found["columns"] == {"exact": 2, "differ": 1, "both": 1, "listener": 2}
+    shown = json.loads(parts.run("details", "--json").stdout)["processes"]
+    by = {
+        each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
+        for each in shown
+    }
+    assert by == {
+        "/same": [("x", ["plan"])],
+        "/differs": [("x", ["plan"])],
+        "/gaps": [("x", ["listener or plan"])],
+        "/alone": [("x", ["listener"])],
+        "/another": [("x", ["listener"])],
+    }
+    assert "by plan" in parts.run("details", "same").output
+    assert "by listener" in parts.run("details", "alone").output
+
+
+def test_without_runs_of_spark_nothing_is_said_of_plans() -> None:
+    assert "by listener only" not in Parts().run("status").output
 
 
 def test_a_run_names_what_no_rule_knows_of_its_plan() -> None:
