@@ -11,7 +11,7 @@ import typer
 
 from cli.commands.administer import config, purge, purview, reconcile, retire, types
 from cli.commands.lake import command as lake
-from cli.commands.lineage import details, events, explain, run, show, status
+from cli.commands.lineage import details, events, explain, run, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
 from cli.ui.teaching import App
@@ -28,6 +28,7 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
         "status": status.status,
         "run": run.run,
         "events": events.events,
+        "view": view.view,
         "show": show.show,
         "details": details.details,
         "shadow": shadow.shadow,

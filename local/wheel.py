@@ -17,9 +17,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = "throughline"
 MOUNTED = ("shared", "cli", "local", "spark_pipeline")
 FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
-FILES = ("host.json", ".python-version", "infra", "examples", "requirements", "requirements.txt", "spark_listener")
+FILES = (
+    "host.json",
+    ".python-version",
+    "infra",
+    "examples",
+    "requirements",
+    "requirements.txt",
+    "spark_listener",
+    "viewer",
+)
 """What the local world and the commands read below the project's root, which is `throughline/` in site-packages."""
-_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py")
+_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules")
 
 
 class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configuration's type is hatchling's own matter

@@ -103,7 +103,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `unresolved_tables`: tables of that SQL whose places only other runs of the application may give. `batch_inputs`:
     what the stream batch around this write read; they are the inputs where the write itself names none.
     `generic_identity`: the job is known only by a name that many jobs share. `schemas`: those of the inputs and outputs
-    that events give. `origin`: where the job is at home.
+    that events give. `origin`: where the job is at home. `exact`: Spark's own plan decided the columns of every run, so
+    that what is `sourceless` are constants.
     """
 
     qualified_name: str
@@ -120,6 +121,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generic_identity: bool = False
     schemas: tuple[AssetSchema, ...] = ()
     origin: Origin = NO_ORIGIN
+    exact: bool = False
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):

@@ -44,7 +44,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "plans model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
+    "plans lineage model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
     "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
 )
@@ -63,6 +63,7 @@ ROOMS: dict[str, Room] = {
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation"),
     "shared.atlas": _room("model naming translation", "msgspec"),
+    "shared.lineage": _room("model", "msgspec"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
@@ -95,7 +96,9 @@ ROOMS: dict[str, Room] = {
         "records events processing publishing reporting",
         "msgspec",
     ),
-    "shared.query": _room("model atlas catalog storage records events publishing"),
+    "shared.query": _room(
+        "errors lineage model atlas catalog storage storage_layout records events publishing", "msgspec"
+    ),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
@@ -118,7 +121,7 @@ ROOMS: dict[str, Room] = {
         "msgspec pyspark sqlglot",
     ),
     "spark_pipeline.gold": _room(
-        "atlas model translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.silver",
+        "atlas lineage model translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.silver",
         "numpy pandas pyarrow pyspark",
     ),
     "spark_pipeline.pipeline": _room(

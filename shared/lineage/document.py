@@ -52,7 +52,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
 class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
     """A column of a data set, by the number of the data set. An empty name stands for all rows.
 
-    `constant`: a process writes it from no column: a literal, or code without arguments.
+    `constant`: an exact process writes it from no column: a literal, or code without arguments.
     """
 
     dataset: int
@@ -66,7 +66,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
 
     `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL text names.
     `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last run without
-    literals, if it was asked for. Times are numbers of `times`.
+    literals, if it was asked for. `exact`: Spark's own plan decided its columns, so none is missing. Times are numbers
+    of `times`.
     """
 
     qualified_name: str
@@ -81,6 +82,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     parsed_inputs: tuple[int, ...] = ()
     unresolved_tables: tuple[str, ...] = ()
     generic_identity: bool = False
+    exact: bool = False
     health: Health = Health.GOOD
     last_run: str = ""
     first_seen: int = NOT_SET
@@ -105,6 +107,11 @@ class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, o
     valid_to: int = NOT_SET
     steps: tuple[str, ...] = ()
     description: str = ""
+
+    @property
+    def is_value(self) -> bool:
+        """Whether the value itself arrives, be it masked; a condition is none."""
+        return self.kind is not Kind.CONDITION
 
 
 class Flow(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):

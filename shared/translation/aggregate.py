@@ -141,4 +141,4 @@ def _without_noise(process: Process) -> Process | None:
         return process
     columns = tuple(edge for edge in process.columns if edge.input.qualified_name not in sinks)
     columns = _prefer_reported(columns) if parsed else columns
-    return replace(process, inputs=inputs, columns=columns, batch_inputs=(), unresolved_tables=())
+    return replace(process, inputs=inputs, columns=columns, batch_inputs=())

@@ -70,7 +70,7 @@ def _with_resolved_tables(contribution: Contribution, tables: Tables) -> Contrib
         columns=union_edges((*content.columns, *edges)) if edges else content.columns,
         sourceless=tuple(each for each in content.sourceless if each not in _reached(edges)),
         parsed=tuple(sorted({*content.parsed, *added})),
-        unresolved_tables=(),
+        unresolved_tables=tuple(each for each in content.unresolved_tables if not tables.find(each.table)),
     )
     return replace(contribution, content=content)
 
@@ -197,6 +197,7 @@ class _Flow:
             sourceless=tuple(sorted({*content.sourceless, *lost})),
             parsed=tuple(each.qualified_name for each in inputs if each.qualified_name not in reported),
             batch_inputs=assets(_through(content.batch_inputs, made, moved)),
+            exact=content.exact and all(step.exact for steps in made.values() for step in steps),
         )
 
     def _made(self, name: str, reader: Contribution) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from shared.lineage.building import TABLE
 from shared.model import ApplicationTimes, Contribution, Process, Span
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from spark_pipeline.engine.arrow import grouped, stream
@@ -15,12 +16,14 @@ from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.gold.current_lineage import contributions, largest_content
 from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import shape
-from spark_pipeline.tables.encoding import edges, moment, unpack_process
+from spark_pipeline.tables.encoding import moment, unpack_process
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, HISTORY
 
-TABLE = "TABLE"
-_KEY = ("input", "input_column", "output", "output_column", "kind")
+STEP_SEPARATOR = " "
+_KEY = ("input", "input_column", "output", "output_column", "kind", "masked", "parsed", "how")
+"""What identifies an edge: one whose mask or steps change ends, and another begins."""
+_Edge = tuple[str, str, str, str, str, bool, bool, tuple[str, ...]]
 
 _ROWS = shape(
     "\n".join(f"{each.name} {each.type} -" for each in HISTORY.columns if each.name not in {"active", "batch"})
@@ -60,7 +63,7 @@ class _Writing:
 
     def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
         for process, own in grouped(rows, "process"):
-            holds: dict[tuple[str, ...], _Interval] = {}
+            holds: dict[_Edge, _Interval] = {}
             present: bytes | None = None
             for (_, application_run), said in grouped(own, "began", "application_run"):
                 contents, facts, present = _said(application_run, said)
@@ -101,18 +104,28 @@ def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contributi
     return contents, facts, present
 
 
-def _edges(process: Process) -> Iterator[tuple[str, ...]]:
-    for edge in edges(process):
-        yield tuple(str(edge[key]) for key in _KEY)
+def _edges(process: Process) -> Iterator[_Edge]:
+    for edge in process.columns:
+        yield (
+            edge.input.qualified_name,
+            edge.input.column,
+            edge.output.qualified_name,
+            edge.output.column,
+            edge.kind.value,
+            edge.masked,
+            edge.parsed,
+            edge.how,
+        )
     for source in process.inputs:
         for sink in process.outputs:
-            yield (source.qualified_name, "", sink.qualified_name, "", TABLE)
+            yield (source.qualified_name, "", sink.qualified_name, "", TABLE, False, False, ())
 
 
-def _row(process: str, edge: tuple[str, ...], interval: _Interval, until: datetime | None) -> dict[str, Any]:
+def _row(process: str, edge: _Edge, interval: _Interval, until: datetime | None) -> dict[str, Any]:
     return {
         "process": process,
         **dict(zip(_KEY, edge, strict=True)),
+        "how": STEP_SEPARATOR.join(edge[-1]),
         "valid_from": interval.since,
         "valid_to": until,
         "last_seen": interval.seen,

@@ -216,7 +216,10 @@ HISTORY = Table(
     layer=GOLD,
     name="lineage_history",
     comment="From when to when each edge was part of the lineage",
-    keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
+    keys=(
+        *("process", "input", "input_column", "output", "output_column"),
+        *("kind", "masked", "parsed", "how", "valid_from"),
+    ),
     columns=columns(f"""
         process string The qualified name of the process
         input string The qualified name of the data set that is read
@@ -224,6 +227,9 @@ HISTORY = Table(
         output string The qualified name of the data set that is written
         output_column string Its column; empty: all rows
         kind string DIRECT, INDIRECT, or TABLE for the data sets as such
+        masked boolean Whether every way of the value passes a mask
+        parsed boolean Whether it was read from the SQL text, because no event has it
+        how string The steps in terms of OpenLineage, with spaces between
         valid_from timestamp The first event time of an application run with it
         valid_to timestamp When a newer application run without it ended; null while it is valid
         last_seen timestamp The last event time of a run with it

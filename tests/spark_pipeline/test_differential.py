@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import LineageDocument
+from shared.lineage.graph import LineageGraph
 from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.gold.lineage_document import document_of_lake
 from spark_pipeline.pipeline import DONE, Order, run
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth.histories import synthesize
@@ -47,12 +51,33 @@ def test_the_lake_says_what_the_functions_say(
             add_all_up(lake, Meaning(), batch=1, since=0)
             lake.note(DONE, 1)
     run(lake, Order(sources=(str(source),)))
-    assert current(lake) == history(usable(source))
+    wanted = history(usable(source))
+    assert current(lake) == wanted
+    document = document_of_lake(lake)
+    assert now(document) == now(document_of("record", [KnownProcess(process=each) for each in wanted]))
+    assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
     assert lake.read(QUARANTINE).count() == made.broken
     versions = {table.name: lake.version(table) for table in LAKE}
     done = run(lake, Order(sources=(str(source),)))
     assert {table.name: lake.version(table) for table in LAKE} == versions
     assert not any(count for stage in done for count in stage.counts.values())
+
+
+def now(document: LineageDocument) -> set[tuple[object, ...]]:
+    """The flows and edges that are valid now, by names."""
+    names = [each.qualified_name for each in document.datasets]
+    processes = [each.qualified_name for each in document.processes]
+    columns = [(names[each.dataset], each.name) for each in document.columns]
+    graph = LineageGraph(document, conditions=True)
+    flows = (document.flows[number] for number in graph.flows)
+    edges = (document.edges[number] for number in graph.edges)
+    return {
+        *((processes[each.process], names[each.input], names[each.output]) for each in flows),
+        *(
+            (processes[each.process], columns[each.input], columns[each.output], each.kind, each.masked, each.steps)
+            for each in edges
+        ),
+    }
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Plans: what the catalog should hold of a process now, from the stored contributions. Reads only."""
 
+import operator
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
 from heapq import nlargest
+from itertools import groupby
 
 import msgspec
 from msgspec import structs
@@ -190,19 +193,51 @@ def _contributions_by(storage: Storage, process: str, application_run: str, read
     return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedProcess:
+    """A recorded process as it should be now. `key`: its key in the ledger; `seen`: when runs contributed to it;
+    `last_supporter`: the last run that supports it, empty where staging elimination left only parts of it.
+    """
+
+    key: str
+    process: Process
+    seen: Span | None
+    last_supporter: str
+
+
+def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[RecordedProcess]:
+    """All recorded processes. Their contributions are read by one scan, since the calls would take longer."""
+    retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
+    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
+    keys = (*retired, *(each for each in shadowed if each not in retired))
+    rows: dict[str, tuple[Row, ...]] = dict.fromkeys(keys, ())
+    for partition, own in groupby(storage.scan(CONTRIBUTIONS), key=lambda row: row.partition):
+        rows[partition] = tuple(own)
+    reading = Reading(rows=rows)
+    for key in keys:
+        after = retired.get(key)
+        process = current(storage, key, options, reading, after=after).process
+        if process is None:
+            continue
+        spans = [span for _, span in _stored_contributions(storage, key, reading, after).times()]
+        yield RecordedProcess(
+            key=key,
+            process=process,
+            seen=reduce(operator.or_, spans) if spans else None,
+            last_supporter=_last_supporter(rows[key]),
+        )
+
+
 def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
     """All recorded processes as they should be now, with the entities that the catalog should hold; asset matches are
     remembered ones, the catalog is not asked.
     """
-    reading = Reading()
-    retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
-    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
-    for key in (*retired, *(each for each in shadowed if each not in retired)):
-        process = current(storage, key, options, reading, after=retired.get(key)).process
-        keys = (asset.key for asset in (*process.inputs, *process.outputs)) if process else ()
-        entity = process and resolved_entity(process, read_matches(storage, keys), with_indirect=options.with_indirect)
-        if process and entity:
-            yield process, entity
+    for each in recorded_processes(storage, options):
+        keys = (asset.key for asset in (*each.process.inputs, *each.process.outputs))
+        matches = read_matches(storage, keys)
+        entity = resolved_entity(each.process, matches, with_indirect=options.with_indirect)
+        if entity:
+            yield each.process, entity
 
 
 def on_found_assets(storage: Storage, process: Process) -> Process | None:

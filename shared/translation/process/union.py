@@ -40,6 +40,7 @@ def union(contents: Sequence[Process]) -> Process:
         unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
         schemas=one_each(each for content in contents for each in content.schemas),
         origin=joined(content.origin for content in contents),
+        exact=all(content.exact for content in contents),
     )
 
 

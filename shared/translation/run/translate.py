@@ -192,6 +192,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             batch_inputs=_read_by(self.context.batches) if self_only else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
             origin=self.origin,
+            exact=self.run.exact_by_plan,
         )
 
 

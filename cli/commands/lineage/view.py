@@ -1,0 +1,240 @@
+"""`throughline view`: the lineage as a page, a picture, a diagram or a table."""
+
+import contextlib
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, NoReturn
+from urllib.parse import urlencode
+
+import typer
+
+from cli.commands.lake.lake_session import opened_lake
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import fail, out, plain
+from cli.ui.suggestion import suggestion
+from cli.viewer.page import page
+from cli.viewer.server import PageServer
+from shared.lineage.document import LineageDocument
+from shared.lineage.exports import as_csv, as_dot, as_mermaid
+from shared.lineage.graph import (
+    AmbiguousNameError,
+    NoHistoryError,
+    UnknownNameError,
+    find_column,
+    find_dataset,
+)
+from shared.lineage.selection import Question, Selection, select
+from shared.lineage.svg import as_svg
+from shared.query.recorded_document import document_of_record
+from spark_pipeline.engine_choice import EngineName
+
+_File = Path | None
+MAX_PICTURE = 400
+"""Cards in one picture: more are not legible, and the layout would take minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What to show."""
+
+    document: LineageDocument
+    question: Question
+    compare: datetime | None
+
+    @property
+    def address(self) -> str:
+        """The page's state, as its address has it."""
+        asked, document = self.question, self.document
+        values = {
+            "asset": "" if asked.dataset is None else document.datasets[asked.dataset].qualified_name,
+            "column": "" if asked.column is None else document.columns[asked.column].name,
+            "up": _steps(asked.up),
+            "down": _steps(asked.down),
+            "at": _iso(asked.at),
+            "compare": _iso(self.compare),
+            "conditions": "1" if asked.conditions else "",
+        }
+        return urlencode({name: value for name, value in values.items() if value})
+
+
+def _steps(number: int | None) -> str:
+    return "all" if number is None else str(number)
+
+
+def _iso(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""
+
+
+def view(
+    context: typer.Context,
+    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")] = "",
+    *,
+    column: Annotated[str, typer.Option(metavar="NAME", help="Follow this column only, to all its ends")] = "",
+    depth: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Steps away; 0: all. By default 1, with --column all")
+    ] = None,
+    conditions: Annotated[bool, typer.Option("--conditions", help="Show filters, joins and groups too")] = False,
+    as_of: Annotated[str, typer.Option(metavar="TIME", help="As it was then; needs --lake")] = "",
+    compare: Annotated[str, typer.Option(metavar="TIME", help="Mark what changed between then and now")] = "",
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Read the lake, which has history, not the record")] = "",
+    html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page, which works offline")] = None,
+    svg: Annotated[_File, typer.Option(metavar="FILE", help="Write a picture")] = None,
+    mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
+    dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
+    csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a row for each edge")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: a free one")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
+    home: Home = HOME,
+) -> None:
+    """Show lineage as a page: search, follow a column, see what changes, what is masked and what is not known.
+
+    The page is served on this machine only, until Ctrl-C. With --html it is one file that needs no server, and with
+    --svg, --mermaid, --dot or --csv what it would show is written without a browser.
+
+        throughline view
+        throughline view customer_master --column full_name
+        throughline view customer_master --html lineage.html --svg lineage.svg
+        throughline view orders --lake build/lake --as-of 2026-11-01 --compare 2026-11-20
+    """
+    writers: dict[Path, Callable[[_View], bytes]] = {
+        path: write
+        for path, write in (
+            (html, _html),
+            (svg, _picture(as_svg_of)),
+            (mermaid, _picture(as_mermaid)),
+            (dot, _picture(as_dot)),
+            (csv, lambda shown: as_csv(select(shown.document, shown.question)).encode()),
+        )
+        if path
+    }
+    moments = tuple(_moment(option, text) for option, text in (("--as-of", as_of), ("--compare", compare)))
+    document = _document(context, home, lake)
+    with _asked():
+        shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
+        for path, write in writers.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(write(shown))
+            out.print(f"wrote {plain(path)}", soft_wrap=True)
+    if not writers:
+        _serve(shown, port, browser=browser)
+
+
+@contextlib.contextmanager
+def _asked() -> Iterator[None]:
+    """End the command with one sentence where the question cannot be answered or the answer not be written."""
+    try:
+        yield
+    except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"cannot write {error.filename}: {error.strerror}")
+
+
+def _document(context: typer.Context, home: Path, lake: str) -> LineageDocument:
+    if lake:
+        with opened_lake(lake, engine=EngineName.auto) as opened:
+            from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+
+            document = document_of_lake(opened)
+    else:
+        parts = parts_of(context, home)
+        with reported():
+            document = document_of_record(parts.storage, parts.publishing)
+    if not document.datasets:
+        fail(
+            "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
+            " `throughline demo` sends an example"
+        )
+    return document
+
+
+def _moment(option: str, text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"{option} {text} is no time: write it as 2026-11-21 or 2026-11-21T13:00Z", code=2)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _view(
+    document: LineageDocument,
+    asset: str,
+    column: str,
+    depth: int | None,
+    *,
+    conditions: bool,
+    moments: tuple[datetime | None, ...],
+) -> _View:
+    """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
+    at, compare = moments
+    if (at or compare) and not document.history:
+        raise NoHistoryError(
+            "the record has no history: make a lake with `throughline lake run ARCHIVE`, and name it with --lake"
+        )
+    if column and not asset:
+        fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
+    dataset = None
+    if asset:
+        try:
+            dataset = find_dataset(document, asset)
+        except UnknownNameError as error:
+            names = (each.qualified_name for each in document.datasets)
+            raise UnknownNameError(f"{error}.{suggestion(asset, names)}") from error
+    number = None
+    if column and dataset is not None:
+        try:
+            number = find_column(document, dataset, column)
+        except UnknownNameError as error:
+            names = (each.name for each in document.columns if each.dataset == dataset)
+            raise UnknownNameError(f"{error}.{suggestion(column, names)}") from error
+    steps = (None if column else 1) if depth is None else depth or None
+    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
+    return _View(document=document, question=question, compare=compare)
+
+
+def _html(shown: _View) -> bytes:
+    return page(shown.document, shown.address)
+
+
+def as_svg_of(selection: Selection) -> str:
+    """The picture of a selection, with the data set that was asked for marked."""
+    near = [number for number, distance in selection.datasets.items() if distance == 0]
+    return as_svg(selection, subject=near[0] if len(near) == 1 else None)
+
+
+def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
+    def write(shown: _View) -> bytes:
+        selection = select(shown.document, shown.question)
+        if len(selection.datasets) > MAX_PICTURE:
+            _too_many(len(selection.datasets))
+        return draw(selection).encode()
+
+    return write
+
+
+def _too_many(number: int) -> NoReturn:
+    fail(
+        f"{number} data sets are too many for one picture (at most {MAX_PICTURE}): name a data set, and a smaller"
+        " --depth; --html and --csv take all"
+    )
+
+
+def _serve(shown: _View, port: int, *, browser: bool) -> None:
+    """Serve the page until Ctrl-C."""
+    content = page(shown.document, shown.address)
+    try:
+        server = PageServer(lambda: content, port)
+    except OSError as error:
+        fail(f"port {port} cannot be used: {error.strerror}. Leave --port away to take a free one", code=2)
+    with server:
+        out.print(f"The page is at {server.address}", soft_wrap=True, highlight=False)
+        out.print("This address works once, on this machine. Ctrl-C ends the server.")
+        if browser:
+            webbrowser.open(server.address)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.1)

@@ -1,0 +1,69 @@
+"""Build the lineage page: one HTML file with its styles, its modules and the document of lineage, which loads nothing.
+
+The modules of `viewer/` are plain ES modules. A page that was opened from a file may not import others, so they are
+joined to one script, each after those that it imports, without the words import and export. The content security policy
+names the hashes of that script and of the styles (CSP Level 3, `'sha256-…'`) and forbids everything else.
+"""
+
+import base64
+import gzip
+import hashlib
+import re
+from html import escape
+from pathlib import Path
+
+from local.toolchain.stamp import ROOT
+from shared.lineage.document import LineageDocument, encoded
+
+FOLDER = ROOT / "viewer"
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
+_ENTRY = "main.js"
+
+
+def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") -> bytes:
+    """The page as HTML; the same document gives the same bytes. `start` is the state (an address without `#`) that it
+    begins with where its own address has none.
+    """
+    script = joined(FOLDER)
+    styles = (FOLDER / "page.css").read_text(encoding="utf-8")
+    values = {
+        "title": escape(title),
+        "policy": escape(_policy(script, styles)),
+        "styles": styles,
+        "script": script,
+        "start": escape(start),
+        "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
+    }
+    template = (FOLDER / "index.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], template).encode()
+
+
+def _policy(script: str, styles: str) -> str:
+    """The page's content security policy."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def joined(folder: Path) -> str:
+    """The modules as one script, each after those that it imports. Raises ValueError where two import each other."""
+    order: list[str] = []
+    _visit(folder, _ENTRY, order, ())
+    parts = [_EXPORT.sub("", _IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))) for name in order]
+    return '"use strict";\n' + "\n".join(parts)
+
+
+def _visit(folder: Path, name: str, order: list[str], above: tuple[str, ...]) -> None:
+    if name in order:
+        return
+    if name in above:
+        raise ValueError(f"the modules of the page import each other in a circle: {' → '.join((*above, name))}")
+    for imported in _IMPORT.findall((folder / name).read_text(encoding="utf-8")):
+        _visit(folder, imported, order, (*above, name))
+    order.append(name)

@@ -1,0 +1,268 @@
+"""Build the document of lineage from processes of the model and, where there is one, their history."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from shared.lineage.document import (
+    FORMAT,
+    NOT_SET,
+    Column,
+    Dataset,
+    Edge,
+    Flow,
+    Health,
+    LineageDocument,
+    Process,
+    Tag,
+    kind_of,
+)
+from shared.model import ColumnEdge
+from shared.model import Process as ModelProcess
+
+PLACEHOLDER_TYPE = "DataSet"
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+_STORE = re.compile(r"^[A-Za-z0-9+.-]+://[^/?]*")
+
+
+class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A process with what is known of its runs. `current`: whether the lineage of today has it."""
+
+    process: ModelProcess
+    first: datetime | None = None
+    last: datetime | None = None
+    last_run: str = ""
+    health: Health = Health.GOOD
+    statement: str = ""
+    current: bool = True
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A row of `lineage_history`: an edge and when it was valid. `kind` is DIRECT, INDIRECT or TABLE."""
+
+    process: str
+    input: str
+    input_column: str
+    output: str
+    output_column: str
+    kind: str
+    masked: bool
+    steps: tuple[str, ...]
+    parsed: bool
+    valid_from: datetime
+    valid_to: datetime | None
+    description: str = ""
+
+
+TABLE = "TABLE"
+"""The kind of an interval of two data sets."""
+
+
+def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
+    """The store (`scheme://host`, else the type), the zone (container or database; may be empty) and the short name."""
+    found = _STORE.match(qualified_name)
+    store = found.group() if found else asset_type
+    path = qualified_name[found.end() :] if found else qualified_name
+    segments = [each for each in path.partition("?")[0].split("/") if each]
+    zone = segments[0] if len(segments) > 1 else ""
+    return store, zone, segments[-1] if segments else qualified_name
+
+
+def document_of(
+    source: str,
+    processes: Iterable[KnownProcess],
+    *,
+    history: Iterable[Interval] | None = None,
+    types: Mapping[str, str] | None = None,
+    tags: Iterable[tuple[str, str, str]] = (),
+) -> LineageDocument:
+    """The document of these processes.
+
+    `history`: every edge with its interval; without it the edges of the processes count, valid since ever. `types`: the
+    types of data sets that only the history has. `tags`: qualified name, column and tag.
+    """
+    known = sorted(processes, key=lambda each: each.process.qualified_name)
+    found = _Found(types or {})
+    for each in known:
+        found.add(each)
+    intervals = None if history is None else list(history)
+    for interval in intervals or ():
+        found.add_interval(interval)
+    tagged = sorted(set(tags))
+    for name, column, _ in tagged:
+        found.column(name, column)
+    return found.document(source, known, intervals, tagged)
+
+
+class _Found:
+    """Data sets, columns and times so far."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = dict(types)
+        self._datasets: set[str] = set()
+        self._schemas: dict[str, tuple[datetime, tuple[tuple[str, str], ...]]] = {}
+        self._columns: dict[str, set[str]] = {}
+        self._constants: set[tuple[str, str]] = set()
+        self._times: set[datetime] = set()
+
+    def column(self, dataset: str, column: str) -> None:
+        self._datasets.add(dataset)
+        self._columns.setdefault(dataset, set()).add(column)
+
+    def add(self, known: KnownProcess) -> None:
+        """A process with its data sets, columns, constants and times."""
+        process = known.process
+        for asset in (*process.inputs, *process.outputs):
+            self._datasets.add(asset.qualified_name)
+            self._types.setdefault(asset.qualified_name, asset.type)
+        self._times |= {each for each in (known.first, known.last) if each}
+        if not known.current:
+            return
+        for edge in process.columns:
+            self.column(edge.input.qualified_name, edge.input.column)
+            self.column(edge.output.qualified_name, edge.output.column)
+        for each in process.sourceless:
+            self.column(each.qualified_name, each.column)
+            if process.exact:
+                self._constants.add((each.qualified_name, each.column))
+        for schema in process.schemas:
+            before = self._schemas.get(schema.qualified_name)
+            last = known.last or _NEVER
+            if before is None or last >= before[0]:
+                self._schemas[schema.qualified_name] = (last, schema.columns)
+
+    def add_interval(self, interval: Interval) -> None:
+        """An edge of the history."""
+        if interval.kind == TABLE:
+            self._datasets |= {interval.input, interval.output}
+        else:
+            self.column(interval.input, interval.input_column)
+            self.column(interval.output, interval.output_column)
+        self._times.add(interval.valid_from)
+        if interval.valid_to:
+            self._times.add(interval.valid_to)
+
+    def _ordered_columns(self, dataset: str) -> dict[str, str]:
+        """The columns of a data set with their types: all rows first, then by the newest schema, then by name."""
+        schema = dict(self._schemas.get(dataset, (_NEVER, ()))[1])
+        others = self._columns.get(dataset, set())
+        rows = {"": ""} if "" in others else {}
+        return {**rows, **schema, **{each: "" for each in sorted(others) if each not in schema and each}}
+
+    def document(
+        self,
+        source: str,
+        known: list[KnownProcess],
+        intervals: list[Interval] | None,
+        tagged: list[tuple[str, str, str]],
+    ) -> LineageDocument:
+        """All of it, numbered."""
+        names = sorted(self._datasets)
+        number = {name: place for place, name in enumerate(names)}
+        columns: list[Column] = []
+        column_number: dict[tuple[str, str], int] = {}
+        for name in names:
+            for column, kind in self._ordered_columns(name).items():
+                column_number[name, column] = len(columns)
+                columns.append(Column(number[name], column, kind, (name, column) in self._constants))
+        times = sorted(self._times)
+        time_number = {each: place for place, each in enumerate(times)}
+        process_number = {each.process.qualified_name: place for place, each in enumerate(known)}
+
+        def when(moment: datetime | None) -> int:
+            return NOT_SET if moment is None else time_number[moment]
+
+        flows: list[Flow] = []
+        edges: list[Edge] = []
+        if intervals is None:
+            for each in known:
+                at = process_number[each.process.qualified_name]
+                flows += [
+                    Flow(at, number[read.qualified_name], number[written.qualified_name])
+                    for read in each.process.inputs
+                    for written in each.process.outputs
+                ]
+                edges += [_edge(at, edge, column_number) for edge in each.process.columns]
+        for row in intervals or ():
+            at = process_number[row.process]
+            span = (when(row.valid_from), when(row.valid_to))
+            if row.kind == TABLE:
+                flows.append(Flow(at, number[row.input], number[row.output], *span))
+            else:
+                edges.append(
+                    Edge(
+                        at,
+                        column_number[row.input, row.input_column],
+                        column_number[row.output, row.output_column],
+                        kind_of(row.kind, row.steps, masked=row.masked),
+                        row.masked,
+                        row.parsed,
+                        *span,
+                        row.steps,
+                        row.description,
+                    )
+                )
+        return LineageDocument(
+            format=FORMAT,
+            source=source,
+            history=intervals is not None,
+            times=tuple(times),
+            datasets=tuple(_dataset(name, self._types.get(name, PLACEHOLDER_TYPE)) for name in names),
+            columns=tuple(columns),
+            processes=tuple(_process(each, number, when(each.first), when(each.last)) for each in known),
+            flows=tuple(sorted(flows)),
+            edges=tuple(sorted(edges)),
+            tags=tuple(sorted(Tag(column_number[name, column], tag) for name, column, tag in tagged)),
+        )
+
+
+def _dataset(name: str, asset_type: str) -> Dataset:
+    store, zone, short = place(name, asset_type)
+    return Dataset(
+        qualified_name=name,
+        type=asset_type,
+        name=short,
+        store=store,
+        zone=zone,
+        placeholder=asset_type == PLACEHOLDER_TYPE,
+    )
+
+
+def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]) -> Edge:
+    return Edge(
+        process,
+        numbers[edge.input.qualified_name, edge.input.column],
+        numbers[edge.output.qualified_name, edge.output.column],
+        kind_of(edge.kind, edge.how, masked=edge.masked),
+        edge.masked,
+        edge.parsed,
+        NOT_SET,
+        NOT_SET,
+        edge.how,
+    )
+
+
+def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: int) -> Process:
+    process = known.process
+    return Process(
+        qualified_name=process.qualified_name,
+        name=process.name,
+        operations=process.operations,
+        platform=process.origin.platform,
+        workspace=process.origin.workspace,
+        job=process.origin.job,
+        link=process.origin.link,
+        inputs=tuple(sorted(numbers[each.qualified_name] for each in process.inputs)),
+        outputs=tuple(sorted(numbers[each.qualified_name] for each in process.outputs)),
+        parsed_inputs=tuple(sorted(numbers[each] for each in process.parsed if each in numbers)),
+        unresolved_tables=tuple(sorted({each.table for each in process.unresolved_tables})),
+        generic_identity=process.generic_identity,
+        exact=process.exact,
+        health=Health.UNENDED if process.end_not_seen and known.health is Health.GOOD else known.health,
+        last_run=known.last_run,
+        first_seen=first,
+        last_seen=last,
+        statement=known.statement,
+    )

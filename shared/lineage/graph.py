@@ -1,0 +1,197 @@
+"""Follow the document of lineage: from columns or data sets, upstream and downstream, at a point of time."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
+
+
+class Way(StrEnum):
+    """Which way to follow."""
+
+    UPSTREAM = "upstream"
+    DOWNSTREAM = "downstream"
+
+
+class NoHistoryError(ValueError):
+    """A point of time was asked of a document that has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What was reached: numbers of columns (or of data sets) by their distance, and the edges (or flows) on the way."""
+
+    distance: Mapping[int, int]
+    edges: frozenset[int]
+
+
+class LineageGraph:
+    """The edges and flows of a document that are valid at one time, by their ends.
+
+    `at`: the time; None: now. `conditions`: whether edges count that only decide which rows are written. Raises
+    NoHistoryError for a time where the document has no history.
+    """
+
+    def __init__(self, document: LineageDocument, *, at: datetime | None = None, conditions: bool = False) -> None:
+        if at is not None and not document.history:
+            raise NoHistoryError(
+                "the record has no history, so lineage as of a time is not known: use --lake with the lake's folder"
+            )
+        self.document = document
+        self.edges: tuple[int, ...] = tuple(
+            number
+            for number, edge in enumerate(document.edges)
+            if (conditions or edge.is_value) and valid(edge, document, at)
+        )
+        self.flows: tuple[int, ...] = tuple(
+            number for number, flow in enumerate(document.flows) if valid(flow, document, at)
+        )
+        self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
+        self._out, self._in = _by_ends(self.edges, document.edges)
+        self._flows_out, self._flows_in = _by_ends(self.flows, document.flows)
+
+    def columns(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
+        """The columns `depth` edges away or nearer (None: all), the starts included at distance 0."""
+        document = self.document
+        if way is Way.DOWNSTREAM:
+            return _closure(starts, self._out, lambda number: document.edges[number].output, depth)
+        return _closure(starts, self._in, lambda number: document.edges[number].input, depth)
+
+    def datasets(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
+        """The data sets in the same way, along flows."""
+        document = self.document
+        if way is Way.DOWNSTREAM:
+            return _closure(starts, self._flows_out, lambda number: document.flows[number].output, depth)
+        return _closure(starts, self._flows_in, lambda number: document.flows[number].input, depth)
+
+    def conditions(self, dataset: int) -> tuple[int, ...]:
+        """The edges that decide which rows of a data set are written, if the graph has conditions."""
+        rows = self._all_rows.get(dataset)
+        return () if rows is None else tuple(self._in.get(rows, ()))
+
+    def into(self, column: int) -> Iterator[Edge]:
+        """The edges that enter a column."""
+        return (self.document.edges[number] for number in self._in.get(column, ()))
+
+    def out_of(self, column: int) -> Iterator[Edge]:
+        """The edges that leave a column."""
+        return (self.document.edges[number] for number in self._out.get(column, ()))
+
+
+def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
+    """Whether an edge or flow is valid at this time, now by default."""
+    if at is None:
+        return each.valid_to == NOT_SET
+    began = each.valid_from == NOT_SET or document.times[each.valid_from] <= at
+    return began and (each.valid_to == NOT_SET or at < document.times[each.valid_to])
+
+
+def unknown_columns(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
+    """The columns whose source is not known: a process writes their data set, is not exact, and none of its values
+    enters them. All rows are no such column. A process that changes rows (UPDATE, MERGE, DELETE) may leave columns as
+    they are, so of it only counts that it has no columns at all.
+    """
+    graph = LineageGraph(document, at=at, conditions=True)
+    values = {(each.process, each.output) for each in map(document.edges.__getitem__, graph.edges) if each.is_value}
+    with_columns = {document.edges[number].process for number in graph.edges}
+    writers: dict[int, set[int]] = {}
+    for flow in map(document.flows.__getitem__, graph.flows):
+        process = document.processes[flow.process]
+        changes_rows = _CHANGES_OF_ROWS.issuperset(process.operations) and flow.process in with_columns
+        if not (process.exact or changes_rows):
+            writers.setdefault(flow.output, set()).add(flow.process)
+    return frozenset(
+        number
+        for number, column in enumerate(document.columns)
+        if column.name and any((writer, number) not in values for writer in writers.get(column.dataset, ()))
+    )
+
+
+def unresolved_datasets(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
+    """The data sets that a process writes from tables whose places are not known."""
+    return frozenset(
+        flow.output
+        for flow in document.flows
+        if valid(flow, document, at) and document.processes[flow.process].unresolved_tables
+    )
+
+
+class UnknownNameError(LookupError):
+    """No data set or column of the document has this name."""
+
+
+class AmbiguousNameError(LookupError):
+    """Several data sets have it; the message lists them."""
+
+
+_LISTED = 20
+_CHANGES_OF_ROWS = frozenset({"delete", "merge", "update"})
+
+
+def find_dataset(document: LineageDocument, text: str) -> int:
+    """The number of the data set with this qualified name, end of a path, or short name, in this order; the first that
+    one alone has. Raises UnknownNameError and AmbiguousNameError.
+    """
+    tail = "/" + text.strip("/")
+    for fits in (
+        [number for number, each in enumerate(document.datasets) if each.qualified_name == text],
+        [number for number, each in enumerate(document.datasets) if each.qualified_name.rstrip("/").endswith(tail)],
+        [number for number, each in enumerate(document.datasets) if text.lower() in each.qualified_name.lower()],
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            shown = [document.datasets[number].qualified_name for number in fits[:_LISTED]]
+            names = "\n".join(f"  {name}" for name in shown)
+            more = f"\n  and {len(fits) - len(shown)} more" if len(fits) > len(shown) else ""
+            raise AmbiguousNameError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}{more}")
+    raise UnknownNameError(f"the lineage has no data set like {text!r}")
+
+
+def find_column(document: LineageDocument, dataset: int, name: str) -> int:
+    """The number of a column of a data set, in any case where only one fits. Raises UnknownNameError."""
+    own = {column.name: number for number, column in enumerate(document.columns) if column.dataset == dataset}
+    if name in own:
+        return own[name]
+    folded = [number for each, number in own.items() if each.lower() == name.lower()]
+    if len(folded) == 1:
+        return folded[0]
+    raise UnknownNameError(f"{document.datasets[dataset].qualified_name} has no column {name!r}")
+
+
+def label(dataset: Dataset, column: str) -> str:
+    """A column as messages name it: `orders.amount`, or `orders (all rows)`."""
+    return f"{dataset.name}.{column}" if column else f"{dataset.name} (all rows)"
+
+
+_Ends = dict[int, list[int]]
+
+
+def _by_ends(numbers: Iterable[int], every: tuple[Edge, ...] | tuple[Flow, ...]) -> tuple[_Ends, _Ends]:
+    out: _Ends = {}
+    into: _Ends = {}
+    for number in numbers:
+        each = every[number]
+        out.setdefault(each.input, []).append(number)
+        into.setdefault(each.output, []).append(number)
+    return out, into
+
+
+def _closure(starts: Iterable[int], near: _Ends, far: Callable[[int], int], depth: int | None) -> Reached:
+    distance = dict.fromkeys(starts, 0)
+    edges: set[int] = set()
+    frontier, away = list(distance), 0
+    while frontier and (depth is None or away < depth):
+        away += 1
+        found: list[int] = []
+        for node in frontier:
+            for number in near.get(node, ()):
+                edges.add(number)
+                end = far(number)
+                if end not in distance:
+                    distance[end] = away
+                    found.append(end)
+        frontier = found
+    return Reached(distance=distance, edges=frozenset(edges))

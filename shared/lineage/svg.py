@@ -1,0 +1,113 @@
+"""A selection as an SVG picture (SVG 1.1): a card for each data set, a curve for each flow or edge."""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape
+
+from shared.lineage.document import Kind
+from shared.lineage.exports import ALL_ROWS
+from shared.lineage.layout import CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT, Box, layout
+from shared.lineage.selection import Selection
+
+_MARGIN = 24
+_MAX_TITLE = 28
+_MAX_ROW = 32
+COLOURS = {
+    Kind.IDENTITY: "#2563eb",
+    Kind.TRANSFORMATION: "#7c3aed",
+    Kind.AGGREGATION: "#b45309",
+    Kind.MASK: "#047857",
+    Kind.CONDITION: "#6b7280",
+}
+_DASHES = {Kind.MASK: "6 3", Kind.CONDITION: "2 4"}
+_STYLE = (
+    "text{font-family:system-ui,sans-serif;font-size:12px;fill:#111827}"
+    ".store{fill:#6b7280;font-size:10px}.title{font-weight:600}"
+    ".card{fill:#fff;stroke:#d1d5db}.subject{stroke:#2563eb;stroke-width:2}.edge{fill:none;stroke-width:1.5}"
+    ".kind{font-size:10px}"
+)
+
+
+def as_svg(selection: Selection, *, subject: int | None = None) -> str:
+    """The picture; the same selection gives the same bytes. `subject`: the data set to mark."""
+    columns = _columns(selection)
+    heights = {number: float(HEAD_HEIGHT + ROW_HEIGHT * len(columns[number])) for number in selection.datasets}
+    pairs = [(flow.input, flow.output) for flow in selection.shown_flows]
+    boxes = layout(heights, pairs)
+    width = max((box.x + CARD_WIDTH for box in boxes.values()), default=0) + 2 * _MARGIN
+    height = max((box.y + box.height for box in boxes.values()), default=0) + 2 * _MARGIN
+    size = f'width="{width:g}" height="{height:g}" viewBox="{-_MARGIN} {-_MARGIN} {width:g} {height:g}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+        f"<style>{_STYLE}</style>",
+        f'<rect x="{-_MARGIN}" y="{-_MARGIN}" width="{width:g}" height="{height:g}" fill="#f9fafb"/>',
+        *_curves(selection, boxes, columns),
+        *(part for number in sorted(boxes) for part in _card(selection, number, boxes[number], columns, subject)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _columns(selection: Selection) -> dict[int, list[int]]:
+    """The columns that each card lists."""
+    found: dict[int, list[int]] = {number: [] for number in selection.datasets}
+    for number in sorted(selection.columns):
+        found[selection.document.columns[number].dataset].append(number)
+    return found
+
+
+def _card(
+    selection: Selection, number: int, box: Box, columns: dict[int, list[int]], subject: int | None
+) -> Iterator[str]:
+    dataset = selection.document.datasets[number]
+    kind = "card subject" if number == subject else "card"
+    yield (
+        f'<g><title>{_text(dataset.qualified_name)}</title><rect class="{kind}" x="{box.x:g}" y="{box.y:g}"'
+        f' width="{CARD_WIDTH}" height="{box.height:g}" rx="6"/>'
+        f'<text class="title" x="{box.x + 10:g}" y="{box.y + 18:g}">{_short(dataset.name, _MAX_TITLE)}</text>'
+        f'<text class="store" x="{box.x + 10:g}" y="{box.y + 34:g}">{_short(dataset.store, _MAX_ROW)}</text>'
+    )
+    for row, column in enumerate(columns[number]):
+        y = box.y + HEAD_HEIGHT + ROW_HEIGHT * row
+        name = selection.document.columns[column].name or ALL_ROWS
+        yield f'<text x="{box.x + 10:g}" y="{y + 14:g}">{_short(name, _MAX_ROW)}</text>'
+    yield "</g>"
+
+
+def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list[int]]) -> Iterator[str]:
+    place = {column: row for own in columns.values() for row, column in enumerate(own)}
+    every = selection.document.columns
+    linked: set[tuple[int, int]] = set()
+    for edge in selection.shown_edges:
+        one, other = every[edge.input].dataset, every[edge.output].dataset
+        linked.add((one, other))
+        start, end = (_port(boxes[each], place[column]) for each, column in ((one, edge.input), (other, edge.output)))
+        line = f'stroke="{COLOURS[edge.kind]}"'
+        if edge.kind in _DASHES:
+            line += f' stroke-dasharray="{_DASHES[edge.kind]}"'
+        path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
+        yield f'<path class="edge" d="{path}" {line}><title>{edge.kind.value}</title></path>'
+        if edge.kind in {Kind.MASK, Kind.AGGREGATION}:
+            x, y = (boxes[one].x + CARD_WIDTH + boxes[other].x) / 2, (start + end) / 2 - 4
+            yield f'<text class="kind" x="{x:g}" y="{y:g}" text-anchor="middle">{edge.kind.value}</text>'
+    for one, other in sorted({(flow.input, flow.output) for flow in selection.shown_flows} - linked):
+        start, end = (boxes[each].y + HEAD_HEIGHT / 2 for each in (one, other))
+        path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
+        yield f'<path class="edge" d="{path}" stroke="#9ca3af"/>'
+
+
+def _port(box: Box, row: int) -> float:
+    return box.y + HEAD_HEIGHT + ROW_HEIGHT * (row + 0.5)
+
+
+def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+    bend = max(40.0, abs(to_x - x) / 2)
+    return f"M{x:g} {y:g}C{x + bend:g} {y:g} {to_x - bend:g} {to_y:g} {to_x:g} {to_y:g}"
+
+
+def _short(text: str, most: int) -> str:
+    return _text(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def _text(text: str) -> str:
+    """As XML text: signs that XML 1.0 does not allow become spaces."""
+    return escape("".join(sign if sign.isprintable() else " " for sign in text))

@@ -1,0 +1,113 @@
+"""The document of lineage of the record: what is published and what is not yet, without history."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+
+from msgspec import structs
+
+from shared.catalog.port import AssetKey
+from shared.errors import ContentLost
+from shared.events.archive_index import ARCHIVED
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import Health, LineageDocument
+from shared.model import Column, Process
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import recorded_processes
+from shared.publishing.planning.resolved_process import resolve_names
+from shared.records.asset_matches import AssetMatch, all_matches
+from shared.records.run_state import RunState
+from shared.storage.port import Row, Storage
+from shared.storage_layout import RUNS, STATE, stored_from_row
+
+_FAILURES = frozenset({"FAIL", "ABORT"})
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def document_of_record(storage: Storage, options: PublishOptions) -> LineageDocument:
+    """The document of all recorded processes, on the assets that the catalog was found to have.
+
+    Reads the tables of runs, contributions and asset matches by one scan each. Raises StorageUnavailable.
+    """
+    matches = {each.own: each for each in all_matches(storage)}
+    failed = _failed_processes(storage)
+    return document_of("record", _known(storage, options, matches, failed))
+
+
+def _known(
+    storage: Storage, options: PublishOptions, matches: Mapping[AssetKey, AssetMatch], failed: frozenset[str]
+) -> Iterator[KnownProcess]:
+    for each in recorded_processes(storage, options):
+        process = _on_matched_assets(each.process, matches)
+        if process:
+            yield KnownProcess(
+                process=process,
+                first=each.seen.first if each.seen else None,
+                last=each.seen.last if each.seen else None,
+                last_run=each.last_supporter,
+                health=Health.FAILED if each.key in failed else Health.GOOD,
+            )
+
+
+def _on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
+    """The process with its assets, and all that names them, replaced by their matches; None where inputs and outputs
+    match one asset.
+    """
+    own = {each.key: matches[each.key] for each in (*process.inputs, *process.outputs) if each.key in matches}
+    named = resolve_names(process, own)
+    if named is None or named is process:
+        return named
+    names = {key[1]: each.scanned[1] for key, each in own.items() if each.scanned}
+
+    def name(before: str) -> str:
+        return names.get(before, before)
+
+    constants = (Column(qualified_name=name(each.qualified_name), column=each.column) for each in named.sourceless)
+    return structs.replace(
+        named,
+        sourceless=tuple(sorted(constants)),
+        schemas=tuple(structs.replace(each, qualified_name=name(each.qualified_name)) for each in named.schemas),
+        parsed=tuple(sorted({name(each) for each in named.parsed})),
+    )
+
+
+@dataclass(slots=True)
+class _JobRuns:
+    """The processes of a job, and how its last run ended."""
+
+    processes: set[str] = field(default_factory=set)
+    last: datetime = _NEVER
+    failed: bool = False
+
+
+def _failed_processes(storage: Storage) -> frozenset[str]:
+    """The keys of the processes whose job's last run failed; a job is known by its name."""
+    jobs: dict[str, _JobRuns] = {}
+    for run_id, rows in groupby(storage.scan(RUNS), key=lambda row: row.partition):
+        state, name, last = _run(storage, run_id, rows)
+        if state is None or not name or last is None:
+            continue
+        job = jobs.setdefault(name, _JobRuns())
+        job.processes |= state.processes
+        if last >= job.last:
+            job.last, job.failed = last, state.end in _FAILURES
+    return frozenset(key for job in jobs.values() if job.failed for key in job.processes)
+
+
+def _run(storage: Storage, run_id: str, rows: Iterable[Row]) -> tuple[RunState | None, str, datetime | None]:
+    """The state of a run, the name of its job and the time of its last event, from the rows of its partition."""
+    state, name, last = None, "", None
+    for row in rows:
+        if row.key == STATE:
+            try:
+                state = RunState.of(row, storage)
+            except ContentLost:
+                continue  # `verify --fix` processes the run again, which restores it
+        elif row.key.startswith(ARCHIVED):
+            name = str(row.values["job"])
+        elif event := stored_from_row(run_id, row.key):
+            name, last = str(row.values.get("job", "")) or name, max(last or event.time, event.time)
+    if state and state.seen:
+        last = max(last or state.seen.last, state.seen.last)
+    return state, name, last

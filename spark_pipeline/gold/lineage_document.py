@@ -1,0 +1,101 @@
+"""The document of lineage of the lake, with history."""
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from shared.lineage.building import Interval, KnownProcess, document_of
+from shared.lineage.document import Health, LineageDocument
+from spark_pipeline.gold.lineage_history import STEP_SEPARATOR
+from spark_pipeline.tables.encoding import moment, unpack_process
+from spark_pipeline.tables.lake import Lake, LakeError
+from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
+
+_FAILURES = ("FAIL", "ABORT")
+
+
+def document_of_lake(lake: Lake) -> LineageDocument:
+    """The document of all processes that the lake knows, past ones too.
+
+    Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
+    """
+    if not lake.exists(HISTORY):
+        raise LakeError(
+            f"there is no lake in {lake.root}: make one with `throughline lake run ARCHIVE --lake {lake.root}`"
+        )
+    history = lake.live(HISTORY)
+    if history.where("masked is null").head() is not None:
+        raise LakeError(
+            f"an older version wrote the lake in {lake.root}: its history does not say what is masked. Make it again in"
+            " an empty folder with `throughline lake run ARCHIVE --lake FOLDER`"
+        )
+    types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
+    tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
+    return document_of("lake", _processes(lake), history=_intervals(history), types=types, tags=tags)
+
+
+def _intervals(history: DataFrame) -> Iterator[Interval]:
+    rows = history.withColumn("since", f.unix_micros("valid_from")).withColumn("until", f.unix_micros("valid_to"))
+    for row in rows.toLocalIterator():
+        yield Interval(
+            process=row["process"],
+            input=row["input"],
+            input_column=row["input_column"],
+            output=row["output"],
+            output_column=row["output_column"],
+            kind=row["kind"],
+            masked=row["masked"],
+            steps=tuple(row["how"].split(STEP_SEPARATOR)) if row["how"] else (),
+            parsed=row["parsed"],
+            valid_from=moment(row["since"]),
+            valid_to=None if row["until"] is None else moment(row["until"]),
+        )
+
+
+def _processes(lake: Lake) -> Iterator[KnownProcess]:
+    """Each process by its current content, a past one by its newest contribution, with the times of its runs."""
+    newest = Window.partitionBy("process").orderBy(f.desc("last"), f.desc("digest"))
+    past = (
+        lake.read(CONTRIBUTIONS)
+        .withColumn("newest", f.row_number().over(newest))
+        .where("newest = 1")
+        .select("process", f.col("content").alias("past"))
+    )
+    times = lake.read(CONTRIBUTIONS).groupBy("process").agg(f.min("first").alias("first"), f.max("last").alias("last"))
+    live = lake.live(CURRENT).select("process", "content")
+    named = lake.live(HISTORY).select("process").union(live.select("process")).distinct()
+    rows = (
+        named.join(live, "process", "left")
+        .join(past, "process", "left")
+        .join(times, "process", "left")
+        .join(_last_runs(lake), "process", "left")
+    )
+    columns = ("process", "content", "past", "last_run", "failed")
+    micros = (f.unix_micros("first").alias("since"), f.unix_micros("last").alias("until"))
+    for row in rows.select(*columns, *micros).toLocalIterator():
+        yield KnownProcess(
+            process=unpack_process(row["content"] or row["past"]),
+            first=None if row["since"] is None else moment(row["since"]),
+            last=None if row["until"] is None else moment(row["until"]),
+            last_run=row["last_run"] or "",
+            health=Health.FAILED if row["failed"] else Health.GOOD,
+            current=row["content"] is not None,
+        )
+
+
+def _last_runs(lake: Lake) -> DataFrame:
+    """The last run that contributed to each process, and whether the last run of its job failed."""
+    runs = lake.read(RUNS).select("run_id", "job_namespace", "job", f.col("last").alias("at"), "ended")
+    by_job = Window.partitionBy("job_namespace", "job").orderBy(f.desc("at"), f.desc("run_id"))
+    last_of_job = runs.withColumn("place", f.row_number().over(by_job)).where("place = 1")
+    failed = last_of_job.select("job_namespace", "job", f.col("ended").isin(*_FAILURES).alias("failed"))
+    mine = lake.live(RUN_CONTRIBUTIONS).select("process", "run_id").join(runs, "run_id")
+    by_process = Window.partitionBy("process").orderBy(f.desc("at"), f.desc("run_id"))
+    return (
+        mine.withColumn("place", f.row_number().over(by_process))
+        .where("place = 1")
+        .join(failed, ["job_namespace", "job"], "left")
+        .select("process", f.col("run_id").alias("last_run"), f.coalesce("failed", f.lit(False)).alias("failed"))
+    )

@@ -1,0 +1,67 @@
+"""`throughline view`: files without a browser, and errors that lead on."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.catalog.memory import MemoryCatalog
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
+
+
+@pytest.fixture
+def parts() -> Parts:
+    made = Parts()
+    for place in post(made.storage, *(GOLDEN / "customer_master" / "events.jsonl").read_bytes().splitlines()):
+        settle(made.storage, place)
+    publish(made.storage, MemoryCatalog(), made.worker.publishing)
+    return made
+
+
+def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
+    forms = ("html", "svg", "mermaid", "dot", "csv")
+    options = [word for form in forms for word in (f"--{form}", str(tmp_path / "new" / f"lineage.{form}"))]
+    done = parts.run("view", "customer_master", "--column", "full_name", *options)
+    assert done.exit_code == 0, done.output
+    texts = {form: (tmp_path / "new" / f"lineage.{form}").read_text() for form in forms}
+    assert done.output.count("wrote ") == len(forms)
+    assert "column=full_name" in texts["html"]
+    for form in ("svg", "mermaid", "dot", "csv"):
+        assert "first_name" in texts[form]
+        assert "email" not in texts[form], "only what is on the column's way"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("custmer_master",), 1, "no data set like 'custmer_master'. Did you mean"),
+        (("customer_master", "--column", "fullname"), 1, "no column 'fullname'. Did you mean full_name?"),
+        (("files",), 1, "3 data sets match 'files'"),
+        (("--column", "x"), 2, "--column needs the data set"),
+        (("--as-of", "2026-11-01"), 1, "the record has no history"),
+        (("--compare", "2026-11-01"), 1, "the record has no history"),
+        (("--as-of", "yesterday"), 2, "--as-of yesterday is no time"),
+    ],
+)
+def test_a_question_without_an_answer_ends_in_one_sentence(
+    parts: Parts, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    done = parts.run("view", *words, "--csv", "unused.csv")
+    assert done.exit_code == code, done.output
+    assert sentence in done.stderr.replace("\n", " ")
+    assert not Path("unused.csv").exists()
+
+
+def test_an_empty_record_says_what_to_do() -> None:
+    done = Parts().run("view", "--csv", "unused.csv")
+    assert done.exit_code == 1
+    assert "throughline demo" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_named(parts: Parts, tmp_path: Path) -> None:
+    done = parts.run("view", "--csv", str(tmp_path))
+    assert done.exit_code == 1
+    assert "cannot write" in done.stderr

@@ -1,0 +1,74 @@
+"""The page's file: one HTML with a strict policy, the same bytes for the same lineage, names as data only."""
+
+import base64
+import gzip
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cli.viewer.page import FOLDER, joined, page
+from shared.lineage.document import decoded
+from tests.support.lineage import document, drawn, edge, process
+
+NASTY = "</script><script>alert(1)</script>"
+
+
+def part(html: str, pattern: str) -> str:
+    found = re.search(pattern, html, re.DOTALL)
+    assert found
+    return found.group(1)
+
+
+def test_the_page_holds_its_document_and_loads_nothing() -> None:
+    history = drawn(1)
+    html = page(history, "asset=a&column=b").decode()
+    data = part(html, r'<script type="text/plain" id="data"[^>]*>([^<]*)</script>')
+    assert decoded(gzip.decompress(base64.b64decode(data))) == history
+    assert part(html, r'data-start="([^"]*)"') == "asset=a&amp;column=b"
+    assert not re.findall(r'(?:src|href)="', html)
+    assert page(history) == page(history)
+
+
+def test_the_policy_allows_the_pages_own_script_and_styles_only() -> None:
+    html = page(drawn(1)).decode()
+    policy = part(html, r'http-equiv="Content-Security-Policy" content="([^"]*)"').replace("&#x27;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    script, styles = part(html, r"<script>(.*?)</script>"), part(html, r"<style>(.*?)</style>")
+    for text in (script, styles):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_names_are_data() -> None:
+    html = page(document(process(NASTY, NASTY, "clean", edge(f"{NASTY}.{NASTY}", f"clean.{NASTY}"))), NASTY).decode()
+    assert "alert(1)" not in html.replace(part(html, r'data-start="([^"]*)"'), "")
+    assert html.count("</script>") == 2
+
+
+def test_the_modules_have_one_name_for_one_thing() -> None:
+    """They share one scope in the page."""
+    names = Counter(
+        name
+        for path in FOLDER.glob("*.js")
+        for name in re.findall(
+            r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", path.read_text(), re.MULTILINE
+        )
+    )
+    assert [name for name, number in names.items() if number > 1] == []
+
+
+def test_every_module_is_joined_once_after_those_it_imports() -> None:
+    script = joined(FOLDER)
+    firsts = {path.name: path.read_text().splitlines()[0] for path in FOLDER.glob("*.js")}
+    assert all(script.count(first) == 1 for first in firsts.values())
+    assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
+
+
+def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.js").write_text('import { a } from "./other.js";\nexport const b = 1;\n')
+    (tmp_path / "other.js").write_text('import { b } from "./main.js";\nexport const a = 1;\n')
+    with pytest.raises(ValueError, match=r"main.js → other.js → main.js"):
+        joined(tmp_path)

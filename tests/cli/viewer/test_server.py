@@ -1,0 +1,74 @@
+"""The page's server: to the browser that has the token, and to nobody else."""
+
+import http.client
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from cli.viewer.server import PageServer
+
+PAGE = b"<!doctype html>the page"
+
+
+@pytest.fixture
+def server() -> Iterator[PageServer]:
+    with PageServer(lambda: PAGE, 0) as made:
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def ask(server: PageServer, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)) as connection:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+
+def path_of(server: PageServer) -> str:
+    return "/" + server.address.partition(f":{server.server_port}/")[2]
+
+
+def test_the_token_works_once_and_gives_a_cookie(server: PageServer) -> None:
+    path = path_of(server)
+    assert ask(server, "/")[0] == 403
+    status, headers, _ = ask(server, path)
+    assert (status, headers["location"]) == (303, "/")
+    assert "HttpOnly" in headers["set-cookie"]
+    assert "SameSite=Strict" in headers["set-cookie"]
+    cookie = headers["set-cookie"].partition(";")[0]
+    assert ask(server, "/", Cookie=cookie)[::2] == (200, PAGE)
+    assert ask(server, "/", Cookie=cookie)[0] == 200, "the page can be loaded again"
+    assert ask(server, path)[0] == 403, "the token is spent"
+    assert ask(server, "/?token=guessed")[0] == 403
+
+
+@pytest.mark.parametrize("cookie", ["throughline_view=wrong", "throughline_view=", "other=1", '"; throughline_view'])
+def test_another_cookie_is_refused(server: PageServer, cookie: str) -> None:
+    assert ask(server, "/", Cookie=cookie)[0] == 403
+
+
+def test_another_host_another_path_and_another_method_are_refused(server: PageServer) -> None:
+    path = path_of(server)
+    assert ask(server, path, Host="evil.example")[0] == 421
+    assert ask(server, path, Host=f"evil.example:{server.server_port}")[0] == 421
+    assert ask(server, "/etc/passwd")[0] == 404
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert ask(server, path, method)[0] == 501
+    assert ask(server, path)[0] == 303, "none of these has spent the token"
+
+
+def test_nothing_is_kept_or_framed(server: PageServer) -> None:
+    _, headers, _ = ask(server, "/")
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "python" not in headers["server"].lower()
+
+
+def test_it_listens_on_loopback_only(server: PageServer) -> None:
+    assert server.server_address[0] == "127.0.0.1"

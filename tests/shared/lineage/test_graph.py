@@ -1,0 +1,257 @@
+"""Following the document of lineage, held to a naive walk; names; what is not known."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from shared.lineage.building import TABLE, Interval, KnownProcess, document_of, place
+from shared.lineage.document import (
+    FORMAT,
+    Kind,
+    LineageDocument,
+    UnreadableDocumentError,
+    decoded,
+    encoded,
+    kind_of,
+)
+from shared.lineage.graph import (
+    AmbiguousNameError,
+    LineageGraph,
+    NoHistoryError,
+    UnknownNameError,
+    Way,
+    find_column,
+    find_dataset,
+    unknown_columns,
+    unresolved_datasets,
+)
+from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process, UnresolvedTable
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def asset(name: str) -> Asset:
+    return Asset(type="fs_path", qualified_name=f"file:///lake/{name}", namespace="file", name=f"/lake/{name}")
+
+
+def edge(read: str, written: str, *how: str, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False) -> ColumnEdge:
+    """From `table.column` to `table.column`."""
+    (one, from_column), (other, to_column) = read.split("."), written.split(".")
+    return ColumnEdge(
+        input=Column(qualified_name=asset(one).qualified_name, column=from_column),
+        output=Column(qualified_name=asset(other).qualified_name, column=to_column),
+        kind=kind,
+        masked=masked,
+        how=how or ("IDENTITY",),
+    )
+
+
+def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: object) -> Process:
+    return Process(
+        qualified_name=f"throughline:{name}",
+        name=name,
+        operations=("insert",),
+        inputs=tuple(map(asset, reads.split())),
+        outputs=(asset(writes),),
+        columns=tuple(sorted(edges)),
+        **more,  # type: ignore[arg-type] # the caller's names and types
+    )
+
+
+CLEAN = process(
+    "clean",
+    "raw",
+    "clean",
+    edge("raw.email", "clean.hash", "TRANSFORMATION", masked=True),
+    edge("raw.name", "clean.name"),
+    edge("raw.active", "clean.", "FILTER", kind=EdgeKind.INDIRECT),
+    sourceless=(Column(qualified_name=asset("clean").qualified_name, column="origin"),),
+    schemas=(
+        AssetSchema(
+            qualified_name=asset("clean").qualified_name,
+            columns=(("name", "string"), ("hash", "string"), ("origin", "string"), ("score", "double")),
+        ),
+    ),
+)
+MART = process("mart", "clean", "mart", edge("clean.name", "mart.names", "AGGREGATION"))
+DOCUMENT = document_of("record", [KnownProcess(process=each) for each in (CLEAN, MART)])
+
+
+def named(document: LineageDocument, numbers: object) -> set[str]:
+    """Columns by `table.column`."""
+    return {
+        f"{document.datasets[document.columns[number].dataset].name}.{document.columns[number].name}"
+        for number in numbers  # type: ignore[attr-defined] # any collection of numbers
+    }
+
+
+def reached(start: str, way: Way, **more: object) -> set[str]:
+    graph = LineageGraph(DOCUMENT, conditions=bool(more.get("conditions")))
+    table, column = start.split(".")
+    number = find_column(
+        DOCUMENT, find_dataset(DOCUMENT, table if table != "clean" else asset("clean").qualified_name), column
+    )
+    return named(DOCUMENT, graph.columns([number], way, depth=more.get("depth")).distance) - {start}  # type: ignore[arg-type]
+
+
+def test_a_column_is_followed_both_ways() -> None:
+    assert reached("raw.name", Way.DOWNSTREAM) == {"clean.name", "mart.names"}
+    assert reached("raw.name", Way.DOWNSTREAM, depth=1) == {"clean.name"}
+    assert reached("mart.names", Way.UPSTREAM) == {"clean.name", "raw.name"}
+    assert reached("raw.active", Way.DOWNSTREAM) == set()
+    assert reached("raw.active", Way.DOWNSTREAM, conditions=True) == {"clean."}
+
+
+def test_a_document_is_its_bytes() -> None:
+    assert decoded(encoded(DOCUMENT)) == DOCUMENT
+    again = document_of("record", [KnownProcess(process=each) for each in (MART, CLEAN)])
+    assert encoded(again) == encoded(DOCUMENT), "the order of what is read does not count"
+
+
+@pytest.mark.parametrize("data", [b"{}", b"no json", encoded(DOCUMENT).replace(b'"format":1', b'"format":2')])
+def test_other_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableDocumentError):
+        decoded(data)
+    assert FORMAT == 1
+
+
+def test_columns_stand_in_the_order_of_the_schema() -> None:
+    own = find_dataset(DOCUMENT, asset("clean").qualified_name)
+    assert [column.name for column in DOCUMENT.columns if column.dataset == own] == [
+        "",
+        "name",
+        "hash",
+        "origin",
+        "score",
+    ]
+
+
+def test_a_column_without_source_is_not_known_and_a_constant_is() -> None:
+    assert named(DOCUMENT, unknown_columns(DOCUMENT)) == {"clean.origin", "clean.score"}
+    exact = document_of("record", [KnownProcess(process=structs.replace(CLEAN, exact=True))])
+    assert unknown_columns(exact) == frozenset()
+    assert {column.name for column in exact.columns if column.constant} == {"origin"}
+    merged = document_of("record", [KnownProcess(process=structs.replace(CLEAN, operations=("merge",)))])
+    assert unknown_columns(merged) == frozenset(), "a MERGE may leave columns as they are"
+    nothing = structs.replace(CLEAN, columns=(), operations=("merge",))
+    assert named(
+        document_of("record", [KnownProcess(process=nothing)]),
+        unknown_columns(document_of("record", [KnownProcess(process=nothing)])),
+    ) == {"clean.name", "clean.hash", "clean.origin", "clean.score"}
+
+
+def test_a_table_whose_place_is_not_known_is_no_full_stop() -> None:
+    lost = process("lost", "raw", "far", unresolved_tables=(UnresolvedTable(table="db.somewhere"),))
+    document = document_of("record", [KnownProcess(process=lost)])
+    assert {document.datasets[number].name for number in unresolved_datasets(document)} == {"far"}
+    assert document.processes[0].unresolved_tables == ("db.somewhere",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "masked", "wanted"),
+    [
+        ("INDIRECT", ("FILTER",), False, Kind.CONDITION),
+        ("INDIRECT", ("FILTER",), True, Kind.CONDITION),
+        ("DIRECT", ("IDENTITY",), False, Kind.IDENTITY),
+        ("DIRECT", ("IDENTITY", "TRANSFORMATION"), False, Kind.TRANSFORMATION),
+        ("DIRECT", ("AGGREGATION", "IDENTITY"), False, Kind.AGGREGATION),
+        ("DIRECT", ("AGGREGATION",), True, Kind.MASK),
+        ("DIRECT", (), False, Kind.TRANSFORMATION),
+    ],
+)
+def test_the_strongest_step_is_the_kind(kind: str, steps: tuple[str, ...], masked: bool, wanted: Kind) -> None:
+    assert kind_of(kind, steps, masked=masked) is wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("abfss://raw@a.dfs.core.windows.net/x/y", ("abfss://raw@a.dfs.core.windows.net", "x", "y")),
+        ("https://a.dfs.core.windows.net/raw/orders/2026/", ("https://a.dfs.core.windows.net", "raw", "2026")),
+        ("mssql://server/db/dbo/orders", ("mssql://server", "db", "orders")),
+        ("plain", ("fs_path", "", "plain")),
+    ],
+)
+def test_the_place_of_a_data_set(name: str, wanted: tuple[str, str, str]) -> None:
+    assert place(name, "fs_path") == wanted
+
+
+def test_names_are_found_by_their_end_and_refused_with_their_rivals() -> None:
+    assert DOCUMENT.datasets[find_dataset(DOCUMENT, "raw")].name == "raw"
+    with pytest.raises(UnknownNameError):
+        find_dataset(DOCUMENT, "absent")
+    with pytest.raises(AmbiguousNameError, match=r"(?s)3 data sets.*lake/clean"):
+        find_dataset(DOCUMENT, "lake")
+    with pytest.raises(UnknownNameError):
+        find_column(DOCUMENT, 0, "absent")
+    assert find_column(DOCUMENT, find_dataset(DOCUMENT, "mart"), "NAMES")
+
+
+def row(table: str, kind: str, since: int, until: int | None, *, masked: bool = False) -> Interval:
+    return Interval(
+        process="throughline:mart",
+        input=asset("clean").qualified_name,
+        input_column="" if kind == TABLE else table,
+        output=asset("mart").qualified_name,
+        output_column="" if kind == TABLE else "names",
+        kind=kind,
+        masked=masked,
+        steps=() if kind == TABLE else ("IDENTITY",),
+        parsed=False,
+        valid_from=NOON + since * HOUR,
+        valid_to=None if until is None else NOON + until * HOUR,
+    )
+
+
+def test_history_has_what_was_valid_then() -> None:
+    rows = [
+        row("", TABLE, 0, None),
+        row("name", "DIRECT", 0, 2),
+        row("name", "DIRECT", 2, None, masked=True),
+        row("nick", "DIRECT", 1, 2),
+    ]
+    document = document_of("lake", [KnownProcess(process=MART)], history=rows)
+    assert document.times == tuple(NOON + hour * HOUR for hour in (0, 1, 2))
+
+    def at(moment: datetime | None) -> set[tuple[str, bool]]:
+        graph = LineageGraph(document, at=moment)
+        edges = (document.edges[number] for number in graph.edges)
+        return {(document.columns[each.input].name, each.masked) for each in edges}
+
+    assert at(NOON - HOUR) == set()
+    assert at(NOON) == {("name", False)}
+    assert at(NOON + HOUR) == {("name", False), ("nick", False)}
+    assert at(NOON + 2 * HOUR) == at(None) == {("name", True)}
+    with pytest.raises(NoHistoryError, match="--lake"):
+        LineageGraph(DOCUMENT, at=NOON)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=25),
+    st.integers(0, 6),
+    st.one_of(st.none(), st.integers(1, 4)),
+)
+def test_closures_are_those_of_a_naive_walk(pairs: list[tuple[int, int]], start: int, depth: int | None) -> None:
+    edges = [edge(f"t{one}.c", f"t{other}.c") for one, other in pairs]
+    steps = [
+        process(f"p{number}", each.input.qualified_name[-2:], each.output.qualified_name[-2:], each)
+        for number, each in enumerate(edges)
+    ]
+    alone = process("alone", f"t{start}", f"t{start}", edge(f"t{start}.c", f"t{start}.c"))
+    document = document_of("record", [KnownProcess(process=each) for each in (*steps, alone)])
+    number = find_column(document, find_dataset(document, f"t{start}"), "c")
+    graph = LineageGraph(document)
+    for way, arrows in ((Way.DOWNSTREAM, pairs), (Way.UPSTREAM, [(b, a) for a, b in pairs])):
+        wanted, frontier, away = {start: 0}, {start}, 0
+        while frontier and (depth is None or away < depth):
+            away += 1
+            frontier = {b for a, b in arrows if a in frontier} - wanted.keys()
+            wanted |= dict.fromkeys(frontier, away)
+        found = graph.columns([number], way, depth=depth).distance
+        assert {document.datasets[document.columns[each].dataset].name: far for each, far in found.items()} == {
+            f"t{each}": far for each, far in wanted.items()
+        }

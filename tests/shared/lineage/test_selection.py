@@ -1,0 +1,134 @@
+"""What a view shows, and its pictures, diagrams and tables."""
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from shared.lineage.exports import CSV_COLUMNS, as_csv, as_dot, as_mermaid
+from shared.lineage.graph import find_column, find_dataset
+from shared.lineage.layout import CARD_GAP, CARD_WIDTH, layout
+from shared.lineage.selection import Question, Selection, select
+from shared.lineage.svg import as_svg
+from shared.model import EdgeKind
+from tests.support.lineage import HOUR, NOON, document, drawn, edge, process
+
+FLOW = document(
+    process(
+        "clean",
+        "raw more",
+        "clean",
+        edge("raw.email", "clean.hash", masked=True),
+        edge("raw.name", "clean.name"),
+        edge("more.active", "clean.", kind=EdgeKind.INDIRECT),
+    ),
+    process("mart", "clean", "mart", edge("clean.name", "mart.names", "AGGREGATION")),
+    process("far", "mart", "far", edge("mart.names", "far.names")),
+)
+NASTY = '</script><b>"x"</b> [a](b);\n\u202eabc😀'
+
+
+def asked(name: str, column: str = "", **more: object) -> Selection:
+    dataset = find_dataset(FLOW, f"lake/{name}")
+    number = find_column(FLOW, dataset, column) if column else None
+    return select(FLOW, Question(dataset=dataset, column=number, **more))  # type: ignore[arg-type]
+
+
+def names(selection: Selection) -> dict[str, int]:
+    return {selection.document.datasets[number].name: distance for number, distance in selection.datasets.items()}
+
+
+def columns(selection: Selection) -> set[str]:
+    every = selection.document
+    return {
+        f"{every.datasets[every.columns[each].dataset].name}.{every.columns[each].name}" for each in selection.columns
+    }
+
+
+def test_a_data_set_is_shown_with_its_neighbours() -> None:
+    assert names(asked("clean")) == {"clean": 0, "raw": -1, "more": -1, "mart": 1}
+    assert names(asked("clean", up=0, down=None)) == {"clean": 0, "mart": 1, "far": 2}
+    assert columns(asked("mart")) == {"clean.name", "mart.names", "far.names"}
+
+
+def test_a_column_is_shown_with_its_way_only() -> None:
+    shown = asked("clean", "name", up=None, down=None)
+    assert names(shown) == {"clean": 0, "raw": -1, "mart": 1, "far": 2}
+    assert columns(shown) == {"raw.name", "clean.name", "mart.names", "far.names"}
+    assert len(shown.flows) == 3
+
+
+def test_conditions_are_shown_and_not_followed() -> None:
+    shown = asked("clean", "name", up=None, down=None, conditions=True)
+    assert columns(shown) == {"raw.name", "clean.name", "mart.names", "far.names", "more.active", "clean."}
+    assert names(shown)["more"] == -1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_layout_has_no_overlap_and_its_edges_point_right(seed: int) -> None:
+    shown = select(drawn(seed), Question())
+    heights = {number: 40.0 + 10 * (number % 4) for number in shown.datasets}
+    arrows = [(flow.input, flow.output) for flow in shown.shown_flows]
+    boxes = layout(heights, arrows)
+    assert boxes == layout(heights, list(reversed(arrows)))
+    for one, first in boxes.items():
+        for other, second in boxes.items():
+            if one < other and first.x == second.x:
+                upper, lower = sorted((first, second), key=lambda box: box.y)
+                assert upper.y + upper.height + CARD_GAP <= lower.y + 0.001
+    assert all(box.x % (CARD_WIDTH + 110) == 0 for box in boxes.values())
+    right = sum(boxes[one].x < boxes[other].x for one, other in arrows)
+    assert right >= len(arrows) * 0.5
+    assert all(boxes[one].x != boxes[other].x for one, other in arrows if one != other)
+
+
+def test_a_picture_is_well_formed_and_has_every_card_and_edge() -> None:
+    shown = asked("clean", up=None, down=None)
+    picture = as_svg(shown, subject=find_dataset(FLOW, "lake/clean"))
+    root = ET.fromstring(picture)  # noqa: S314 - our own
+    texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"raw", "more", "clean", "mart", "far", "hash", "names"} <= set(texts)
+    assert "mask" in texts, "a mask has its word beside its colour"
+    assert picture.count('class="card subject"') == 1
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == 5
+    assert as_svg(shown) == as_svg(asked("clean", up=None, down=None))
+
+
+def test_a_table_has_a_row_for_each_flow_and_edge() -> None:
+    rows = list(csv.reader(io.StringIO(as_csv(asked("clean", "hash", up=None, down=None)))))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert [row[:7] for row in rows[1:]] == [
+        ["file:///lake/raw", "", "file:///lake/clean", "", "table", "", ""],
+        ["file:///lake/raw", "email", "file:///lake/clean", "hash", "mask", "yes", "no"],
+    ]
+
+
+def test_times_are_those_of_the_history() -> None:
+    history = drawn(3)
+    rows = list(csv.DictReader(io.StringIO(as_csv(select(history, Question(at=NOON + HOUR))))))
+    assert {row["valid_from"] for row in rows} <= {each.isoformat() for each in history.times}
+    assert any(row["valid_to"] for row in rows)
+
+
+def test_names_are_never_syntax() -> None:
+    nasty = document(process(NASTY, "raw", "clean", edge(f"raw.{NASTY}", f"clean.=1+{NASTY}")))
+    shown = select(nasty, Question())
+    ET.fromstring(as_svg(shown))  # noqa: S314 - our own
+    cell = list(csv.reader(io.StringIO(as_csv(shown), newline="")))[2]
+    assert cell[1] == NASTY
+    assert cell[3] == f"'=1+{NASTY}"
+    mermaid = as_mermaid(shown)
+    assert "<b>" not in mermaid
+    assert re.fullmatch(r'    c\d+\["[^"<>]*"\]', mermaid.splitlines()[2])
+    dot = as_dot(shown)
+    assert "<b>x" not in dot.replace("<b>raw", "").replace("<b>clean", "")
+    assert "&lt;/script&gt;" in dot
+
+
+def test_the_same_selection_gives_the_same_bytes() -> None:
+    for write in (as_csv, as_mermaid, as_dot, as_svg):
+        assert write(select(drawn(5), Question())) == write(select(drawn(5), Question()))
+    assert json.dumps(names(select(drawn(5), Question())))

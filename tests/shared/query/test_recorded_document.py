@@ -1,0 +1,70 @@
+"""The document of lineage made of the record: on the catalog's assets, with the state of each job."""
+
+from shared.catalog.memory import MemoryCatalog
+from shared.lineage.document import Health, Kind, LineageDocument
+from shared.lineage.graph import unknown_columns
+from shared.query.recorded_document import document_of_record
+from shared.storage.memory import MemoryStorage
+from tests.support.building import IDENTITY, body, dataset, packed, source, step
+from tests.support.building import lineage as columns_of
+from tests.support.processing import post, settle
+from tests.support.publishing import Clock, how, publish
+from tests.support.scanned import scanned
+
+SCHEMA = {"fields": [{"name": "day", "type": "date"}, {"name": "total", "type": "double"}]}
+
+
+def test_the_document_is_on_the_assets_that_the_catalog_has() -> None:
+    (asset,) = scanned(1)
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    catalog.create_assets([asset.entity])
+    written = dataset(
+        asset.name,
+        asset.namespace,
+        schema=SCHEMA,
+        columnLineage=columns_of({"day": [source("raw", "at", IDENTITY)]}),
+    )
+    for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
+        settle(storage, place)
+    publish(storage, catalog, how(Clock()))
+    document = document_of_record(storage, how(Clock()))
+    assert [(each.type, each.qualified_name) for each in document.datasets if each.name != "raw"] == [asset.asset]
+    names = [column.name for column in document.columns if document.datasets[column.dataset].name != "raw"]
+    assert names == ["day", "total"], "schema and edges have one name"
+    assert [document.columns[number].name for number in unknown_columns(document)] == ["total"]
+
+
+def written_by(run: str, minute: float, *, end: str = "COMPLETE", masked: bool = False) -> bytes:
+    """A run of one job that copies a column; a failed one has no columns."""
+    how_made = step("DIRECT", "TRANSFORMATION", masking=masked)
+    columns = columns_of({"c": [source("raw", "c", how_made)]})
+    outputs = [dataset("clean", columnLineage=columns)] if end == "COMPLETE" else []
+    return packed(body(end, run=run, application=run, minute=minute, inputs=["raw"], outputs=outputs))
+
+
+def of(*bodies: bytes) -> LineageDocument:
+    storage = MemoryStorage()
+    for place in post(storage, *bodies):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), how(Clock()))
+    return document_of_record(storage, how(Clock()))
+
+
+def test_a_process_whose_last_run_failed_is_marked() -> None:
+    good, bad = written_by("one", 0), written_by("two", 5, end="FAIL")
+    assert [each.health for each in of(good).processes] == [Health.GOOD]
+    assert [each.health for each in of(good, bad).processes] == [Health.FAILED]
+    assert [each.health for each in of(good, bad, written_by("three", 9)).processes] == [Health.GOOD]
+
+
+def test_a_process_has_the_times_and_the_last_of_its_runs() -> None:
+    document = of(written_by("one", 0), written_by("two", 5))
+    (process,) = document.processes
+    assert (document.times[process.last_seen] - document.times[process.first_seen]).total_seconds() == 300
+    (edge,) = of(written_by("one", 0, masked=True)).edges
+    assert (edge.kind, edge.masked, edge.valid_to) == (Kind.MASK, True, -1)
+
+
+def test_an_empty_record_gives_an_empty_document() -> None:
+    document = document_of_record(MemoryStorage(), how(Clock()))
+    assert (document.datasets, document.processes, document.times) == ((), (), ())

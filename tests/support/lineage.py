@@ -1,0 +1,96 @@
+"""Small documents of lineage, and drawn ones, with a naive walk to hold answers to."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from shared.lineage.building import TABLE, Interval, KnownProcess, document_of
+from shared.lineage.document import LineageDocument
+from shared.model import Asset, Column, ColumnEdge, EdgeKind, Origin, Process
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ROOT = "file:///lake/"
+
+
+def asset(name: str) -> Asset:
+    """A folder of the lake."""
+    return Asset(type="fs_path", qualified_name=f"{ROOT}{name}", namespace="file", name=f"/lake/{name}")
+
+
+def column(text: str) -> Column:
+    """A column by `table.column`; nothing after the dot: all rows."""
+    table, _, name = text.rpartition(".")
+    return Column(qualified_name=asset(table).qualified_name, column=name)
+
+
+def edge(
+    read: str, written: str, *how: str, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False, parsed: bool = False
+) -> ColumnEdge:
+    """From `table.column` to `table.column`."""
+    steps = how or (("FILTER",) if kind is EdgeKind.INDIRECT else ("IDENTITY",))
+    return ColumnEdge(input=column(read), output=column(written), kind=kind, masked=masked, how=steps, parsed=parsed)
+
+
+def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: object) -> Process:
+    """A process that reads some tables and writes one."""
+    return Process(
+        qualified_name=f"throughline:{name}",
+        name=name,
+        operations=("insert",),
+        inputs=tuple(map(asset, reads.split())),
+        outputs=(asset(writes),),
+        columns=tuple(sorted(edges)),
+        origin=Origin(job=name),
+        **more,  # type: ignore[arg-type] # the caller's names and types
+    )
+
+
+def document(*processes: Process) -> LineageDocument:
+    """A document without history."""
+    return document_of("record", [KnownProcess(process=each) for each in processes])
+
+
+def drawn(seed: int, *, tables: int = 12, columns: int = 4, processes: int = 14, hours: int = 6) -> LineageDocument:
+    """A document with history, drawn from a seed: processes of random edges, each valid for a random time."""
+    draw = random.Random(seed)
+    known: list[KnownProcess] = []
+    history: list[Interval] = []
+    for number in range(processes):
+        output = f"z{number % 3}/t{draw.randrange(tables)}"
+        inputs = {f"z{draw.randrange(3)}/t{draw.randrange(tables)}" for _ in range(draw.randint(1, 3))} - {output}
+        if not inputs:
+            continue
+        made = process(f"p{number}", " ".join(sorted(inputs)), output)
+        known.append(KnownProcess(process=made, first=NOON, last=NOON + hours * HOUR, last_run=f"run{number}"))
+        for read in sorted(inputs):
+            history.append(_interval(draw, made.qualified_name, (f"{read}.", f"{output}."), TABLE, hours))
+            for _ in range(draw.randint(0, columns)):
+                one, other = f"{read}.c{draw.randrange(columns)}", f"{output}.c{draw.randrange(columns)}"
+                kind = "INDIRECT" if draw.random() < 0.2 else "DIRECT"
+                written = f"{output}." if kind == "INDIRECT" else other
+                history.append(_interval(draw, made.qualified_name, (one, written), kind, hours))
+    unique = {
+        (each.process, each.input, each.input_column, each.output, each.output_column, each.kind): each
+        for each in history
+    }
+    return document_of("lake", known, history=unique.values())
+
+
+def _interval(draw: random.Random, name: str, ends: tuple[str, str], kind: str, hours: int) -> Interval:
+    since = 0 if kind == TABLE else draw.randrange(hours)
+    until = None if kind == TABLE or draw.random() < 0.7 else since + draw.randint(1, hours)
+    one, other = map(column, ends)
+    steps = {"DIRECT": draw.choice((("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",))), "INDIRECT": ("FILTER",)}
+    return Interval(
+        process=name,
+        input=one.qualified_name,
+        input_column=one.column,
+        output=other.qualified_name,
+        output_column=other.column,
+        kind=kind,
+        masked=kind == "DIRECT" and draw.random() < 0.2,
+        steps=steps.get(kind, ()),
+        parsed=kind != TABLE and draw.random() < 0.1,
+        valid_from=NOON + since * HOUR,
+        valid_to=None if until is None else NOON + until * HOUR,
+    )

@@ -1,0 +1,122 @@
+// Pan and zoom, and the minimap.
+
+import { CARD_WIDTH } from "./layout.js";
+import { svg } from "./draw.js";
+
+/**
+ * @typedef {import("./scene.js").Scene} Scene
+ * @typedef {{x: number, y: number, scale: number}} Place
+ */
+
+const SMALLEST = 0.04;
+const LARGEST = 3;
+const MARGIN = 90;
+const PAN_STEP = 60;
+const MAX_ON_MAP = 3000;
+
+export class Camera {
+  /** @param {HTMLElement} stage @param {SVGSVGElement} minimap @param {() => void} moved called after each move */
+  constructor(stage, minimap, moved) {
+    this.stage = stage;
+    this.minimap = minimap;
+    this.moved = moved;
+    /** @type {Place} */
+    this.place = { x: MARGIN, y: MARGIN, scale: 1 };
+    /** @type {Scene} */
+    this.scene = { cards: [], curves: [], width: 0, height: 0 };
+    /** @type {{x: number, y: number} | null} */
+    this.held = null;
+    this.dragged = false;
+    stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    stage.addEventListener("pointerdown", (event) => this.down(event));
+    stage.addEventListener("pointermove", (event) => this.drag(event));
+    stage.addEventListener("pointerup", () => { this.held = null; });
+    stage.addEventListener("pointercancel", () => { this.held = null; });
+    minimap.addEventListener("pointerdown", (event) => this.jump(event));
+  }
+
+  /** @param {WheelEvent} event */
+  wheel(event) {
+    event.preventDefault();
+    if (event.ctrlKey || event.metaKey || !event.shiftKey) {
+      const box = this.stage.getBoundingClientRect();
+      this.zoom(Math.exp(-event.deltaY / 500), event.clientX - box.left, event.clientY - box.top);
+    } else this.pan(-event.deltaX, -event.deltaY);
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    if (event.button !== 0) return;
+    this.held = { x: event.clientX, y: event.clientY };
+    this.dragged = false;
+  }
+
+  /** @param {PointerEvent} event */
+  drag(event) {
+    if (!this.held) return;
+    const [dx, dy] = [event.clientX - this.held.x, event.clientY - this.held.y];
+    if (!this.dragged && Math.abs(dx) + Math.abs(dy) < 4) return;
+    this.dragged = true;
+    this.held = { x: event.clientX, y: event.clientY };
+    this.pan(dx, dy);
+  }
+
+  /** @param {number} dx @param {number} dy in pixels of the window */
+  pan(dx, dy) {
+    this.place.x += dx;
+    this.place.y += dy;
+    this.moved();
+  }
+
+  /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
+  zoom(factor, x = this.stage.clientWidth / 2, y = this.stage.clientHeight / 2) {
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, this.place.scale * factor));
+    const real = scale / this.place.scale;
+    this.place = { x: x - (x - this.place.x) * real, y: y - (y - this.place.y) * real, scale };
+    this.moved();
+  }
+
+  /** Show the whole scene, at its own size at most. */
+  fit() {
+    const [width, height] = [this.stage.clientWidth, this.stage.clientHeight];
+    const scale = Math.max(SMALLEST, Math.min(1, (width - 2 * MARGIN) / Math.max(this.scene.width, 1), (height - 2 * MARGIN) / Math.max(this.scene.height, 1)));
+    this.place = { x: (width - this.scene.width * scale) / 2, y: (height - this.scene.height * scale) / 2, scale };
+    this.moved();
+  }
+
+  /** Keys that move the picture: whether this was one. @param {string} key */
+  key(key) {
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ArrowLeft: () => this.pan(PAN_STEP, 0), ArrowRight: () => this.pan(-PAN_STEP, 0), ArrowUp: () => this.pan(0, PAN_STEP),
+      ArrowDown: () => this.pan(0, -PAN_STEP), "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8), 0: () => this.fit(),
+    };
+    actions[key]?.();
+    return key in actions;
+  }
+
+  /** Draw the minimap. */
+  map() {
+    const { scene, place } = this;
+    const [width, height] = [this.stage.clientWidth / place.scale, this.stage.clientHeight / place.scale];
+    const view = { x: -place.x / place.scale, y: -place.y / place.scale };
+    const left = Math.min(0, view.x);
+    const top = Math.min(0, view.y);
+    const right = Math.max(scene.width, view.x + width);
+    const bottom = Math.max(scene.height, view.y + height);
+    this.minimap.setAttribute("viewBox", `${left} ${top} ${Math.max(right - left, 1)} ${Math.max(bottom - top, 1)}`);
+    this.minimap.replaceChildren(
+      ...scene.cards.slice(0, MAX_ON_MAP).map((card) => svg("rect", { class: card.subject ? "subject" : "card", x: card.x, y: card.y, width: CARD_WIDTH, height: card.height })),
+      svg("rect", { class: "window", x: view.x, y: view.y, width, height }));
+  }
+
+  /** @param {PointerEvent} event */
+  jump(event) {
+    const matrix = this.minimap.getScreenCTM();
+    if (!matrix) return;
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+    this.place.x = this.stage.clientWidth / 2 - point.x * this.place.scale;
+    this.place.y = this.stage.clientHeight / 2 - point.y * this.place.scale;
+    this.moved();
+  }
+}

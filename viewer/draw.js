@@ -1,0 +1,179 @@
+// The scene as SVG: every card, column, process and button can be reached by keyboard and has a name.
+
+import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
+import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
+
+/**
+ * @typedef {import("./model.js").Model} Model
+ * @typedef {import("./scene.js").Scene} Scene
+ * @typedef {import("./scene.js").Card} Card
+ * @typedef {import("./scene.js").Curve} Curve
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+const MAX_LABELS = 80;
+const WIDE = 27;
+
+/** An element with attributes and children; text is always text, never markup.
+ * @param {string} name @param {Record<string, string | number | undefined>} attributes @param {(Node | string)[]} children
+ * @returns {SVGElement} */
+export function svg(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, String(value));
+  made.append(...children);
+  return made;
+}
+
+/** @param {string} text @param {number} most */
+export function shortened(text, most) {
+  const signs = [...text];
+  return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
+}
+
+/** The path of a curve between two points. @param {{x1: number, y1: number, x2: number, y2: number}} curve */
+export function pathOf({ x1, y1, x2, y2 }) {
+  const forward = x2 >= x1 ? 1 : -1;
+  const bend = forward * Math.max(50, Math.abs(x2 - x1) / 2);
+  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+}
+
+/** A point of a curve, from 0 at its start to 1 at its end (Bernstein's form of a cubic).
+ * @param {{x1: number, y1: number, x2: number, y2: number}} curve @param {number} t */
+function pointOn({ x1, y1, x2, y2 }, t) {
+  const bend = (x2 >= x1 ? 1 : -1) * Math.max(50, Math.abs(x2 - x1) / 2);
+  const weights = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value, place) => total + value * weights[place], 0);
+  return [sum([x1, x1 + bend, x2 - bend, x2]), sum([y1, y1, y2, y2])];
+}
+
+/** Where an end is, as the tests and people name it. @param {Model} model @param {string} end */
+function endName(model, end) {
+  if (end.startsWith("d")) return model.datasets[Number(end.slice(1))].qualified_name;
+  const column = model.columns[Number(end.slice(1))];
+  return `${model.datasets[column.dataset].qualified_name}\n${column.name}`;
+}
+
+/** @param {SVGElement} layer @param {Model} model @param {Scene} scene */
+export function drawn(layer, model, scene) {
+  const labels = scene.curves.length <= MAX_LABELS;
+  layer.replaceChildren(
+    svg("g", { class: "curves" }, ...scene.curves.map((curve) => curveElement(model, curve, labels))),
+    svg("g", { class: "cards" }, ...scene.cards.map((card) => cardElement(model, card))),
+  );
+}
+
+/** @param {Model} model @param {Curve} curve @param {boolean} labels */
+function curveElement(model, curve, labels) {
+  const word = curve.kind === "table" ? "" : KIND_WORDS[curve.kind];
+  const processes = curve.processes.map((number) => model.processes[number]);
+  const title = [word, curve.parsed ? TEXTS.parsed : "", curve.label, ...processes.map((each) => each.name)].filter(Boolean);
+  const group = svg("g", {
+    class: `curve kind-${curve.kind} ${curve.change}`.trim(), "data-edge": curve.id, "data-from": endName(model, curve.from),
+    "data-to": endName(model, curve.to), "data-kind": curve.kind, "data-masked": String(curve.masked),
+  }, svg("path", { class: "line", d: pathOf(curve) }), svg("title", {}, title.join("\n")));
+  if (!labels) return group;
+  const [x, y] = pointOn(curve, curve.at);
+  const first = processes[0];
+  const states = processes.map((each) => each.health ?? "good");
+  const health = ["failed", "overdue", "unended"].find((each) => states.includes(each)) ?? "good";
+  const badge = svg("g", {
+    class: `badge health-${health}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
+    "data-process": first?.qualified_name ?? "",
+    "aria-label": [TEXTS.process, ...processes.map((each) => each.name), HEALTH_WORDS[health] ?? ""].filter(Boolean).join(" "),
+  }, shapeOf(curve.kind));
+  const count = processes.length > 1 ? `×${processes.length}` : "";
+  const text = [word && word !== KIND_WORDS.identity ? word : "", curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "", count]
+    .filter(Boolean).join(" ");
+  if (text) badge.append(svg("text", { x: 9, y: 4 }, text));
+  group.append(badge);
+  return group;
+}
+
+/** A shape for each kind, so that colour is never alone. @param {string} kind */
+function shapeOf(kind) {
+  if (kind === "transformation") return svg("path", { class: "shape", d: "M0 -6L6 0L0 6L-6 0Z" });
+  if (kind === "aggregation") return svg("path", { class: "shape", d: "M-6 -5H6L0 6Z" });
+  if (kind === "mask") return svg("rect", { class: "shape", x: -6, y: -6, width: 12, height: 12 });
+  if (kind === "condition") return svg("path", { class: "shape", d: "M-5 0H5M0 -5V5" });
+  return svg("circle", { class: "shape", r: 5 });
+}
+
+/** @param {Model} model @param {Card} card */
+function cardElement(model, card) {
+  const dataset = model.datasets[card.dataset];
+  const words = [
+    dataset.name, card.subtitle, card.placeholder ? TEXTS.placeholder : "", HEALTH_WORDS[card.health] ?? "",
+    card.unresolved.length ? TEXTS.unresolved : "",
+  ].filter(Boolean);
+  const group = svg("g", {
+    class: ["card", card.subject ? "subject" : "", card.placeholder ? "placeholder" : "", `health-${card.health}`].join(" "),
+    transform: `translate(${card.x} ${card.y})`, "data-dataset": dataset.qualified_name, "data-depth": card.depth,
+  });
+  group.append(
+    svg("rect", { class: "box", width: CARD_WIDTH, height: card.height, rx: 8 }),
+    svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": words.join(", ") },
+      svg("rect", { class: "hit", width: CARD_WIDTH, height: HEAD_HEIGHT, rx: 8 }),
+      svg("text", { class: "title", x: 12, y: 20 }, shortened(dataset.name, WIDE)),
+      svg("text", { class: "subtitle", x: 12, y: 36 }, subtitleOf(card)),
+      svg("title", {}, [dataset.qualified_name, ...words.slice(2)].join("\n"))),
+  );
+  if (card.conditions.length) {
+    const names = card.conditions.map((each) => `${model.datasets[model.columns[each].dataset].name}.${model.columns[each].name}`);
+    group.append(svg("g", { class: "conditions", transform: `translate(${CARD_WIDTH - 40} 8)` },
+      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `∀ ${card.conditions.length}`),
+      svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
+  }
+  card.rows.forEach((row, place) => group.append(rowElement(model, row, HEAD_HEIGHT + place * ROW_HEIGHT)));
+  if (card.allRows) group.append(foldElement(card, dataset.qualified_name));
+  for (const [way, hidden, all] of /** @type {const} */ ([["<", card.hiddenUp, card.allUp], [">", card.hiddenDown, card.allDown]])) {
+    if (hidden) group.append(moreElement(dataset.qualified_name, way, hidden, all));
+  }
+  if (card.unresolved.length) {
+    group.append(svg("g", { class: "stub", transform: `translate(-30 ${card.height - 12})` },
+      svg("path", { class: "line", d: "M0 0H30" }), svg("circle", { r: 9, cx: -4 }), svg("text", { x: -4, y: 4, "text-anchor": "middle" }, "?"),
+      svg("title", {}, `${TEXTS.unresolved}: ${card.unresolved.join(", ")}`)));
+  }
+  return group;
+}
+
+/** @param {Card} card */
+function subtitleOf(card) {
+  const words = [HEALTH_WORDS[card.health] ?? "", card.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ");
+  const room = WIDE + 8 - words.length - (words ? 3 : 0);
+  const signs = [...card.subtitle];
+  const path = signs.length <= room ? card.subtitle : `…${signs.slice(signs.length - room + 1).join("")}`;
+  return words && room > 5 ? `${words} · ${path}` : words || path;
+}
+
+/** @param {Model} model @param {Card["rows"][number]} row @param {number} y */
+function rowElement(model, row, y) {
+  const mark = row.unknown ? "?" : row.constant ? "=" : "";
+  const note = row.unknown ? TEXTS.unknownSource : row.constant ? TEXTS.constant : "";
+  const group = svg("g", {
+    class: ["row", row.subject ? "subject" : "", row.unknown ? "unknown" : ""].join(" "), transform: `translate(0 ${y})`,
+    tabindex: 0, role: "button", "data-column": model.columns[row.column].name, "data-number": row.column,
+    "aria-label": [TEXTS.column, row.name, note, ...row.tags].filter(Boolean).join(" "),
+  }, svg("rect", { class: "hit", width: CARD_WIDTH, height: ROW_HEIGHT }),
+  svg("text", { x: 12, y: 15 }, shortened(row.name, row.tags.length ? WIDE - 9 : WIDE)), svg("title", {}, [row.name, note, ...row.tags].filter(Boolean).join("\n")));
+  if (mark) group.append(svg("text", { class: "mark", x: CARD_WIDTH - 16, y: 15 }, mark));
+  if (row.tags.length) group.append(svg("text", { class: "tag", x: CARD_WIDTH - 22, y: 15, "text-anchor": "end" }, shortened(row.tags[0], 9)));
+  return group;
+}
+
+/** @param {Card} card @param {string} name */
+function foldElement(card, name) {
+  const y = HEAD_HEIGHT + card.rows.length * ROW_HEIGHT;
+  const words = card.hiddenRows ? `+${card.hiddenRows} of ${card.allRows} ${TEXTS.columns.toLowerCase()}` : TEXTS.hideColumns;
+  return svg("g", { class: "fold", transform: `translate(0 ${y})`, tabindex: 0, role: "button", "data-fold": name,
+    "aria-label": `${card.hiddenRows ? TEXTS.showColumns : TEXTS.hideColumns} ${card.title}` },
+  svg("rect", { class: "hit", width: CARD_WIDTH, height: ROW_HEIGHT, rx: 8 }), svg("text", { x: 12, y: 15 }, words));
+}
+
+/** @param {string} name @param {"<" | ">"} way @param {number} hidden @param {number} all */
+function moreElement(name, way, hidden, all) {
+  const left = way === "<";
+  const words = `+${hidden} of ${all}`;
+  return svg("g", { class: "more", transform: `translate(${left ? -66 : CARD_WIDTH + 4} ${HEAD_HEIGHT / 2 - 10})`, tabindex: 0,
+    role: "button", "data-more": `${way}${name}`, "aria-label": `${left ? TEXTS.upstream : TEXTS.downstream}: ${words}` },
+  svg("rect", { class: "hit", width: 62, height: 20, rx: 10 }), svg("text", { x: 31, y: 14, "text-anchor": "middle" }, words));
+}

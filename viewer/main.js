@@ -1,0 +1,285 @@
+// The page: it reads the document, and shows what its address says.
+
+import { Camera } from "./camera.js";
+import { MAX_SVG_CARDS, hitOn, painted } from "./canvas.js";
+import { drawn } from "./draw.js";
+import { button, element } from "./elements.js";
+import { Model, unpacked } from "./model.js";
+import { changesBetween, changesPanel, datasetPanel, estatePanel, impactPanel, moment, processPanel, startPanel } from "./panels.js";
+import { sceneOf } from "./scene.js";
+import { SearchIndex } from "./search.js";
+import { SearchBox } from "./searchbox.js";
+import { selected } from "./select.js";
+import { chosen, formattedState, parsedState, toggled } from "./state.js";
+import { TEXTS } from "./texts.js";
+import { pathTree } from "./tree.js";
+
+/**
+ * @typedef {import("./state.js").State} State
+ * @typedef {import("./select.js").Selection} Selection
+ * @typedef {import("./scene.js").Scene} Scene
+ */
+
+/** @param {string} id @returns {any} an element that the page has */
+const byId = (id) => document.getElementById(id);
+const FOCUS_KEYS = ["data-head", "data-fold", "data-more", "data-process", "data-number"];
+
+class Page {
+  /** @param {Model} model @param {string} start */
+  constructor(model, start) {
+    this.model = model;
+    this.start = start;
+    /** @type {State} */
+    this.state = parsedState(start);
+    /** @type {Scene} */
+    this.scene = { cards: [], curves: [], width: 0, height: 0 };
+    this.subject = "";
+    /** @type {Map<string, {x: number, y: number}>} */
+    this.before = new Map();
+    this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
+    this.actions = { choose: this.choose.bind(this), change: this.change.bind(this) };
+    new SearchBox(byId("search"), byId("results"), model, new SearchIndex(model), this.actions.choose);
+    window.addEventListener("hashchange", () => this.render());
+    window.addEventListener("resize", () => this.moved());
+    document.addEventListener("keydown", (event) => this.key(event));
+    byId("picture").addEventListener("click", (/** @type {MouseEvent} */ event) => this.click(event));
+    byId("canvas").addEventListener("click", (/** @type {MouseEvent} */ event) => this.clickOnCanvas(event));
+    for (const view of byId("views").querySelectorAll("button")) view.addEventListener("click", () => this.change({ view: view.dataset.view }));
+    byId("conditions").addEventListener("click", () => this.change({ conditions: !this.state.conditions }));
+    byId("tools").append(
+      button("+", () => this.camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => this.camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
+      button("⤢", () => this.camera.fit(), { "aria-label": TEXTS.fit }));
+    this.prepareTimes();
+  }
+
+  /** The slider and the choice of the time to compare with, where there is history. */
+  prepareTimes() {
+    const { model } = this;
+    const changes = model.changes;
+    byId("times").hidden = !model.history || !changes.length;
+    const slider = byId("time");
+    slider.max = String(changes.length);
+    slider.addEventListener("input", () => {
+      const place = Number(slider.value);
+      this.change({ at: place === changes.length ? "" : model.timeTexts[changes[place]] }, true);
+    });
+    const compare = byId("compare");
+    compare.append(element("option", { value: "" }, TEXTS.noCompare), ...changes.map((number) => element("option", { value: model.timeTexts[number] }, moment(model.times[number]))));
+    compare.addEventListener("change", () => this.change({ compare: compare.value }));
+  }
+
+  /** @param {string} asset @param {string} column */
+  choose(asset, column) {
+    this.go(chosen(this.state, asset, column));
+  }
+
+  /** @param {Partial<State>} part @param {boolean} [replace] whether back does not return to the state before */
+  change(part, replace = false) {
+    this.go({ ...this.state, ...part }, replace);
+  }
+
+  /** @param {State} state @param {boolean} [replace] */
+  go(state, replace = false) {
+    const address = `#${formattedState(state)}`;
+    if (address === location.hash) this.render();
+    else if (replace) {
+      history.replaceState(null, "", address);
+      this.render();
+    } else location.hash = address;
+  }
+
+  get at() {
+    return this.state.at ? Date.parse(this.state.at) : null;
+  }
+
+  render() {
+    const focus = this.focusKey();
+    this.state = parsedState(location.hash.length > 1 ? location.hash.slice(1) : this.start);
+    const { model, state } = this;
+    const dataset = model.byName.get(state.asset);
+    const column = dataset === undefined || !state.column ? undefined : model.column(dataset, state.column);
+    const view = { model, state, at: this.at, actions: this.actions };
+    document.title = state.asset ? `${state.column ? `${state.column} · ` : ""}${model.datasets[dataset ?? -1]?.name ?? state.asset}` : "Lineage";
+    this.showControls();
+    const changes = state.compare ? changesBetween(model, Date.parse(state.compare), this.at) : new Map();
+    const isKnown = dataset !== undefined && (!state.column || column !== undefined);
+    /** @type {(Node | string)[]} */
+    let content;
+    if (state.view === "estate") content = estatePanel(view);
+    else if (!state.asset) content = startPanel(view);
+    else if (dataset === undefined) content = [element("p.error", { role: "alert" }, `${TEXTS.unknownAsset} ${state.asset}`), ...startPanel(view)];
+    else if (!isKnown) content = [element("p.error", { role: "alert" }, `${TEXTS.unknownColumn} ${state.column}`), ...datasetPanel(view, dataset)];
+    else if (state.view === "impact") content = impactPanel(view, dataset, column);
+    else content = datasetPanel(view, dataset);
+    const process = state.process ? model.processes.findIndex((each) => each.qualified_name === state.process) : -1;
+    if (process >= 0) content = processPanel(view, process);
+    else if (state.compare) content = [...changesPanel(view, changes, state.view === "estate" ? undefined : dataset), ...content];
+    const selection = dataset === undefined || !isKnown ? null : this.selection(dataset, column);
+    if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column));
+    byId("panel").replaceChildren(...content);
+    this.draw(selection, changes);
+    this.refocus(focus);
+  }
+
+  /** What is shown; with a comparison what either time has. @param {number} dataset @param {number | undefined} column @returns {Selection} */
+  selection(dataset, column) {
+    const now = selected(this.model, this.state, dataset, column, this.at);
+    if (!this.state.compare) return now;
+    const then = selected(this.model, this.state, dataset, column, Date.parse(this.state.compare));
+    return {
+      datasets: new Map([...then.datasets, ...now.datasets]), columns: now.columns && new Map([...(then.columns ?? []), ...now.columns]),
+      edges: new Set([...then.edges, ...now.edges]), flows: new Set([...then.flows, ...now.flows]),
+    };
+  }
+
+  /** @param {Selection | null} selection @param {Map<string, string>} changes */
+  draw(selection, changes) {
+    const { state, model } = this;
+    const subject = `${state.asset}\n${state.column}`;
+    const isSame = subject === this.subject;
+    const anchor = isSame ? this.scene.cards.find((card) => card.subject) : undefined;
+    const changeOf = (/** @type {string} */ id) => {
+      const [from, to, kind] = id.split(">");
+      return changes.get(kind === undefined ? id : `${from}>${to}>${kind === "condition" ? kind : "value"}`) ?? "";
+    };
+    this.scene = selection ? sceneOf(model, state, selection, this.at, isSame ? this.before : new Map(), changeOf) : { cards: [], curves: [], width: 0, height: 0 };
+    this.camera.scene = this.scene;
+    this.before = new Map(this.scene.cards.map((card) => [card.id, { x: card.x, y: card.y }]));
+    this.subject = subject;
+    this.large = this.scene.cards.length > MAX_SVG_CARDS;
+    byId("picture").toggleAttribute("hidden", this.large);
+    byId("canvas").hidden = !this.large;
+    if (this.large) byId("layer").replaceChildren();
+    else drawn(byId("layer"), model, this.scene);
+    const now = this.scene.cards.find((card) => card.subject);
+    if (anchor && now) this.camera.pan((anchor.x - now.x) * this.camera.place.scale, (anchor.y - now.y) * this.camera.place.scale);
+    else this.camera.fit();
+  }
+
+  moved() {
+    const { x, y, scale } = this.camera.place;
+    byId("layer").setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    if (this.large) painted(byId("canvas"), this.scene, this.camera.place);
+    this.camera.map();
+  }
+
+  showControls() {
+    const { state, model } = this;
+    for (const each of byId("views").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.view === state.view));
+    byId("conditions").setAttribute("aria-pressed", String(state.conditions));
+    const changes = model.changes;
+    const at = this.at;
+    let place = changes.length;
+    if (at !== null) place = Math.max(0, changes.filter((number) => model.times[number] <= at).length - 1);
+    byId("time").value = String(place);
+    byId("timeText").textContent = at === null ? TEXTS.now : moment(at);
+    const compare = byId("compare");
+    if (state.compare && ![...compare.options].some((each) => each.value === state.compare)) {
+      compare.append(element("option", { value: state.compare }, moment(Date.parse(state.compare))));
+    }
+    compare.value = state.compare;
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    if (this.camera.dragged) return;
+    this.activate(/** @type {Element} */ (event.target));
+  }
+
+  /** Do what a part of the picture is for. @param {Element} target @returns {boolean} */
+  activate(target) {
+    const hit = target.closest("[data-more],[data-fold],[data-number],[data-process],[data-head]");
+    if (!hit) return false;
+    const { state, model } = this;
+    const value = (/** @type {string} */ name) => hit.getAttribute(name);
+    const [more, fold, number, process, head] = ["data-more", "data-fold", "data-number", "data-process", "data-head"].map(value);
+    if (more !== null) this.showMore(more);
+    else if (fold !== null) this.fold(fold);
+    else if (number !== null) {
+      const column = model.columns[Number(number)];
+      this.choose(model.datasets[column.dataset].qualified_name, column.name);
+    } else if (process) this.change({ process: state.process === process ? "" : process });
+    else if (head !== null) this.choose(head, "");
+    return true;
+  }
+
+  /** Show or hide neighbours of a card; while a column is followed, its table is shown instead. @param {string} more */
+  showMore(more) {
+    if (this.state.column) this.choose(more.slice(1), "");
+    else this.change({ more: toggled(this.state.more, more) });
+  }
+
+  /** Columns of a card: none, the first, all. @param {string} name */
+  fold(name) {
+    const { open } = this.state;
+    const card = this.scene.cards.find((each) => this.model.datasets[each.dataset].qualified_name === name);
+    if (!open.includes(name)) this.change({ open: [...open, name] });
+    else if (card?.hiddenRows) this.change({ open: [...open, `*${name}`] });
+    else this.change({ open: open.filter((each) => each !== name && each !== `*${name}`) });
+  }
+
+  /** @param {MouseEvent} event */
+  clickOnCanvas(event) {
+    if (this.camera.dragged) return;
+    const hit = hitOn(this.scene, this.camera.place, event.offsetX, event.offsetY);
+    if (hit) this.choose(this.model.datasets[hit.card.dataset].qualified_name, hit.column === null ? "" : this.model.columns[hit.column].name);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    const card = target.closest("[data-dataset]")?.getAttribute("data-dataset");
+    const inPicture = byId("stage").contains(target) || target === document.body;
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      "/": () => byId("search").focus(), m: () => this.change({ view: "map" }), i: () => this.change({ view: "impact" }),
+      e: () => this.change({ view: "estate" }), c: () => this.change({ conditions: !this.state.conditions }),
+      t: () => byId("panel").querySelector("[role=treeitem]")?.focus(), Escape: () => this.change({ process: "" }),
+    };
+    if (card) {
+      actions.x = () => this.fold(card);
+      actions["["] = () => this.showMore(`<${card}`);
+      actions["]"] = () => this.showMore(`>${card}`);
+    }
+    if ((event.key === "Enter" || event.key === " ") && byId("picture").contains(target)) {
+      if (!this.activate(target)) return;
+    } else if (actions[event.key]) actions[event.key]();
+    else if (!inPicture || !this.camera.key(event.key)) return;
+    event.preventDefault();
+  }
+
+  /** What has the focus in the picture, so that it has it again after drawing. */
+  focusKey() {
+    const active = document.activeElement;
+    if (!active || !byId("picture").contains(active)) return null;
+    const name = FOCUS_KEYS.find((each) => active.hasAttribute(each));
+    return name ? { name, value: active.getAttribute(name) ?? "" } : null;
+  }
+
+  /** @param {{name: string, value: string} | null} key */
+  refocus(key) {
+    if (!key) return;
+    const found = [...byId("picture").querySelectorAll(`[${key.name}]`)].find((each) => each.getAttribute(key.name) === key.value);
+    /** @type {HTMLElement | undefined} */ (found)?.focus();
+  }
+}
+
+async function begin() {
+  const data = byId("data");
+  if (typeof DecompressionStream === "undefined") throw new Error(TEXTS.tooOld);
+  let found;
+  try {
+    found = await unpacked(data.textContent ?? "");
+  } catch {
+    throw new Error(TEXTS.unreadable);
+  }
+  data.remove();
+  const page = new Page(new Model(found), data.dataset.start ?? "");
+  page.render();
+  document.documentElement.dataset.ready = "true";
+}
+
+begin().catch((/** @type {Error} */ error) => {
+  byId("panel").replaceChildren(element("p.error", { role: "alert" }, error.message));
+});

@@ -1,0 +1,182 @@
+// The document of lineage with its indexes. docs/reference/lineage-document.md describes the document.
+
+/**
+ * @typedef {{qualified_name: string, type: string, name: string, store?: string, zone?: string, placeholder?: boolean,
+ *   owner?: string, description?: string}} Dataset
+ * @typedef {{qualified_name: string, name: string, operations?: string[], platform?: string, workspace?: string,
+ *   job?: string, link?: string, inputs?: number[], outputs?: number[], parsed_inputs?: number[],
+ *   unresolved_tables?: string[], generic_identity?: boolean, exact?: boolean, health?: string, last_run?: string,
+ *   first_seen?: number, last_seen?: number, statement?: string}} Process
+ * @typedef {{number: number, dataset: number, name: string, type: string, constant: boolean}} Column
+ * @typedef {{number: number, process: number, input: number, output: number, kind: string, masked: boolean,
+ *   parsed: boolean, from: number, to: number, steps: string[], description: string}} Edge
+ * @typedef {{number: number, process: number, input: number, output: number, from: number, to: number}} Flow
+ */
+
+const NOT_SET = -1;
+
+/** Decode the base64 gzip of a document. @param {string} text */
+export async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** @param {Map<number, number[]>} map @param {number} key @param {number} value */
+function push(map, key, value) {
+  const found = map.get(key);
+  if (found) found.push(value);
+  else map.set(key, [value]);
+}
+
+export class Model {
+  /** @param {any} document */
+  constructor(document) {
+    /** @type {boolean} */
+    this.history = document.history;
+    /** @type {string} */
+    this.source = document.source;
+    /** @type {number[]} milliseconds, oldest first */
+    this.times = document.times.map((/** @type {string} */ text) => Date.parse(text));
+    /** @type {string[]} */
+    this.timeTexts = document.times;
+    /** @type {Dataset[]} */
+    this.datasets = document.datasets;
+    /** @type {Process[]} */
+    this.processes = document.processes;
+    /** @type {Column[]} */
+    this.columns = document.columns.map((/** @type {any[]} */ row, /** @type {number} */ number) => ({
+      number, dataset: row[0], name: row[1], type: row[2] ?? "", constant: row[3] ?? false,
+    }));
+    /** @type {Edge[]} */
+    this.edges = document.edges.map((/** @type {any[]} */ row, /** @type {number} */ number) => ({
+      number, process: row[0], input: row[1], output: row[2], kind: row[3], masked: row[4] ?? false,
+      parsed: row[5] ?? false, from: row[6] ?? NOT_SET, to: row[7] ?? NOT_SET, steps: row[8] ?? [],
+      description: row[9] ?? "",
+    }));
+    /** @type {Flow[]} */
+    this.flows = document.flows.map((/** @type {any[]} */ row, /** @type {number} */ number) => ({
+      number, process: row[0], input: row[1], output: row[2], from: row[3] ?? NOT_SET, to: row[4] ?? NOT_SET,
+    }));
+    /** @type {Map<number, string[]>} */
+    this.tags = new Map();
+    for (const [column, name] of document.tags ?? []) {
+      this.tags.set(column, [...(this.tags.get(column) ?? []), name]);
+    }
+    /** @type {Map<number, number[]>} columns of each data set */
+    this.columnsOf = new Map();
+    for (const column of this.columns) push(this.columnsOf, column.dataset, column.number);
+    /** @type {Map<string, number>} */
+    this.byName = new Map(this.datasets.map((each, number) => [each.qualified_name, number]));
+    /** @type {Map<number, number[]>} edges by the column that they leave, and that they enter */
+    this.edgesOut = new Map();
+    /** @type {Map<number, number[]>} */
+    this.edgesIn = new Map();
+    for (const edge of this.edges) {
+      push(this.edgesOut, edge.input, edge.number);
+      push(this.edgesIn, edge.output, edge.number);
+    }
+    /** @type {Map<number, number[]>} flows by the data set that they leave, and that they enter */
+    this.flowsOut = new Map();
+    /** @type {Map<number, number[]>} */
+    this.flowsIn = new Map();
+    for (const flow of this.flows) {
+      push(this.flowsOut, flow.input, flow.number);
+      push(this.flowsIn, flow.output, flow.number);
+    }
+    /** @type {Map<number | null, Set<number>>} unknown columns by time */
+    this.unknownAt = new Map();
+    /** @type {number[] | null} */
+    this.changeList = null;
+  }
+
+  /** The points of time at which the lineage changed, oldest first. */
+  get changes() {
+    if (!this.changeList) {
+      const found = new Set();
+      for (const each of [...this.edges, ...this.flows]) {
+        if (each.from !== NOT_SET) found.add(each.from);
+        if (each.to !== NOT_SET) found.add(each.to);
+      }
+      this.changeList = [...found].sort((one, other) => one - other);
+    }
+    return this.changeList;
+  }
+
+  /** The path of a data set without its last part and without the scheme. @param {number} dataset */
+  parentOf(dataset) {
+    const path = this.datasets[dataset].qualified_name.replace(/^[a-z0-9+.-]+:\/\//i, "").replace(/[?#].*$/, "").replace(/\/+$/, "");
+    return path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+  }
+
+  /** The name of a data set with the part before it, since short names repeat: `raw/customers`. @param {number} dataset */
+  longName(dataset) {
+    const parent = this.parentOf(dataset);
+    const last = parent.slice(parent.lastIndexOf("/") + 1);
+    return last ? `${last}/${this.datasets[dataset].name}` : this.datasets[dataset].name;
+  }
+
+  /** The number of a column of a data set, or undefined. @param {number} dataset @param {string} name */
+  column(dataset, name) {
+    return (this.columnsOf.get(dataset) ?? []).find((number) => this.columns[number].name === name);
+  }
+
+  /** Whether an edge or flow is valid at a time in milliseconds (null: now).
+   * @param {{from: number, to: number}} each @param {number | null} at */
+  valid(each, at) {
+    if (at === null) return each.to === NOT_SET;
+    return (each.from === NOT_SET || this.times[each.from] <= at) && (each.to === NOT_SET || at < this.times[each.to]);
+  }
+
+  /** The columns whose source is not known; shared/lineage/graph.py has the rule. @param {number | null} at */
+  unknown(at) {
+    const known = this.unknownAt.get(at);
+    if (known) return known;
+    const entered = new Set();
+    const withColumns = new Set();
+    for (const edge of this.edges) {
+      if (!this.valid(edge, at)) continue;
+      withColumns.add(edge.process);
+      if (edge.kind !== "condition") entered.add(`${edge.process} ${edge.output}`);
+    }
+    const changesRows = new Set(["delete", "merge", "update"]);
+    /** @type {Map<number, Set<number>>} */
+    const writers = new Map();
+    for (const flow of this.flows) {
+      const process = this.processes[flow.process];
+      const leaves = withColumns.has(flow.process) && (process.operations ?? []).every((each) => changesRows.has(each));
+      if (process.exact || leaves || !this.valid(flow, at)) continue;
+      const own = writers.get(flow.output) ?? new Set();
+      writers.set(flow.output, own.add(flow.process));
+    }
+    /** @type {Set<number>} */
+    const found = new Set();
+    for (const column of this.columns) {
+      if (!column.name) continue;
+      for (const writer of writers.get(column.dataset) ?? []) {
+        if (!entered.has(`${writer} ${column.number}`)) found.add(column.number);
+      }
+    }
+    this.unknownAt.set(at, found);
+    return found;
+  }
+
+  /** The condition edges that decide which rows of a data set are written. @param {number} dataset @param {number | null} at */
+  conditions(dataset, at) {
+    const rows = this.column(dataset, "");
+    const into = rows === undefined ? [] : this.edgesIn.get(rows) ?? [];
+    return into.filter((number) => this.edges[number].kind === "condition" && this.valid(this.edges[number], at));
+  }
+
+  /** Tables that processes into a data set read, whose place is not known. @param {number} dataset @param {number | null} at */
+  unresolved(dataset, at) {
+    /** @type {Set<string>} */
+    const found = new Set();
+    for (const number of this.flowsIn.get(dataset) ?? []) {
+      const flow = this.flows[number];
+      if (!this.valid(flow, at)) continue;
+      for (const table of this.processes[flow.process].unresolved_tables ?? []) found.add(table);
+    }
+    return [...found].sort();
+  }
+}

@@ -1,0 +1,161 @@
+// What one view shows: the data sets or columns around the subject. shared/lineage/selection.py has the same rules.
+
+/**
+ * @typedef {import("./model.js").Model} Model
+ * @typedef {import("./state.js").State} State
+ * @typedef {{datasets: Map<number, number>, columns: Map<number, number> | null, edges: Set<number>, flows: Set<number>}}
+ *   Selection `columns` is null where no column is followed
+ */
+
+/** The nodes within some steps of the starts, with their distances, and the links on the way.
+ * @param {number[]} starts @param {Map<number, number[]>} near @param {(link: number) => number | null} far
+ * @param {number | null} depth */
+export function closure(starts, near, far, depth) {
+  /** @type {Map<number, number>} */
+  const distance = new Map(starts.map((each) => [each, 0]));
+  /** @type {Set<number>} */
+  const links = new Set();
+  let frontier = [...distance.keys()];
+  for (let away = 1; frontier.length && (depth === null || away <= depth); away += 1) {
+    /** @type {number[]} */
+    const found = [];
+    for (const node of frontier) {
+      for (const link of near.get(node) ?? []) {
+        const end = far(link);
+        if (end === null) continue;
+        links.add(link);
+        if (!distance.has(end)) {
+          distance.set(end, away);
+          found.push(end);
+        }
+      }
+    }
+    frontier = found;
+  }
+  return { distance, links };
+}
+
+/** The columns reached from some, one way. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
+ * @param {number | null} depth @param {number | null} at @param {boolean} conditions */
+export function columnsFrom(model, starts, way, depth, at, conditions) {
+  const near = way === "up" ? model.edgesIn : model.edgesOut;
+  return closure(starts, near, (link) => {
+    const edge = model.edges[link];
+    if ((!conditions && edge.kind === "condition") || !model.valid(edge, at)) return null;
+    return way === "up" ? edge.input : edge.output;
+  }, depth);
+}
+
+/** The data sets reached from some, one way. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
+ * @param {number | null} depth @param {number | null} at */
+export function datasetsFrom(model, starts, way, depth, at) {
+  const near = way === "up" ? model.flowsIn : model.flowsOut;
+  return closure(starts, near, (link) => {
+    const flow = model.flows[link];
+    if (!model.valid(flow, at)) return null;
+    return way === "up" ? flow.input : flow.output;
+  }, depth);
+}
+
+/** @param {Map<number, number>} up @param {Map<number, number>} down */
+function signed(up, down) {
+  const found = new Map(down);
+  for (const [node, distance] of up) {
+    const other = found.get(node);
+    if (other === undefined || distance < Math.abs(other)) found.set(node, distance === 0 ? 0 : -distance);
+  }
+  return found;
+}
+
+/** @param {Model} model @param {State} state @param {number} dataset @param {number | undefined} column
+ * @param {number | null} at @returns {Selection} */
+export function selected(model, state, dataset, column, at) {
+  return column === undefined ? aroundDataset(model, state, dataset, at) : alongColumn(model, state, column, at);
+}
+
+/** @param {Model} model @param {State} state @param {number} column @param {number | null} at @returns {Selection} */
+function alongColumn(model, state, column, at) {
+  const up = columnsFrom(model, [column], "up", state.up, at, state.conditions);
+  const down = columnsFrom(model, [column], "down", state.down, at, state.conditions);
+  const columns = signed(up.distance, down.distance);
+  /** @type {Map<number, number>} */
+  const datasets = new Map();
+  const ordered = [...columns].sort(([, one], [, other]) => Math.abs(one) - Math.abs(other));
+  for (const [number, distance] of ordered) {
+    const own = model.columns[number].dataset;
+    if (!datasets.has(own)) datasets.set(own, distance);
+  }
+  const edges = new Set([...up.links, ...down.links]);
+  if (state.conditions) {
+    for (const [number, distance] of [...datasets].filter(([, each]) => each <= 0)) {
+      for (const link of model.conditions(number, at)) {
+        const edge = model.edges[link];
+        edges.add(link);
+        const own = model.columns[edge.input].dataset;
+        if (!datasets.has(own)) datasets.set(own, distance - 1);
+        if (!columns.has(edge.input)) columns.set(edge.input, distance - 1);
+        if (!columns.has(edge.output)) columns.set(edge.output, distance);
+      }
+    }
+  }
+  const steps = new Set();
+  for (const number of edges) {
+    const edge = model.edges[number];
+    steps.add(`${edge.process} ${model.columns[edge.input].dataset} ${model.columns[edge.output].dataset}`);
+  }
+  /** @type {Set<number>} */
+  const flows = new Set();
+  for (const own of datasets.keys()) {
+    for (const number of model.flowsIn.get(own) ?? []) {
+      const flow = model.flows[number];
+      if (model.valid(flow, at) && steps.has(`${flow.process} ${flow.input} ${flow.output}`)) flows.add(number);
+    }
+  }
+  return { datasets, columns, edges, flows };
+}
+
+/** @param {Model} model @param {State} state @param {number} dataset @param {number | null} at @returns {Selection} */
+function aroundDataset(model, state, dataset, at) {
+  const up = datasetsFrom(model, [dataset], "up", state.up, at).distance;
+  const down = datasetsFrom(model, [dataset], "down", state.down, at).distance;
+  const datasets = signed(up, down);
+  for (const each of state.more) {
+    const start = model.byName.get(each.slice(1));
+    if (start === undefined || !datasets.has(start)) continue;
+    const way = each.startsWith("<") ? "up" : "down";
+    const from = datasets.get(start) ?? 0;
+    for (const [node, distance] of datasetsFrom(model, [start], way, 1, at).distance) {
+      if (!datasets.has(node)) datasets.set(node, way === "up" ? from - distance : from + distance);
+    }
+  }
+  /** @type {Set<number>} */
+  const flows = new Set();
+  for (const own of datasets.keys()) {
+    for (const number of model.flowsIn.get(own) ?? []) {
+      const flow = model.flows[number];
+      if (datasets.has(flow.input) && model.valid(flow, at)) flows.add(number);
+    }
+  }
+  /** @type {Set<number>} */
+  const edges = new Set();
+  const opened = new Set(state.open.map((each) => model.byName.get(each)));
+  for (const own of datasets.keys()) {
+    if (!opened.has(own)) continue;
+    for (const column of model.columnsOf.get(own) ?? []) {
+      for (const number of model.edgesIn.get(column) ?? []) {
+        const edge = model.edges[number];
+        if (!opened.has(model.columns[edge.input].dataset) || !datasets.has(model.columns[edge.input].dataset)) continue;
+        if ((state.conditions || edge.kind !== "condition") && model.valid(edge, at)) edges.add(number);
+      }
+    }
+  }
+  return { datasets, columns: null, edges, flows };
+}
+
+/** The neighbours of a data set one way. @param {Model} model @param {number} dataset @param {"up" | "down"} way
+ * @param {number | null} at */
+export function neighbours(model, dataset, way, at) {
+  const { distance } = datasetsFrom(model, [dataset], way, 1, at);
+  distance.delete(dataset);
+  return [...distance.keys()];
+}

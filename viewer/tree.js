@@ -1,0 +1,95 @@
+// The picture as a tree of texts, for screen readers and for people who like lists (ARIA's tree pattern).
+
+import { element } from "./elements.js";
+import { KIND_WORDS, TEXTS } from "./texts.js";
+
+/**
+ * @typedef {import("./model.js").Model} Model
+ * @typedef {import("./select.js").Selection} Selection
+ */
+
+const DEEPEST = 40;
+
+/** @param {Model} model @param {Selection} selection @param {number} dataset @param {number | undefined} column */
+export function pathTree(model, selection, dataset, column) {
+  const tree = element("ul", { role: "tree", "aria-label": TEXTS.path });
+  for (const [way, title, none] of /** @type {const} */ ([["up", TEXTS.upstream, TEXTS.nothingUpstream], ["down", TEXTS.downstream, TEXTS.nothingDownstream]])) {
+    const branch = column === undefined ? datasetBranch(model, selection, dataset, way, new Set([dataset]), 0)
+      : columnBranch(model, selection, column, way, new Set([column]), 0);
+    tree.append(item(title, branch.length ? branch : [item(none, [], {})], {}));
+  }
+  const first = tree.querySelector("[role=treeitem]");
+  if (first) first.setAttribute("tabindex", "0");
+  tree.addEventListener("keydown", (event) => moved(tree, event));
+  return tree;
+}
+
+/** @param {string} text @param {HTMLElement[]} children @param {Record<string, string>} attributes */
+function item(text, children, attributes) {
+  const made = element("li", { role: "treeitem", tabindex: -1, ...attributes, ...(children.length ? { "aria-expanded": "true" } : {}) }, element("span", {}, text));
+  if (children.length) made.append(element("ul", { role: "group" }, ...children));
+  return made;
+}
+
+/** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} before
+ * @param {number} depth @returns {HTMLElement[]} */
+function columnBranch(model, selection, column, way, before, depth) {
+  const links = (way === "up" ? model.edgesIn : model.edgesOut).get(column) ?? [];
+  const found = new Map();
+  for (const number of links) {
+    if (!selection.edges.has(number)) continue;
+    const edge = model.edges[number];
+    const end = way === "up" ? edge.input : edge.output;
+    const words = found.get(end) ?? new Set();
+    found.set(end, words.add(edge.parsed ? `${KIND_WORDS[edge.kind]}, ${TEXTS.parsed}` : KIND_WORDS[edge.kind]));
+  }
+  return [...found].map(([end, words]) => {
+    const own = model.columns[end];
+    const dataset = model.datasets[own.dataset];
+    const beyond = before.has(end) || depth > DEEPEST ? [] : columnBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
+    return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${[...words].join("; ")})`, beyond,
+      { "data-dataset": dataset.qualified_name, "data-column": own.name });
+  });
+}
+
+/** @param {Model} model @param {Selection} selection @param {number} dataset @param {"up" | "down"} way @param {Set<number>} before
+ * @param {number} depth @returns {HTMLElement[]} */
+function datasetBranch(model, selection, dataset, way, before, depth) {
+  const links = (way === "up" ? model.flowsIn : model.flowsOut).get(dataset) ?? [];
+  const found = new Map();
+  for (const number of links) {
+    if (!selection.flows.has(number)) continue;
+    const flow = model.flows[number];
+    const end = way === "up" ? flow.input : flow.output;
+    found.set(end, (found.get(end) ?? new Set()).add(model.processes[flow.process].name));
+  }
+  return [...found].map(([end, processes]) => {
+    const beyond = before.has(end) || depth > DEEPEST ? [] : datasetBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
+    return item(`${model.longName(end)} (${[...processes].join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
+  });
+}
+
+/** Keys of the tree pattern: up and down, left and right, Home and End. @param {HTMLElement} tree @param {KeyboardEvent} event */
+function moved(tree, event) {
+  const items = /** @type {HTMLElement[]} */ ([...tree.querySelectorAll("[role=treeitem]")].filter((each) => !each.parentElement?.closest("[aria-expanded=false]")));
+  const now = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  if (now < 0) return;
+  const here = items[now];
+  const expanded = here.getAttribute("aria-expanded");
+  let next = null;
+  if (event.key === "ArrowDown") next = items[now + 1];
+  else if (event.key === "ArrowUp") next = items[now - 1];
+  else if (event.key === "Home") next = items[0];
+  else if (event.key === "End") next = items[items.length - 1];
+  else if (event.key === "ArrowRight" && expanded === "false") here.setAttribute("aria-expanded", "true");
+  else if (event.key === "ArrowRight" && expanded === "true") next = items[now + 1];
+  else if (event.key === "ArrowLeft" && expanded === "true") here.setAttribute("aria-expanded", "false");
+  else if (event.key === "ArrowLeft") next = /** @type {HTMLElement | null} */ (here.parentElement?.closest("[role=treeitem]") ?? null);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (!next) return;
+  here.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
