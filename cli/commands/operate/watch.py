@@ -72,7 +72,7 @@ def watch(
 
 
 def _options(parts: Worker, rules: Path | None) -> WatchOptions:
-    """How to watch, by the rules given or those of the settings; ends the command where there are none, or wrong ones."""
+    """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
     options = parts.watching
     if rules:
         try:

@@ -1,5 +1,6 @@
 """Masks that were lost: a value that only masks let through before, and that now reaches a column plain."""
 
+from collections import deque
 from collections.abc import Iterator
 
 from shared.lineage.document import Edge, Kind
@@ -20,16 +21,20 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
     """One change for each column whose value went through a mask, and now reaches columns around it.
 
     A mask counts only where no way carries the plain value, so whole ways are compared, not single edges. `others`: the
-    columns that it reaches plain now, and reached only masked before, nearest first.
+    columns that it reaches plain now, and reached only masked before, nearest first. A column from which the value came
+    is named only for what it reaches by a way of its own.
     """
-    masked = {before.key(each.input) for each in before.document.edges if _is_value(each) and not _is_plain(each)}
-    for column in sorted(masked):
+    told: dict[ColumnKey, set[ColumnKey]] = {}
+    for column in _masked_and_before(before):
         reached = set(before.downstream((column,), _is_value).columns)
         plain_before = set(before.downstream((column,), _is_plain).columns)
         hidden = {renamed.get(each, each) for each in reached - plain_before}
         now_called = renamed.get(column, column)
-        now = after.downstream((now_called,), _is_plain)
-        if shown := tuple(each for each in now.columns if each in hidden):
+        now = after.downstream((now_called,), _is_plain).columns
+        exposed = [each for each in now if each in hidden]
+        explained = set().union(*(told.get(each, set()) for each in now))
+        told[now_called] = set(exposed)
+        if shown := tuple(each for each in exposed if each not in explained):
             yield Change(
                 topic=Topic.MASK,
                 severity=Severity.BREAKING,
@@ -40,6 +45,19 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
                 processes=_way(after, now_called, shown[0]),
                 starts=shown,
             )
+
+
+def _masked_and_before(view: View) -> list[ColumnKey]:
+    """The columns that a mask reads, then those that their values come from, the nearest first."""
+    masked = {view.key(each.input) for each in view.document.edges if _is_value(each) and not _is_plain(each)}
+    found = dict.fromkeys(sorted(masked))
+    queue = deque(found)
+    while queue:
+        for origin in sorted(view.origins.get(queue.popleft(), ())):
+            if origin not in found:
+                found[origin] = None
+                queue.append(origin)
+    return list(found)
 
 
 def _way(view: View, start: ColumnKey, end: ColumnKey) -> tuple[str, ...]:
