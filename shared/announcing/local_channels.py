@@ -19,6 +19,11 @@ class TelemetryChannel:
 
     telemetry: Telemetry
 
+    @property
+    def waits(self) -> bool:
+        """As the port says."""
+        return False
+
     def send(self, message: Message) -> Answer:
         """As the port says."""
         self.telemetry.tell(
@@ -38,6 +43,11 @@ class FileChannel:
     """A file with a line of JSON for each message, in the form of the channel `webhook`."""
 
     path: Path
+
+    @property
+    def waits(self) -> bool:
+        """As the port says."""
+        return False
 
     def send(self, message: Message) -> Answer:
         """As the port says. A message that is among the last lines already is not written again."""

@@ -33,5 +33,9 @@ TAKEN = Taken()
 class Sender(Protocol):
     """An open channel."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for another machine, so that others should not wait for it."""
+
     def send(self, message: Message) -> Answer:
         """Hand over a message. Raises nothing of its own: what goes wrong is an answer."""

@@ -35,6 +35,11 @@ class Webhook:
     answer: float = ANSWER_SECONDS
     clock: Callable[[], float] = time.time
 
+    @property
+    def waits(self) -> bool:
+        """As the port says."""
+        return True
+
     def send(self, message: Message) -> Answer:
         """As the port says. Redirects are not followed: the body is for this address alone."""
         data = body(message, self.form)

@@ -92,6 +92,7 @@ class FaultyChannel:
     taken: Counter[str] = field(default_factory=Counter)
     refused: set[str] = field(default_factory=set)
     met: int = 0
+    waits: bool = False
 
     def send(self, message: Message) -> Answer:
         self.scheduler.sleep(self.chance.expovariate(2.0))
