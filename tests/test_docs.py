@@ -51,6 +51,7 @@ PROOFS: dict[str, str] = {
     "throughline status": "tests/e2e/test_world.py",
     "throughline synth": "tests/cli/test_synth_command.py",
     "throughline translate": "tests/cli/test_translate_command.py",
+    "throughline view": "tests/cli/test_view.py",
     "throughline types": "tests/cli/test_types_command.py",
     "throughline up": "tests/e2e/test_demo.py",
     "throughline verify": "tests/cli/test_verify_command.py",

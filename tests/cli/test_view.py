@@ -1,5 +1,12 @@
 """`throughline view`: files without a browser, and errors that lead on."""
 
+import os
+import signal
+import threading
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
@@ -65,3 +72,45 @@ def test_a_file_that_cannot_be_written_is_named(parts: Parts, tmp_path: Path) ->
     done = parts.run("view", "--csv", str(tmp_path))
     assert done.exit_code == 1
     assert "cannot write" in done.stderr
+
+
+def test_the_picture_of_the_readme(parts: Parts, tmp_path: Path, rewrite_golden: bool) -> None:
+    """`docs/lineage.svg` is what the command draws of the demo's first job."""
+    kept = Path(__file__).parents[2] / "docs" / "lineage.svg"
+    drawn = tmp_path / "lineage.svg"
+    assert parts.run("view", "customer_master", "--svg", str(drawn)).exit_code == 0
+    if rewrite_golden:
+        kept.write_bytes(drawn.read_bytes())
+    assert kept.read_text() == drawn.read_text()
+
+
+@pytest.fixture
+def default_interrupt() -> Iterator[None]:
+    """Ctrl-C as in a terminal, also where the tests run with the signal ignored (a job in the background)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
+def test_the_page_is_served_until_ctrl_c(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    pages: list[bytes] = []
+
+    def visit(address: str) -> bool:
+        opened.append(address)
+        threading.Thread(target=read, args=(address,)).start()
+        return True
+
+    def read(address: str) -> None:
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        try:
+            pages.append(opener.open(address, timeout=10).read())
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", visit)
+    done = parts.run("view", "customer_master")
+    assert done.exit_code == 0, done.output
+    assert opened[0] in done.output.replace("\n", "")
+    assert b'data-start="asset=' in pages[0]
